@@ -1,7 +1,7 @@
 // An observation that shows an error, told as if the action had succeeded.
 
+import type { CalledTool } from '../actions/tool-call.js';
 import { OBSERVATION_MARKER } from '../reply.js';
-import type { CalledTool } from '../tool-call.js';
 import { actionOf, earlierTurns } from '../turn.js';
 import type { Sample } from '../types.js';
 import { isJson } from './units.js';

@@ -1,11 +1,11 @@
 // What a variant is: a prediction of known quality, made from a row of the benchmark; and what variants are made of.
 
+import { type CalledTool, calledTool } from '../actions/tool-call.js';
 import { tagged } from '../baselines.js';
 import type { VariantFacts } from '../calibration.js';
 import { parseObject } from '../json.js';
 import type { Random } from '../random.js';
 import { OBSERVATION_MARKER, pythonStrip, withoutMarker } from '../reply.js';
-import { type CalledTool, calledTool } from '../tool-call.js';
 import { groundTruthOf } from '../turn.js';
 import type { Sample } from '../types.js';
 

@@ -10,29 +10,21 @@ import { requireKey, requireKeyOffLoopback, requireLoopbackHost } from '../serve
 import { ApiError } from '../serve/http/api-error.js';
 import { readJson } from '../serve/http/body.js';
 import { openPort, patienceOf, refuseBrokenRequest } from '../serve/http/port.js';
-import type { Simulator } from '../simulator.js';
-import type { McpRoute } from './mcp.js';
+import type { Grounds, McpRoute } from './mcp.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
-import { noEpisode } from './refusals.js';
-import type { State } from './session.js';
-import type { Place, Sessions } from './sessions.js';
+import type { Session, State } from './sessions.js';
 import { openSockets } from './socket.js';
 
-export interface EnvironmentOptions {
+export interface EnvironmentOptions extends Grounds {
   /** Without a key, a loopback name or address. */
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
   /** Empty where none is asked for. */
   readonly apiKey: string;
-  readonly messageBytes: number;
-  readonly simulator: Simulator;
-  readonly sessions: Sessions;
   readonly mcp?: McpRoute | undefined;
   /** Told of faults of the server itself. */
   readonly onError: (error: unknown) => void;
-  /** What a client is told of any error. */
-  readonly toldOf: (error: unknown) => ApiError;
   /** Told of every plain request that has ended. */
   readonly onRequest?:
     | ((line: { method: string; path: string; status: number; durationMs: number }) => void)
@@ -113,11 +105,12 @@ const PATHS: ReadonlyMap<string, readonly string[]> = new Map([
 type Asked = Context<{ Bindings: HttpBindings }>;
 
 function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onRequest }: EnvironmentOptions) {
-  const places = new Map<string, Place>();
-  const placeOf = (episodeId: string): Place => {
-    const place = places.get(episodeId);
-    if (place === undefined) throw noEpisode(episodeId);
-    return place;
+  const episodes = new Map<string, Session>();
+  const sessionOf = (episodeId: string): Session => {
+    const session = episodes.get(episodeId);
+    if (session !== undefined) return session;
+    const message = `there is no episode "${episodeId}" here: it was never begun, or has ended by idleness; POST /reset begins one`;
+    throw new ApiError(404, message, 'EPISODE_NOT_FOUND', 'episode_id');
   };
   const bodyOf = async ({ env: { incoming } }: Asked): Promise<unknown> => {
     // A reset may come without any body.
@@ -159,28 +152,30 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
   app.get('/openapi.json', () => answer(openApi(PATHS)));
   app.post('/reset', async (asked) => {
     const { start, episodeId = DEFAULT_EPISODE } = readReset(await bodyOf(asked));
-    const known = places.get(episodeId);
-    if (known !== undefined) return answer(await known.use((session) => session.reset(start, episodeId)));
-    const place = sessions.open(() => places.delete(episodeId), true);
-    places.set(episodeId, place);
+    const known = episodes.get(episodeId);
+    const session = known ?? sessions.open(() => episodes.delete(episodeId), true);
+    episodes.set(episodeId, session);
     try {
-      return answer(await place.use((session) => session.reset(start, episodeId)));
+      return answer(await sessions.use(session, () => session.reset(start, episodeId)));
     } catch (error) {
-      // A session that never began is nobody's.
-      place.end();
-      places.delete(episodeId);
+      if (known === undefined) {
+        // A session that never began is nobody's.
+        sessions.end(session);
+        episodes.delete(episodeId);
+      }
       throw error;
     }
   });
   app.post('/step', async (asked) => {
     const { action, timeoutS, episodeId = DEFAULT_EPISODE } = readStep(await bodyOf(asked));
     const { signal } = asked.req.raw;
-    return answer(await placeOf(episodeId).use((session) => session.step(action, { timeoutS, signal })));
+    const session = sessionOf(episodeId);
+    return answer(await sessions.use(session, () => session.step(action, { timeoutS, signal })));
   });
   app.get('/state', ({ req }) => {
     const episodeId = req.query('episode_id');
-    if (episodeId !== undefined) return answer(placeOf(episodeId).session.state);
-    return answer(places.get(DEFAULT_EPISODE)?.session.state ?? NOT_BEGUN);
+    if (episodeId !== undefined) return answer(sessionOf(episodeId).state);
+    return answer(episodes.get(DEFAULT_EPISODE)?.state ?? NOT_BEGUN);
   });
   app.all('/mcp', async (asked) => {
     const isPost = asked.req.method === 'POST';

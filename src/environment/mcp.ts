@@ -10,24 +10,15 @@ import { codeOf, EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import { splitLines } from '../lines.js';
 import { ApiError } from '../serve/http/api-error.js';
-import type { Simulator } from '../simulator.js';
-import { readAction, readReset, resetProperties } from './protocol.js';
-import { invalid } from './refusals.js';
-import type { Answer, Session } from './session.js';
-import type { Place, Sessions } from './sessions.js';
+import { invalid, readAction, readReset, resetProperties } from './protocol.js';
+import type { Answer, Session, Sessions } from './sessions.js';
+import type { Simulator } from './simulator.js';
 
 /** The release that is tested; the message where it is missing names it. */
 const SDK_VERSION = '1.32.2';
 
-interface Sdk {
-  readonly server: typeof import('@modelcontextprotocol/sdk/server/index.js');
-  readonly stdio: typeof import('@modelcontextprotocol/sdk/server/stdio.js');
-  readonly http: typeof import('@modelcontextprotocol/sdk/server/streamableHttp.js');
-  readonly types: typeof import('@modelcontextprotocol/sdk/types.js');
-}
-
 /** @throws UserError (69) where the SDK is not installed */
-export async function importSdk(): Promise<Sdk> {
+export async function importSdk() {
   try {
     const [server, stdio, http, types] = await Promise.all([
       import('@modelcontextprotocol/sdk/server/index.js'),
@@ -45,22 +36,30 @@ export async function importSdk(): Promise<Sdk> {
   }
 }
 
-export interface McpGrounds {
+type Sdk = Awaited<ReturnType<typeof importSdk>>;
+
+/** What every way to be acted in stands on. */
+export interface Grounds {
   readonly simulator: Simulator;
   readonly sessions: Sessions;
+  /** Of an agent's message, at most. */
   readonly messageBytes: number;
+  /** What a client is told of any error. */
   readonly toldOf: (error: unknown) => ApiError;
 }
 
 /** Speaks MCP on a pair of streams; resolves when the input has ended and all of it is answered, or when `stop` is aborted. */
 export async function serveStdio(
   sdk: Sdk,
-  grounds: McpGrounds,
+  grounds: Grounds,
   streams: { readonly input: Readable; readonly output: Writable },
   stop: AbortSignal,
 ): Promise<void> {
-  const place = grounds.sessions.open(() => {});
-  const { server, answered } = actServer(sdk, grounds, place);
+  const { server, answered } = actServer(
+    sdk,
+    grounds,
+    grounds.sessions.open(() => {}),
+  );
   const { input, output } = streams;
   const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
   const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
@@ -97,17 +96,17 @@ export interface McpRoute {
   close(): Promise<void>;
 }
 
-export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
+export function mcpRoute(sdk: Sdk, grounds: Grounds): McpRoute {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   async function open(): Promise<StreamableHTTPServerTransport> {
-    const place = grounds.sessions.open(() => void transport.close());
+    const session = grounds.sessions.open(() => void transport.close());
     const transport = new sdk.http.StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void transports.set(id, transport),
     });
-    const { server } = actServer(sdk, grounds, place);
+    const { server } = actServer(sdk, grounds, session);
     server.onclose = () => {
-      place.end();
+      grounds.sessions.end(session);
       if (transport.sessionId !== undefined) transports.delete(transport.sessionId);
     };
     // Its accessors allow undefined where the interface, under exactOptionalPropertyTypes, has absence.
@@ -136,13 +135,13 @@ export function mcpRoute(sdk: Sdk, grounds: McpGrounds): McpRoute {
 }
 
 /** An MCP server with the one tool, over one session. Calls that a model makes side by side are done one after the other. */
-function actServer(sdk: Sdk, grounds: McpGrounds, place: Place): { server: Server; answered(): Promise<unknown> } {
+function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Server; answered(): Promise<unknown> } {
   const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
   server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
   const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
       if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
-      return resultOf(await place.use((session) => act(session, params.arguments ?? {}, signal)));
+      return resultOf(await grounds.sessions.use(session, () => act(session, params.arguments ?? {}, signal)));
     } catch (error) {
       const { message } = grounds.toldOf(error);
       return { content: [{ type: 'text', text: message }], isError: true };

@@ -3,8 +3,13 @@
 
 import { z } from 'zod';
 import { isContainer, type JsonObject } from '../json.js';
-import type { Simulator, WorldStart } from '../simulator.js';
-import { invalid } from './refusals.js';
+import { ApiError } from '../serve/http/api-error.js';
+import type { Simulator, WorldStart } from './simulator.js';
+
+/** The request itself is at fault. */
+export function invalid(message: string): ApiError {
+  return new ApiError(422, message, 'VALIDATION_ERROR');
+}
 
 const LONGEST_ID = 255;
 
@@ -63,28 +68,15 @@ function read<T>(schema: z.ZodType<T>, value: unknown): T {
   throw invalid(issue?.message ?? '');
 }
 
-interface Reset {
-  readonly start: WorldStart;
-  /** Undefined where the agent leaves the name to the server. */
-  readonly episodeId: string | undefined;
-}
-
-/** @throws ApiError (422) */
-export function readReset(body: unknown): Reset {
+/** Where a reset begins, and the name of its episode, which an agent may leave to the server. @throws ApiError (422) */
+export function readReset(body: unknown) {
   const { episode_id: episodeId, ...given } = read(RESET, body ?? {});
-  const start = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
+  const start: WorldStart = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
   return { start, episodeId: episodeId ?? undefined };
 }
 
-interface Step {
-  readonly action: string;
-  readonly episodeId: string | undefined;
-  /** The longest wait for the observation, in seconds. */
-  readonly timeoutS: number | undefined;
-}
-
-/** A step as it is sent over HTTP. @throws ApiError (422) */
-export function readStep(body: unknown): Step {
+/** A step as it is sent over HTTP, with the longest wait for the observation in seconds. @throws ApiError (422) */
+export function readStep(body: unknown) {
   const { action, timeout_s: timeoutS, episode_id: episodeId } = read(STEP, body);
   return { action: action.action, episodeId: episodeId ?? undefined, timeoutS: timeoutS ?? undefined };
 }

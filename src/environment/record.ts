@@ -4,7 +4,7 @@ import { access, type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
 import { makeFolders } from '../files.js';
-import type { LiveWorld } from '../simulator.js';
+import type { LiveWorld } from './simulator.js';
 
 /** Keeps one episode. */
 export interface EpisodeRecord {

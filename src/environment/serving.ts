@@ -6,23 +6,13 @@ import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../erro
 import { printable } from '../printable.js';
 import { ApiError } from '../serve/http/api-error.js';
 import { requestLine } from '../serve/http/metrics.js';
-import type { Simulator } from '../simulator.js';
 import type { Io } from '../types.js';
 import { startEnvironment } from './http.js';
-import { importSdk, type McpGrounds, mcpRoute, serveStdio } from './mcp.js';
+import { type Grounds, importSdk, mcpRoute, serveStdio } from './mcp.js';
 import { type EnvironmentSettings, placeOf } from './options.js';
 import { openRecords } from './record.js';
-import { NOT_RECORDED } from './refusals.js';
-import { Sessions } from './sessions.js';
-
-/** What is printed under --json once agents are served. */
-interface EnvironmentDocument {
-  readonly schema: 'awb.environment/1';
-  readonly url: string;
-  /** Where MCP is spoken; absent where it is not. */
-  readonly mcp?: string;
-  readonly model: string;
-}
+import { NOT_RECORDED, Sessions } from './sessions.js';
+import type { Simulator } from './simulator.js';
 
 /** With the limit of steps, which agents that are played here have, too. */
 type ServingSettings = EnvironmentSettings & { readonly steps: number };
@@ -41,7 +31,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     { sessions: settings.sessions, idleMs: settings.sessionIdle * 1_000 },
   );
   const messageBytes = settings.messageKib * 1_024;
-  const grounds: McpGrounds = { simulator, sessions, messageBytes, toldOf: (error) => told(error, onError) };
+  const grounds: Grounds = { simulator, sessions, messageBytes, toldOf: (error) => told(error, onError) };
   if (settings.listen === undefined) {
     if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
     io.setLastWords('ended at once; recorded episodes stand at their last finished step');
@@ -60,23 +50,19 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     onError,
     onRequest: settings.verbose ? (record) => say(requestLine({ ...record, usage: undefined }, new Date())) : undefined,
   });
-  const document: EnvironmentDocument = {
-    schema: 'awb.environment/1',
-    url,
-    ...(settings.mcp && { mcp: `${url}/mcp` }),
-    model: simulator.model,
-  };
-  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : announcement(document));
+  const { model } = simulator;
+  const mcp = settings.mcp ? `${url}/mcp` : undefined;
+  const also = mcp === undefined ? '' : `; MCP at ${mcp}`;
+  io.stdout.write(
+    settings.json
+      ? `${JSON.stringify({ schema: 'awb.environment/1', url, mcp, model })}\n`
+      : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
+  );
   io.setLastWords('ended at once; recorded episodes stand at their last finished step');
   await stopped(io.stop);
   say('stopping: steps under way may end; interrupt again to end at once');
   await close(DRAIN_MS);
   return interruption(io.stop);
-}
-
-function announcement({ url, mcp, model }: EnvironmentDocument): string {
-  const also = mcp === undefined ? '' : `; MCP at ${mcp}`;
-  return `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`;
 }
 
 function placeIn(listen: string): { readonly host: string; readonly port: number } {

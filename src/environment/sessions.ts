@@ -1,8 +1,22 @@
-// All sessions of a server: how many there may be, and the end of those that nobody uses.
+// Sessions: one episode after the other, each begun by a reset and gone on with by actions, one at a time; how many sessions there may
+// be, and the end of those that nobody uses.
 
+import { messageOf, UserError } from '../errors.js';
+import { ApiError } from '../serve/http/api-error.js';
 import { LONGEST_TIMER_MS } from '../timers.js';
-import { stopping, tooManySessions } from './refusals.js';
-import { type Answer, Session, type SessionGrounds } from './session.js';
+import type { FailureClass } from '../types.js';
+import { invalid } from './protocol.js';
+import type { EpisodeRecord } from './record.js';
+import type { Acted, LiveWorld, Simulator, WorldStart } from './simulator.js';
+
+/** What sessions stand on. */
+export interface SessionGrounds {
+  readonly simulator: Simulator;
+  /** Turns after which an episode is over. */
+  readonly steps: number;
+  /** Where episodes are kept; undefined where they are not. */
+  readonly records?: { begin(episodeId: string): EpisodeRecord } | undefined;
+}
 
 export interface SessionLimits {
   readonly sessions: number;
@@ -10,97 +24,258 @@ export interface SessionLimits {
   readonly idleMs: number;
 }
 
-/** A session's place. Whoever holds it says when it was used, and hears when it ends by idleness. */
-export interface Place {
-  readonly session: Session;
-  /** Does work that keeps the session from being idle; while the server stops, none begins. @throws ApiError (503) */
-  use(work: (session: Session) => Promise<Answer>): Promise<Answer>;
-  end(): void;
+interface Observation {
+  readonly text: string;
+  /** Actions taken so far in this episode. */
+  readonly turn: number;
+  readonly domain: string;
+  /** After a reset into the middle of a trajectory: the turns before, the last one's observation being the text. */
+  readonly history?: readonly { readonly action: string; readonly observation: string }[];
+  readonly metadata: { readonly episode_id: string; readonly done_reason?: DoneReason | undefined };
 }
 
-interface Seat extends Place {
-  readonly onIdle: () => void;
+/** As OpenEnv answers a reset and a step. The world rewards nothing. */
+export interface Answer {
+  readonly observation: Observation;
+  readonly reward: null;
+  readonly done: boolean;
+}
+
+export interface State {
+  readonly episode_id: string | null;
+  readonly step_count: number;
+  readonly domain?: string;
+  readonly done?: boolean;
+  readonly done_reason?: DoneReason | undefined;
+  readonly steps_left?: number;
+}
+
+const DONE_REASONS = {
+  'step-limit': 'its steps are used up',
+  'context-full': "the world model's context is full",
+} as const;
+type DoneReason = keyof typeof DONE_REASONS;
+
+interface Episode {
+  readonly id: string;
+  world: LiveWorld;
+  /** Actions taken; a world begun at a row has turns before them. */
+  steps: number;
+  doneReason: DoneReason | undefined;
+  readonly record: EpisodeRecord | undefined;
+}
+
+/** Failures that another try may not have. */
+const PASSING: readonly FailureClass[] = ['rate-limit', 'transient', 'timeout', 'malformed'];
+/** After how many seconds a step that failed for a passing reason is worth another try. */
+const RETRY_AFTER_S = 5;
+/** The code by which an agent is told that its step could not be recorded. */
+export const NOT_RECORDED = 'RECORD_FAILED';
+
+export class Session {
+  #episode: Episode | undefined;
+  #isBusy = false;
+  readonly #ended = new AbortController();
+
+  constructor(private readonly grounds: SessionGrounds) {}
+
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  get isDone(): boolean {
+    return this.#episode?.doneReason !== undefined;
+  }
+
+  get state(): State {
+    if (this.#episode === undefined) return { episode_id: null, step_count: 0 };
+    const { id, steps, world, doneReason } = this.#episode;
+    return {
+      episode_id: id,
+      step_count: steps,
+      domain: world.domain,
+      done: doneReason !== undefined,
+      done_reason: doneReason,
+      steps_left: doneReason === undefined ? this.grounds.steps - steps : 0,
+    };
+  }
+
+  /** The episode before stays where it was recorded. @throws ApiError */
+  async reset(start: WorldStart, id: string): Promise<Answer> {
+    return this.#alone(id, async () => {
+      const { simulator, records } = this.grounds;
+      const world = await simulator.begin(start).catch((error: unknown) => {
+        throw error instanceof UserError ? invalid(error.message) : error;
+      });
+      const episode: Episode = { id, world, steps: 0, doneReason: undefined, record: records?.begin(id) };
+      this.#episode = episode;
+      return answerOf(episode, world.observation ?? world.preface, world.history());
+    });
+  }
+
+  /** @throws ApiError; the episode then stands where it stood */
+  async step(action: string, { timeoutS, signal }: { timeoutS?: number | undefined; signal: AbortSignal }) {
+    const episode = this.#episode;
+    if (episode === undefined) {
+      throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
+    }
+    return this.#alone(episode.id, async () => {
+      const { id, doneReason, world } = episode;
+      if (doneReason !== undefined) {
+        const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset begins another`;
+        throw new ApiError(409, message, 'EPISODE_DONE');
+      }
+      // An answer is asked for until it is there, nobody waits for it any more, the session ends, or the time is over.
+      const late = timeoutS === undefined ? [] : [AbortSignal.timeout(timerOf(timeoutS * 1_000))];
+      const acted = await world.act(action, AbortSignal.any([signal, this.#ended.signal, ...late]));
+      if (acted.status === 'failed' && late[0]?.aborted) {
+        const message = `the world model gave no observation within ${timeoutS} s; nothing was done, and the step can be tried again`;
+        throw new ApiError(504, message, 'STEP_TIMEOUT', 'timeout_s', { 'retry-after': '1' });
+      }
+      return this.#settled(episode, acted);
+    });
+  }
+
+  /** What an action makes of the episode. */
+  async #settled(episode: Episode, acted: Acted): Promise<Answer> {
+    switch (acted.status) {
+      case 'failed':
+        if (PASSING.includes(acted.class)) {
+          const message = `${unended(acted.reason)}; nothing was done, and the step can be tried again`;
+          throw passing(message, 'WORLD_MODEL_UNAVAILABLE');
+        }
+        throw new ApiError(502, `${unended(acted.reason)}; nothing was done`, 'WORLD_MODEL_REFUSED');
+      case 'spent':
+        throw new ApiError(429, `${unended(acted.reason)}; nothing was done`, 'BUDGET_SPENT');
+      case 'full':
+        episode.doneReason = 'context-full';
+        return answerOf(episode, '');
+      case 'observed': {
+        const { world, isFull } = acted;
+        await episode.record?.keep(world).catch((error: unknown) => {
+          const message = `the step could not be recorded (${messageOf(error)}), and counts as not done; it can be tried again`;
+          throw passing(message, NOT_RECORDED);
+        });
+        episode.world = world;
+        episode.steps++;
+        if (isFull) episode.doneReason = 'context-full';
+        else if (episode.steps >= this.grounds.steps) episode.doneReason = 'step-limit';
+        return answerOf(episode, world.observation ?? '');
+      }
+      default:
+        return acted satisfies never;
+    }
+  }
+
+  /** Breaks off what is under way; nothing is asked any more. */
+  end(): void {
+    this.#ended.abort();
+  }
+
+  /** Two answers for one world would be of different worlds. */
+  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
+    if (this.#isBusy) {
+      const message = `episode "${id}" is at work on another request; wait for its answer`;
+      throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
+    }
+    this.#isBusy = true;
+    try {
+      return await work();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
+
+function answerOf(
+  { id, steps, world, doneReason }: Episode,
+  text: string,
+  history: Observation['history'] = [],
+): Answer {
+  return {
+    observation: {
+      text,
+      turn: steps,
+      domain: world.domain,
+      ...(history.length > 0 && { history }),
+      metadata: { episode_id: id, done_reason: doneReason },
+    },
+    reward: null,
+    done: doneReason !== undefined,
+  };
+}
+
+function passing(message: string, code: string): ApiError {
+  return new ApiError(503, message, code, null, { 'retry-after': String(RETRY_AFTER_S) });
+}
+
+/** A sentence that goes on. */
+function unended(reason: string): string {
+  return reason.replace(/[.\s]+$/, '');
+}
+
+/** A place in the table of sessions. */
+interface Seat {
+  readonly timer: NodeJS.Timeout;
+  readonly onGone: () => void;
   /** A finished episode may leave for a new session. */
   readonly mayLeave: boolean;
-  timer: NodeJS.Timeout;
 }
 
+/** All sessions of a server. */
 export class Sessions {
-  readonly #grounds: SessionGrounds;
-  readonly #limits: SessionLimits;
-  readonly #seats = new Set<Seat>();
+  /** In the order of their opening. */
+  readonly #seats = new Map<Session, Seat>();
   #underWay = 0;
   #isStopping = false;
   #idle: (() => void) | undefined;
 
-  constructor(grounds: SessionGrounds, limits: SessionLimits) {
-    this.#grounds = grounds;
-    this.#limits = limits;
-  }
+  constructor(
+    private readonly grounds: SessionGrounds,
+    private readonly limits: SessionLimits,
+  ) {}
 
   get count(): number {
     return this.#seats.size;
   }
 
   /**
-   * A place for a further session. `onIdle` is called when it ends by idleness. With `mayLeave`, one whose episode is over gives its place
-   * to a new session where no other is left. @throws ApiError (503) where all places are taken, or the server is stopping
+   * Opens a further session. `onGone` is called when it ends by idleness. With `mayLeave`, one whose episode is over gives its place to a
+   * new session where no other is left. @throws ApiError (503) where all places are taken, or the server is stopping
    */
-  open(onIdle: () => void, mayLeave = false): Place {
-    if (this.#isStopping) throw stopping();
-    if (this.#seats.size >= this.#limits.sessions) this.#makeRoom();
-    const session = new Session(this.#grounds);
-    const end = () => {
-      clearTimeout(seat.timer);
-      this.#seats.delete(seat);
-      session.end();
-    };
-    const seat: Seat = {
-      session,
-      onIdle,
-      mayLeave,
-      timer: this.#timer(() => this.#endIdle(seat)),
-      use: (work) => this.#use(seat, work),
-      end,
-    };
-    this.#seats.add(seat);
-    return seat;
+  open(onGone: () => void, mayLeave = false): Session {
+    this.#requireRunning();
+    if (this.#seats.size >= this.limits.sessions) this.#makeRoom();
+    const session = new Session(this.grounds);
+    const timer = setTimeout(() => {
+      if (session.isBusy) timer.refresh();
+      else this.#dismiss(session);
+    }, timerOf(this.limits.idleMs));
+    timer.unref();
+    this.#seats.set(session, { timer, onGone, mayLeave });
+    return session;
   }
 
-  /** Seats are in order of their opening: the oldest leaves. */
-  #makeRoom(): void {
-    const over = [...this.#seats].find(({ mayLeave, session }) => mayLeave && session.isDone && !session.isBusy);
-    if (over === undefined) throw tooManySessions(this.#limits.sessions);
-    over.end();
-    over.onIdle();
-  }
-
-  async #use(seat: Seat, work: (session: Session) => Promise<Answer>): Promise<Answer> {
-    if (this.#isStopping) throw stopping();
+  /** Does work that keeps the session from being idle; while the server stops, none begins. @throws ApiError (503) */
+  async use(session: Session, work: () => Promise<Answer>): Promise<Answer> {
+    this.#requireRunning();
+    const timer = this.#seats.get(session)?.timer;
     this.#underWay++;
-    seat.timer.refresh();
+    timer?.refresh();
     try {
-      return await work(seat.session);
+      return await work();
     } finally {
-      seat.timer.refresh();
+      timer?.refresh();
       this.#underWay--;
       if (this.#underWay === 0) this.#idle?.();
     }
   }
 
-  #endIdle(seat: Seat): void {
-    if (seat.session.isBusy) {
-      seat.timer.refresh();
-      return;
-    }
-    seat.end();
-    seat.onIdle();
-  }
-
-  #timer(act: () => void): NodeJS.Timeout {
-    const timer = setTimeout(act, Math.min(this.#limits.idleMs, LONGEST_TIMER_MS));
-    timer.unref();
-    return timer;
+  /** Ends a session whose client has gone. */
+  end(session: Session): void {
+    clearTimeout(this.#seats.get(session)?.timer);
+    this.#seats.delete(session);
+    session.end();
   }
 
   /** Takes nothing more; resolves when what is under way has ended, or is broken off after `drainMs`. */
@@ -110,10 +285,36 @@ export class Sessions {
       this.#idle = resolve;
     });
     const late = setTimeout(() => {
-      for (const { session } of this.#seats) session.end();
+      for (const session of this.#seats.keys()) session.end();
     }, drainMs);
     if (this.#underWay > 0) await idle;
     clearTimeout(late);
-    for (const seat of [...this.#seats]) seat.end();
+    for (const session of [...this.#seats.keys()]) this.end(session);
   }
+
+  #requireRunning(): void {
+    if (!this.#isStopping) return;
+    throw new ApiError(503, 'the server is shutting down', 'SHUTTING_DOWN', null, { connection: 'close' });
+  }
+
+  #makeRoom(): void {
+    const over = [...this.#seats].find(([session, { mayLeave }]) => mayLeave && session.isDone && !session.isBusy);
+    if (over !== undefined) {
+      this.#dismiss(over[0]);
+      return;
+    }
+    const most = this.limits.sessions;
+    const all = most === 1 ? 'the session of this server is' : `all ${most} sessions of this server are`;
+    throw passing(`${all} in use; try again later, or start it with more --sessions`, 'CAPACITY_REACHED');
+  }
+
+  #dismiss(session: Session): void {
+    const seat = this.#seats.get(session);
+    this.end(session);
+    seat?.onGone();
+  }
+}
+
+function timerOf(ms: number): number {
+  return Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
 }

@@ -7,16 +7,11 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { isObject, type JsonObject } from '../json.js';
 import { ApiError } from '../serve/http/api-error.js';
 import { requireShallow } from '../serve/http/body.js';
-import { readAction, readReset } from './protocol.js';
-import { invalid } from './refusals.js';
-import type { Place, Sessions } from './sessions.js';
+import type { Grounds } from './mcp.js';
+import { invalid, readAction, readReset } from './protocol.js';
+import type { Session, Sessions } from './sessions.js';
 
-interface SocketGrounds {
-  readonly sessions: Sessions;
-  readonly messageBytes: number;
-  /** What a client is told of any error. */
-  readonly toldOf: (error: unknown) => ApiError;
-}
+type SocketGrounds = Pick<Grounds, 'sessions' | 'messageBytes' | 'toldOf'>;
 
 interface Sockets {
   /** Takes over a connection whose request was let in. */
@@ -81,9 +76,10 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
   socket.on('pong', () => UNANSWERED.delete(socket));
   // A frame that is too large or broken closes the connection with a code of its own.
   socket.on('error', () => {});
-  let place: Place;
+  const { sessions } = grounds;
+  let session: Session;
   try {
-    place = grounds.sessions.open(() => {
+    session = sessions.open(() => {
       void say('error', { message: 'the session has ended by idleness', code: 'SESSION_ERROR' });
       sendAway(socket, CLOSE_NORMAL, 'idle');
     });
@@ -94,7 +90,7 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
   }
   socket.on('close', () => {
     leaving.abort();
-    place.end();
+    sessions.end(session);
   });
   let last = Promise.resolve();
   let waiting = 0;
@@ -114,7 +110,7 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
         if (socket.readyState !== socket.OPEN) return;
         const message = readMessage(bytes, isBinary);
         if (message.type === 'close') socket.close(CLOSE_NORMAL);
-        else await say(...(await reply(message, place, leaving.signal)));
+        else await say(...(await reply(message, session, sessions, leaving.signal)));
       })
       .catch(sayError)
       .finally(() => waiting--);
@@ -149,14 +145,19 @@ function readMessage(bytes: unknown, isBinary: boolean): Message {
   return { type: type as Message['type'], data };
 }
 
-async function reply({ type, data }: Message, place: Place, signal: AbortSignal): Promise<[string, unknown]> {
-  if (type === 'state') return ['state', place.session.state];
+async function reply(
+  { type, data }: Message,
+  session: Session,
+  sessions: Sessions,
+  signal: AbortSignal,
+): Promise<[string, unknown]> {
+  if (type === 'state') return ['state', session.state];
   if (type === 'step') {
     const action = readAction(data);
-    return ['observation', await place.use((session) => session.step(action, { signal }))];
+    return ['observation', await sessions.use(session, () => session.step(action, { signal }))];
   }
   const { start, episodeId = randomUUID() } = readReset(data);
-  return ['observation', await place.use((session) => session.reset(start, episodeId))];
+  return ['observation', await sessions.use(session, () => session.reset(start, episodeId))];
 }
 
 function errorData({ message, code, headers }: ApiError): JsonObject {

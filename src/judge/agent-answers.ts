@@ -1,8 +1,7 @@
 // One question to an agent: its next action, given the trajectory so far and the observation of this turn.
 
-import { type AgentAction, readAction } from '../agent-action.js';
-import { agentMessages, agentSystemPrompt, partsOfPrompt } from '../agent-dialogue.js';
-import { describedTools } from '../described-tools.js';
+import { type AgentAction, readAction } from '../actions/agent-action.js';
+import { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } from '../actions/agent-dialogue.js';
 import { actionOf, earlierTurns } from '../turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../types.js';
 import type { Reading, Unreadable } from './mode.js';

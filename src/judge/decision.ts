@@ -1,6 +1,6 @@
 // The mode `decision`: does an agent do after the predicted observation what it does after the true one?
 
-import type { AgentAction } from '../agent-action.js';
+import type { AgentAction } from '../actions/agent-action.js';
 import { AGREEMENT } from '../equivalence.js';
 import { measured, unmeasured } from '../judgement.js';
 import { isModelCaused } from '../points.js';
@@ -29,7 +29,7 @@ export const decision: Mode<Answers> = {
   async open({ agentPrompts }) {
     // Whoever only asks what the mode declares does not load it.
     const { AGENT_QUESTION, agentQuestion, readAnswer } = await import('./agent-answers.js');
-    const { sameAction, screenOf } = await import('../agent-action.js');
+    const { sameAction, screenOf } = await import('../actions/agent-action.js');
     const prompts = await present(agentPrompts)();
     return {
       name: 'decision',

@@ -1,9 +1,7 @@
 // An agent's turn in a world: what it is asked, and what its reply does: an action, or the word that it is done.
 
-import { readAction } from '../agent-action.js';
-import { agentMessages, agentSystemPrompt, partsOfPrompt } from '../agent-dialogue.js';
-import { describedTools } from '../described-tools.js';
-import { lastFence } from '../fence.js';
+import { lastFence, readAction } from '../actions/agent-action.js';
+import { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } from '../actions/agent-dialogue.js';
 import { withoutThought } from '../reply.js';
 import type { Domain, Question } from '../types.js';
 import type { World } from './world.js';

@@ -41,7 +41,13 @@ export function turnPrompt({ turn, preface = '', state, instruction = '', action
 }
 
 /** The sections in front of a first action. */
-export function prefaceOf({ task = '', state = '' }: { readonly task?: string; readonly state?: string }): string {
+export function prefaceOf({
+  task = '',
+  state = '',
+}: {
+  readonly task?: string | undefined;
+  readonly state?: string | undefined;
+}): string {
   const sections = [...(task === '' ? [] : [section(TASK, task)]), ...(state === '' ? [] : [section(STATE, state)])];
   return sections.join('\n\n');
 }

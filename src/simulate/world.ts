@@ -52,8 +52,8 @@ const MEANT =
 export function freshWorld(start: {
   readonly domain: Domain;
   readonly systemPrompt: string;
-  readonly task?: string;
-  readonly state?: string;
+  readonly task?: string | undefined;
+  readonly state?: string | undefined;
 }): World {
   const { domain, systemPrompt } = start;
   return { domain, systemPrompt, preface: prefaceOf(start), turns: [], tail: TAIL };

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readAction } from '../../src/agent-action.js';
+import { readAction } from '../../src/actions/agent-action.js';
 import { loadAgentPrompts } from '../../src/bench/prompts.js';
 import { temporaryFolder } from '../support/cli.js';
 

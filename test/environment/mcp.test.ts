@@ -8,8 +8,8 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, test, vi } from 'vitest';
 import { importSdk, mcpRoute, serveStdio } from '../../src/environment/mcp.js';
 import { Sessions } from '../../src/environment/sessions.js';
+import type { Simulator } from '../../src/environment/simulator.js';
 import { ApiError } from '../../src/serve/http/api-error.js';
-import type { Simulator } from '../../src/simulator.js';
 import { json, post, type Said, startTestEnvironment } from '../support/environment.js';
 import { SILENT, scriptedSimulator } from '../support/scripted-simulator.js';
 

@@ -3,10 +3,9 @@
 import { once } from 'node:events';
 import WebSocket from 'ws';
 import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/http.js';
-import type { SessionGrounds } from '../../src/environment/session.js';
-import { type SessionLimits, Sessions } from '../../src/environment/sessions.js';
+import { type SessionGrounds, type SessionLimits, Sessions } from '../../src/environment/sessions.js';
+import type { Simulator } from '../../src/environment/simulator.js';
 import { ApiError } from '../../src/serve/http/api-error.js';
-import type { Simulator } from '../../src/simulator.js';
 import { cleanups } from './cleanups.js';
 
 const open: RunningEnvironment[] = [];

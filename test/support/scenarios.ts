@@ -1,6 +1,7 @@
 // Scenarios for tests, each with what the test is about.
 
-import type { Never, Scenario, Verifier } from '../../src/scenario.js';
+import type { Verifier } from '../../src/simulate/scenarios/forms.js';
+import type { Never, Scenario } from '../../src/simulate/scenarios/scenario.js';
 
 const NEVER: Never = { phrases: ['as requested', 'simulat'], words: 4, own: [] };
 

@@ -8,15 +8,20 @@ import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, ModelReply, Sample } from '../../types.js';
 import { STAMP_KEY } from '../run.js';
 
+type Read = (() => Promise<Sample>) | undefined;
+
 /** What came of a call, with the stamp of the record. */
 type Settled = (ModelReply | PredictionFailure) & { readonly stamp: string };
 
-/** @param read the turn as it was put to the model: it is looked at for the few replies alone that try something */
+/**
+ * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something. Undefined where nobody
+ * judges the prediction, so that what would deceive a judge is not looked for
+ */
 export async function recordOf(
   id: string,
   prediction: PredictionId,
   outcome: Settled,
-  read: () => Promise<Sample>,
+  read: Read,
   more: readonly Flag[] = [],
 ): Promise<JournalRecord> {
   const log = { ...outcome.log, [STAMP_KEY.infer]: outcome.stamp };
@@ -34,7 +39,7 @@ export async function recordOfText(
   id: string,
   prediction: PredictionId,
   content: string,
-  read: () => Promise<Sample>,
+  read: Read,
   { stamp, more = [] }: { readonly stamp?: string; readonly more?: readonly Flag[] } = {},
 ): Promise<JournalRecord> {
   const flags = [...(await flagsOfText({ content }, read)), ...more];
@@ -49,15 +54,16 @@ function logOf(log: object): Record<string, unknown> {
   return { ...log, at: new Date().toISOString() };
 }
 
-async function flagsOfReply(reply: ModelReply, read: () => Promise<Sample>): Promise<Flag[]> {
+async function flagsOfReply(reply: ModelReply, read: Read): Promise<Flag[]> {
   const flags = await flagsOfText(reply, read);
   if (reply.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
   if (reply.redacted !== undefined) flags.push('redacted');
   return flags;
 }
 
-async function flagsOfText(reply: Parameters<typeof flagsOf>[0], read: () => Promise<Sample>): Promise<Flag[]> {
+async function flagsOfText(reply: Parameters<typeof flagsOf>[0], read: Read): Promise<Flag[]> {
   const flags = flagsOf(reply);
+  if (read === undefined) return flags;
   const tricks = tricksIn(readPrediction(reply.content));
   if (tricks.length > 0 && isSuspicious(tricks, await read())) flags.push('suspicious');
   return flags;

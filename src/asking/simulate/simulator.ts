@@ -1,9 +1,9 @@
 // A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.
 
+import type { Acted, LiveWorld, Simulator, WorldStart } from '../../environment/simulator.js';
 import { UserError } from '../../errors.js';
 import { trajectoryRow } from '../../simulate/trajectory-row.js';
 import type { World } from '../../simulate/world.js';
-import type { Acted, LiveWorld, Simulator, WorldStart } from '../../simulator.js';
 import { DOMAINS, type Io } from '../../types.js';
 import type { SimulationSettings } from './options.js';
 import type { Simulation, StepOutcome } from './simulation.js';

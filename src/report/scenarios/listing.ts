@@ -3,7 +3,7 @@
 import { domainName } from '../../domains.js';
 import { counted } from '../../figures.js';
 import { oneLine } from '../../printable.js';
-import type { Scenario, ScenarioSuite } from '../../scenario.js';
+import type { Scenario, ScenarioSuite } from '../../simulate/scenarios/scenario.js';
 import { NONE, type Table } from '../table.js';
 
 /** Rows that scenarios are fit for, by name; undefined without data. */

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { openSimulation, type Simulation } from '../../../src/asking/simulate/simulation.js';
 import { simulatorOf } from '../../../src/asking/simulate/simulator.js';
-import type { Acted, LiveWorld, Simulator } from '../../../src/simulator.js';
+import type { Acted, LiveWorld, Simulator } from '../../../src/environment/simulator.js';
 import { RECORDED } from '../../support/cli.js';
 import { ioIn } from '../../support/io.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';

@@ -7,12 +7,9 @@ import { CHARS_A_TOKEN, charactersOf } from '../../../question.js';
 import { wrapped } from '../../../report/terminal.js';
 import { agentQuestion } from '../../../simulate/agent-turn.js';
 import { requestOf, type World } from '../../../simulate/world.js';
-import type { Io } from '../../../types.js';
 import type { Pricing } from '../../run.js';
-import type { Agent } from './agent.js';
-import type { EpisodeSettings } from './options.js';
-import type { Episode } from './plan.js';
 import { PLAYERS, type Player } from './purse.js';
+import type { Work } from './session.js';
 
 interface Bound {
   calls: number;
@@ -20,23 +17,14 @@ interface Bound {
   completionTokens: number;
 }
 
-/** What the bill is made of. */
-interface Billed {
-  readonly settings: EpisodeSettings;
-  readonly episodes: readonly Episode[];
-  readonly agent: Agent;
-  readonly pricing: Readonly<Record<Player, Pricing>>;
-  world(episode: Episode): Promise<World>;
-}
-
 /**
  * Prints an upper bound: every episode has all of its steps, every reply takes its whole budget and is read at the first try, and what
  * was said stands in every later prompt. Prompts are counted at four characters a token.
  */
-export async function printEpisodeBill(io: Io, billed: Billed): Promise<void> {
-  const { settings, episodes, pricing } = billed;
+export async function printEpisodeBill(work: Work, pricing: Readonly<Record<Player, Pricing>>): Promise<void> {
+  const { io, settings, episodes, starts } = work;
   const bounds: Record<Player, Bound> = { agent: nothing(), world: nothing() };
-  for (const episode of episodes) add(bounds, await billed.world(episode), billed);
+  for (const { start } of episodes) add(bounds, await starts.world(start), work);
   const costs = PLAYERS.map((player) => costOfBound(bounds[player], pricing[player]));
   const usd = costs.every((cost) => cost !== undefined) ? costs.reduce((sum, cost) => sum + cost, 0) : undefined;
   if (settings.json) {
@@ -61,7 +49,7 @@ export async function printEpisodeBill(io: Io, billed: Billed): Promise<void> {
   io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
 }
 
-function add(bounds: Record<Player, Bound>, world: World, { settings, agent }: Billed): void {
+function add(bounds: Record<Player, Bound>, world: World, { settings, agent }: Work): void {
   const { steps, agentMaxTokens: action, maxTokens: observation, context } = settings;
   const first: Record<Player, number> = {
     agent: charactersOf(agentQuestion(agent.briefing(world), world)) / CHARS_A_TOKEN,

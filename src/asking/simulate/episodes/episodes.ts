@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption } from '../../../errors.js';
 import { counted } from '../../../figures.js';
+import { groupBy } from '../../../groups.js';
 import { hideKeys } from '../../../redaction.js';
 import { writeLines } from '../../../run/files.js';
 import { fingerprintOf, type Identity } from '../../../run/identity.js';
@@ -17,36 +18,24 @@ import { addUsage } from '../../../usage.js';
 import { requirePriced, spendingOf, spendingText } from '../../budget.js';
 import { openPricing } from '../../pricing.js';
 import { openProgress } from '../../progress/progress.js';
-import { openRun, type Run } from '../../run.js';
+import { openRun } from '../../run.js';
 import { samplingOf } from '../../sampling.js';
 import { drainOnInterrupt } from '../../session.js';
 import { openFreshPrompts, openSystemPrompts } from '../../system-prompts.js';
 import { targetAt } from '../../target.js';
 import { openSimulation, type Simulation } from '../simulation.js';
-import { openStarts, type Starts } from '../starts.js';
-import { type Agent, openAgent } from './agent.js';
+import { openStarts } from '../starts.js';
+import { openAgent } from './agent.js';
 import { printEpisodeBill } from './bill.js';
 import type { EpisodeSettings } from './options.js';
-import { type Beginning, beginningsOf, type Episode, episodesOf } from './plan.js';
+import { beginningsOf, type Episode, episodesOf } from './plan.js';
 import { PLAYERS, Purse } from './purse.js';
 import { endingOf, episodeState, playerOf, standingOf } from './records.js';
 import { type EpisodesResult, printEpisodes } from './result.js';
-import { playAll, type SessionResult } from './session.js';
+import { type OpenWork, playAll, type SessionResult, type Work } from './session.js';
 
 /** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
 const NAME = 'episodes_test';
-
-/** Everything that the episodes of a run are made with. */
-interface Work {
-  readonly settings: EpisodeSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
-  readonly starts: Starts;
-  readonly beginnings: readonly Beginning[];
-  readonly episodes: readonly Episode[];
-  readonly agent: Agent;
-  readonly notices: string[];
-}
 
 /** Plays the episodes that the flags ask for. @param next what to type once all have ended */
 export async function playEpisodes(
@@ -73,11 +62,11 @@ export async function playEpisodes(
   }
 }
 
-async function bill({ settings, io, agent, episodes, starts }: Work): Promise<ExitCode> {
+async function bill(work: Work): Promise<ExitCode> {
+  const { settings, io, agent } = work;
   const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
   const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-  const pricing = { agent: agent.pricing, world: await openPricing(target, settings, io) };
-  await printEpisodeBill(io, { settings, episodes, agent, pricing, world: ({ start }) => starts.world(start) });
+  await printEpisodeBill(work, { agent: agent.pricing, world: await openPricing(target, settings, io) });
   return EXIT.done;
 }
 
@@ -87,10 +76,9 @@ async function play(work: Work, next: (dir: string) => string): Promise<ExitCode
   const unbounded = { ...settings, budgetUsd: undefined, budgetTokens: undefined };
   const simulation = await openSimulation(unbounded, io, (text) => notices.push(text));
   try {
-    const pricing = { agent: agent.pricing, world: await openPricing(simulation, settings, io) };
-    const purse = new Purse(pricing);
-    requirePriced(settings, purse.isPriced('world'), simulation);
-    requirePriced({ ...settings, local: undefined }, purse.isPriced('agent'), agent);
+    const purse = new Purse({ agent: agent.pricing, world: await openPricing(simulation, settings, io) });
+    requirePriced(settings, purse.world.ledger.usd !== undefined, simulation);
+    requirePriced({ ...settings, local: undefined }, purse.agent.ledger.usd !== undefined, agent);
     const identity = await identityOf(work, simulation);
     const run = await openRun({
       kind: 'simulate',
@@ -101,7 +89,7 @@ async function play(work: Work, next: (dir: string) => string): Promise<ExitCode
       stateOf: episodeState,
     });
     try {
-      const result = await playIn(run, { ...work, simulation, purse });
+      const result = await playIn({ ...work, run, simulation, purse });
       printEpisodes(io, settings, result, next(settings.outputDir));
       return result.exitCode;
     } finally {
@@ -112,54 +100,47 @@ async function play(work: Work, next: (dir: string) => string): Promise<ExitCode
   }
 }
 
-type PlayWork = Work & { readonly simulation: Simulation; readonly purse: Purse };
-
 /** Plays what has not ended, then writes what has. @throws what broke it off, once everything is saved */
-async function playIn(run: Run, work: PlayWork): Promise<EpisodesResult> {
-  const { purse } = work;
+async function playIn(work: OpenWork): Promise<EpisodesResult> {
+  const { run, purse, episodes } = work;
   for (const id of run.journal.ids()) {
     const record = run.journal.read(id);
     const player = playerOf(record);
-    if (player !== undefined) purse.add(player, record.log);
+    if (player !== undefined) purse[player].add(record.log);
   }
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  await writeManifest(run.manifestPath, manifestOf(run, work, { startedAt, state: 'running' }));
+  await writeManifest(run.manifestPath, manifestOf(work, { startedAt, state: 'running' }));
   const before = performance.now();
-  const session = await inSession(run, work);
+  const session = await inSession(work);
   const seconds = (performance.now() - before) / 1000;
-  const { file, rows } = await writeOutput(run, work);
-  const endings = work.episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
-  const state = stateOf(work, session, endings.length);
+  const { rows, ...output } = await writeOutput(work);
+  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
+  const { state, exitCode } = endOf(work, session, endings.length);
   const times = { startedAt, state, endedAt: new Date().toISOString() };
-  const manifest = { ...manifestOf(run, work, times, session), output: file };
+  const manifest = { ...manifestOf(work, times, session), output };
   await writeManifest(run.manifestPath, manifest);
   if (session.error !== undefined) throw session.error;
-  return { ...session, manifest, exitCode: exitCodeOf(work, state, session), endings, rows, purse, seconds };
+  return { ...session, manifest, exitCode, endings, rows, purse, seconds };
 }
 
-async function inSession(run: Run, work: PlayWork): Promise<SessionResult> {
-  const { settings, io, purse, starts, episodes, agent, simulation } = work;
-  const already = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined);
+async function inSession(work: OpenWork): Promise<SessionResult> {
+  const { settings, io, run, purse, episodes } = work;
   const { quiet, verbose, color } = settings;
   const progress = openProgress(io, {
     ...{ title: 'simulate', quiet, verbose, color },
     totals: byDomain(episodes),
-    already: byDomain(already),
+    already: byDomain(episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined)),
     status: () => undefined,
-    spending: () => [callsText(purse), spendingText(spendingOf(purse, settings))].filter(isGiven).join(', '),
+    spending: () => [counted(purse.calls, 'call'), spendingText(spendingOf(purse, settings)) ?? []].flat().join(', '),
   });
   if (run.journal.repaired !== undefined) progress.notice(run.journal.repaired);
   io.setLastWords('ended at once: every reply is saved; the same command continues');
   const drain = drainOnInterrupt(io, (text) => progress.notice(text));
-  const session = await playAll({
-    ...{ settings, run, purse, episodes, agent, simulation, stop: io.stop, over: drain.over },
-    world: ({ start }) => starts.world(start),
-    onPlayed(episode, played, tokens) {
-      if (played.status === 'halted' && played.failure === undefined) return;
-      const status = played.status === 'ended' ? 'ok' : 'failed';
-      const reason = played.status === 'ended' ? undefined : played.failure?.reason;
-      progress.settled(episode.domain, { status, tokens, ...(reason === undefined ? {} : { reason }) });
-    },
+  const session = await playAll(work, drain.over, ({ domain }, played, tokens) => {
+    if (played.status === 'ended') progress.settled(domain, { status: 'ok', tokens });
+    else if (played.failure !== undefined) {
+      progress.settled(domain, { status: 'failed', tokens, reason: played.failure.reason });
+    }
   });
   drain.close();
   progress.finish();
@@ -167,7 +148,7 @@ async function inSession(run: Run, work: PlayWork): Promise<SessionResult> {
 }
 
 /** A line for each episode that has ended behind a step, in their order. */
-async function writeOutput(run: Run, { episodes, settings, starts, agent, simulation }: PlayWork) {
+async function writeOutput({ run, episodes, settings, starts, agent, simulation }: OpenWork) {
   const prefix = fingerprintOf(run.identity).slice(0, 8);
   let rows = 0;
   const lines = async function* () {
@@ -175,19 +156,15 @@ async function writeOutput(run: Run, { episodes, settings, starts, agent, simula
       const ending = endingOf(run.journal, number);
       if (ending === undefined || ending.steps === 0) continue;
       const { world } = standingOf(run.journal, number, await starts.world(start));
-      const place = number + 1;
-      const awb = {
-        ...{ episode: place, agent: agent.model, world_model: simulation.model, seed: settings.seed ?? null },
-        ...(row === undefined ? {} : { row }),
-        ...(task === undefined ? {} : { task }),
-        ...ending,
-      };
+      const episode = number + 1;
+      const seed = settings.seed ?? null;
+      const awb = { episode, agent: agent.model, world_model: simulation.model, seed, row, task, ...ending };
       rows++;
-      yield JSON.stringify({ ...trajectoryRow(world, `${prefix}-${place}`), awb });
+      yield JSON.stringify({ ...trajectoryRow(world, `${prefix}-${episode}`), awb });
     }
   };
   const written = await writeLines(run.outputPath, lines());
-  return { rows, file: { file: run.outputPath, ...written, form: fingerprintOf({ rows }) } };
+  return { rows, file: run.outputPath, ...written, form: fingerprintOf({ rows }) };
 }
 
 /** What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change. */
@@ -208,16 +185,15 @@ async function identityOf({ settings, beginnings, agent, io }: Work, simulation:
 }
 
 function manifestOf(
-  run: Run,
-  { settings, shown, episodes, beginnings, agent, simulation, purse, notices }: PlayWork,
+  { run, settings, shown, episodes, beginnings, agent, simulation, purse, notices }: OpenWork,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,
 ): Manifest {
   const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
-  const halted = [...(session?.failures ?? [])].map(([name, { episodes: count }]) => [name, count] as const);
-  const failed = halted.reduce((sum, [, count]) => sum + count, 0);
+  const failures = Object.fromEntries(Array.from(session?.failures ?? [], ([name, { episodes: n }]) => [name, n]));
+  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
   const tokens: Usage = {};
-  for (const player of PLAYERS) addUsage(tokens, purse.of(player).usage);
+  for (const player of PLAYERS) addUsage(tokens, purse[player].usage);
   const label = settings.label ?? run.stored?.label;
   return {
     schema: 'awb.manifest/1',
@@ -229,12 +205,12 @@ function manifestOf(
     fingerprint: fingerprintOf(run.identity),
     settings: shown,
     endpoints: [...simulation.hosts, ...agent.hosts],
-    servedModels: PLAYERS.flatMap((player) => purse.of(player).served),
+    servedModels: PLAYERS.flatMap((player) => [...purse[player].served]),
     data: { starts: beginnings.length },
     chosen: Object.fromEntries(byDomain(episodes)),
     counts: {
       ...{ chosen: episodes.length, ok, failed, notDone: episodes.length - ok - failed, absent: 0 },
-      failures: Object.fromEntries(halted),
+      failures,
       flags: {},
     },
     tokens,
@@ -244,32 +220,18 @@ function manifestOf(
   };
 }
 
-function stateOf({ io, episodes }: Work, { error, spent }: SessionResult, ended: number): Manifest['state'] {
-  if (error !== undefined) return 'stopped';
-  if (ended === episodes.length) return 'complete';
-  if (io.stop.aborted) return 'interrupted';
-  return spent === undefined ? 'incomplete' : 'stopped';
-}
-
-function exitCodeOf({ io }: Work, state: Manifest['state'], { spent }: SessionResult): ExitCode {
-  if (state === 'interrupted') return interruption(io.stop);
-  if (state === 'complete') return EXIT.done;
-  return spent === undefined ? EXIT.incomplete : EXIT.later;
-}
-
-function callsText(purse: Purse): string {
-  return counted(
-    PLAYERS.reduce((sum, player) => sum + purse.of(player).calls, 0),
-    'call',
-  );
-}
-
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined;
+function endOf(
+  { io, episodes }: Work,
+  { error, spent }: SessionResult,
+  ended: number,
+): { readonly state: Manifest['state']; readonly exitCode: ExitCode } {
+  const unfinished = spent === undefined ? EXIT.incomplete : EXIT.later;
+  if (error !== undefined) return { state: 'stopped', exitCode: unfinished };
+  if (ended === episodes.length) return { state: 'complete', exitCode: EXIT.done };
+  if (io.stop.aborted) return { state: 'interrupted', exitCode: interruption(io.stop) };
+  return { state: spent === undefined ? 'incomplete' : 'stopped', exitCode: unfinished };
 }
 
 function byDomain(episodes: readonly Episode[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { domain } of episodes) counts.set(domain, (counts.get(domain) ?? 0) + 1);
-  return counts;
+  return new Map([...groupBy(episodes, ({ domain }) => domain)].map(([domain, all]) => [domain, all.length]));
 }

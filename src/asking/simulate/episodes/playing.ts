@@ -2,21 +2,22 @@
 
 import type { UserError } from '../../../errors.js';
 import type { LiveFailure } from '../../../model/live.js';
+import { charactersOf } from '../../../question.js';
 import type { Journal } from '../../../run/journal.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
-import { readAgentTurn } from '../../../simulate/agent-turn.js';
-import type { World } from '../../../simulate/world.js';
-import type { CallLog, ModelReply } from '../../../types.js';
+import { agentQuestion, readAgentTurn } from '../../../simulate/agent-turn.js';
+import { requestOf, type World } from '../../../simulate/world.js';
+import type { CallLog, ModelReply, Usage } from '../../../types.js';
 import type { RowSummary } from '../../row-summary.js';
 import type { Simulation } from '../simulation.js';
 import type { Agent } from './agent.js';
 import { MOST_EPISODES } from './options.js';
 import type { Episode } from './plan.js';
 import type { Player } from './purse.js';
-import { type Ending, endRecord, idOf, lostOf, lostRecord, replyRecord, standingOf, UNUSABLE } from './records.js';
+import { type Ending, endRecord, idOf, lostIdOf, lostOf, standingOf, UNUSABLE } from './records.js';
 
 /** What all episodes of a run are played with. */
-export interface Play {
+interface Play {
   readonly simulation: Pick<Simulation, 'step'>;
   readonly agent: Pick<Agent, 'briefing' | 'ask'>;
   readonly journal: Journal<RowSummary>;
@@ -24,8 +25,12 @@ export interface Play {
   readonly tries: number;
   /** Ends calls in flight. */
   readonly signal: AbortSignal;
-  /** Whether nothing more may be asked: the user has interrupted, the budget is spent, or nothing can be asked at all. */
-  isOver(): boolean;
+  /**
+   * Waits until the budget has room for a call, and gives what is to be called once its cost is counted; undefined where nothing more may
+   * be asked: the user has interrupted, the budget is spent, or nothing can be asked at all.
+   * @param chars of its prompt
+   */
+  room(player: Player, chars: number): Promise<((usage: Usage) => void) | undefined>;
   /** Puts a record on the disk and counts what it cost. */
   keep(record: JournalRecord): Promise<void>;
 }
@@ -44,8 +49,7 @@ const TRIES_APART = 10;
 const EPISODES_APART = 10_000;
 
 /** Plays an episode to its end, from where its records leave it. */
-export async function playEpisode(episode: Episode, begun: World, play: Play): Promise<Played> {
-  const { number } = episode;
+export async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Played> {
   const end = async (ended: Ended, steps: number): Promise<Played> => {
     const ending = { ...ended, steps };
     await play.keep(endRecord(number, ending));
@@ -56,124 +60,130 @@ export async function playEpisode(episode: Episode, begun: World, play: Play): P
   let { world, action } = standing;
   for (let { step } = standing; step < play.steps; step++) {
     if (action === undefined) {
-      const acted = await agentTurn(world, { briefing, number, step }, play);
+      const acted = lastWordIn(play.journal, idOf(number, step, 'agent')) ?? (await agentTurn(step));
       if ('status' in acted) return acted;
       if ('end' in acted) return end(acted, step);
-      action = acted.action;
+      action = acted.value;
     }
-    const answered = await worldTurn(world, action, { number, step }, play);
+    const answered = await worldTurn(step, action);
     if ('status' in answered) return answered;
     if ('end' in answered) return end(answered, step);
-    ({ world } = answered);
-    action = undefined;
+    [world, action] = [answered.value, undefined];
   }
   return end({ end: 'steps' }, play.steps);
+
+  function agentTurn(step: number) {
+    const turn = { player: 'agent', chars: charactersOf(agentQuestion(briefing, world)), number, step } as const;
+    return askedFor(turn, play, async (asking): Promise<Asked<string>> => {
+      const outcome = await play.agent.ask(briefing, world, asking);
+      if (outcome.status === 'full') return { comesTo: { end: 'context', reason: WHOSE.agent } };
+      if (outcome.status !== 'ok') return lost('agent', outcome);
+      const { kind, ...said } = readAgentTurn(world.domain, outcome.content);
+      if ('reason' in said) return unusable(outcome, said.reason);
+      return { ...kept(outcome, said), comesTo: 'action' in said ? { value: said.action } : endedBy(said) };
+    });
+  }
+
+  function worldTurn(step: number, action: string) {
+    const turn = { player: 'world', chars: charactersOf(requestOf(world, action)), number, step } as const;
+    return askedFor(turn, play, async ({ seedOffset, ...hooks }): Promise<Asked<World>> => {
+      const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
+      switch (outcome.status) {
+        case 'ok': {
+          const { reply, observation, truncated } = outcome;
+          const said = { observation, ...(truncated ? { truncated } : {}) };
+          return { ...kept(reply, said), comesTo: { value: outcome.world } };
+        }
+        case 'empty':
+          return unusable(outcome.reply, 'the reply holds no observation');
+        case 'failed':
+          return lost('world', outcome.failure);
+        case 'interrupted':
+          return lost('world', outcome);
+        case 'full':
+          return { comesTo: { end: 'context', reason: WHOSE.world } };
+        case 'spent':
+          return { comesTo: HALTED };
+        default:
+          return outcome satisfies never;
+      }
+    });
+  }
 }
 
-interface Place {
+/** What has come of a call. */
+interface Asked<T> {
+  /** What is kept of it: the row without its status, and the log. Absent where nothing was sent. */
+  readonly row?: Readonly<Record<string, unknown>>;
+  readonly log?: CallLog;
+  readonly model?: string | undefined;
+  /** What it makes of the turn; undefined where the reply cannot be used, and another may. */
+  readonly comesTo: { readonly value: T } | Ended | Halted | undefined;
+}
+
+const WHOSE: Readonly<Record<Player, string>> = { agent: "the agent's", world: "the world model's" };
+
+/** What is asked for a turn, and under which seed. */
+interface Turn {
+  readonly player: Player;
+  /** Of the prompt. */
+  readonly chars: number;
   readonly number: number;
   readonly step: number;
 }
 
-async function agentTurn(
-  world: World,
-  { briefing, ...place }: Place & { readonly briefing: string },
-  play: Play,
-): Promise<{ readonly action: string } | Ended | Halted> {
-  const id = idOf(place.number, place.step, 'agent');
-  const last = lastWordIn(play.journal, id);
-  if (last !== undefined) return last;
-  let flaw = '';
+type Ask<T> = (asking: { signal: AbortSignal; group: string; seedOffset: number }) => Promise<Asked<T>>;
+
+/** Asks until a reply can be used, or the tries are used up; each call is on the disk before the next. */
+async function askedFor<T>({ player, chars, number, step }: Turn, play: Play, ask: Ask<T>) {
+  const id = idOf(number, step, player);
+  const group = `episode ${number}`;
+  let flaw: unknown;
   for (let lost = lostOf(play.journal, id); lost.unusable < play.tries; lost = lostOf(play.journal, id)) {
-    if (play.isOver()) return HALTED;
-    const outcome = await play.agent.ask(briefing, world, {
-      seedOffset: seedOffsetOf(place, lost.unusable),
-      ...hooksFor(place, play),
-    });
-    if (outcome.status === 'full') return { end: 'context', reason: "the agent's" };
-    const asked = { log: outcome.log, player: 'agent' as const };
-    if (outcome.status !== 'ok') {
-      const over = await keepLost({ id, count: lost.all, ...asked }, outcome, play);
-      return over;
+    const release = await play.room(player, chars);
+    if (release === undefined) return HALTED;
+    const seedOffset = (number % MOST_EPISODES) * EPISODES_APART + step * TRIES_APART + lost.unusable;
+    const { row, log, model, comesTo } = await ask({ signal: play.signal, group, seedOffset });
+    if (row !== undefined && log !== undefined) {
+      const isLost = 'class' in row;
+      await play.keep({
+        id: isLost ? lostIdOf(id, lost.all) : id,
+        row: { status: isLost ? 'failed' : 'ok', flags: [], ...row },
+        log: { ...log, player, ...(model === undefined ? {} : { model }), at: new Date().toISOString() },
+      });
     }
-    const turn = readAgentTurn(world.domain, outcome.content);
-    const reply = { ...asked, model: outcome.servedModel };
-    if (turn.kind === 'flaw') {
-      flaw = turn.reason;
-      await play.keep(lostRecord(id, lost.all, { class: UNUSABLE, reason: flaw, ...saidIn(outcome) }, reply));
-      continue;
-    }
-    const { kind: _, ...said } = turn;
-    await play.keep(replyRecord(id, { ...said, ...saidIn(outcome) }, reply));
-    return turn.kind === 'action' ? { action: turn.action } : endedBy(turn);
+    release(log?.attempts === 1 ? log.usage : {});
+    if (comesTo !== undefined) return comesTo;
+    flaw = row?.reason;
   }
-  return { end: 'unreadable', ...(flaw === '' ? {} : { reason: flaw }) };
+  if (player === 'world') return { end: 'no-observation' } satisfies Ended;
+  return { end: 'unreadable', ...(typeof flaw === 'string' ? { reason: flaw } : {}) } satisfies Ended;
 }
 
-async function worldTurn(
-  world: World,
-  action: string,
-  place: Place,
-  play: Play,
-): Promise<{ readonly world: World } | Ended | Halted> {
-  const id = idOf(place.number, place.step, 'world');
-  for (let lost = lostOf(play.journal, id); lost.unusable < play.tries; lost = lostOf(play.journal, id)) {
-    if (play.isOver()) return HALTED;
-    const seedOffset = seedOffsetOf(place, lost.unusable);
-    const outcome = await play.simulation.step({ world, action, seedOffset }, hooksFor(place, play));
-    const count = lost.all;
-    switch (outcome.status) {
-      case 'ok': {
-        const { reply, observation, truncated } = outcome;
-        const row = { observation, ...(truncated ? { truncated } : {}), ...saidIn(reply) };
-        await play.keep(replyRecord(id, row, { log: reply.log, player: 'world', model: reply.servedModel }));
-        return { world: outcome.world };
-      }
-      case 'empty': {
-        const { log, servedModel: model } = outcome.reply;
-        const reason = 'the reply holds no observation';
-        const failure = { class: UNUSABLE, reason, ...saidIn(outcome.reply) };
-        await play.keep(lostRecord(id, count, failure, { log, player: 'world', model }));
-        break;
-      }
-      case 'failed':
-        return keepLost({ id, count, player: 'world', log: outcome.failure.log }, outcome.failure, play);
-      case 'interrupted':
-        return keepLost({ id, count, player: 'world', log: outcome.log }, outcome, play);
-      case 'full':
-        return { end: 'context', reason: "the world model's" };
-      case 'spent':
-        return HALTED;
-      default:
-        return outcome satisfies never;
-    }
-  }
-  return { end: 'no-observation' };
+/** A reply that counts: an action, the agent's last word, or an observation. What the model wrote, thinking included, is the evidence. */
+function kept({ content, reasoning, log, servedModel: model }: ModelReply, said: Readonly<Record<string, unknown>>) {
+  return { row: { ...said, gen: content, ...(reasoning === undefined ? {} : { reasoning }) }, log, model };
 }
 
-/** Keeps what a call cost that gave no reply, and says what that is for the episode: its end, or a halt that the same command mends. */
-async function keepLost(
-  call: { readonly id: string; readonly count: number; readonly player: Player; readonly log: CallLog },
-  outcome: LiveFailure | { readonly status: 'interrupted' },
-  play: Play,
-): Promise<Ended | Halted> {
-  const { id, count, ...asked } = call;
-  const failure =
-    outcome.status === 'interrupted'
-      ? { class: 'interrupted', reason: 'the call was broken off' }
-      : { class: outcome.class, reason: outcome.reason };
-  if (call.log.attempts > 0) await play.keep(lostRecord(id, count, failure, asked));
-  if (outcome.status === 'interrupted') return HALTED;
-  const whose = call.player === 'agent' ? "the agent's" : "the world model's";
-  if (outcome.class === 'context-overflow') return { end: 'context', reason: whose };
-  if (outcome.class === 'refused') return { end: 'refused', reason: `${whose} server: ${outcome.reason}` };
+function unusable(reply: ModelReply, reason: string) {
+  return { ...kept(reply, { class: UNUSABLE, reason }), comesTo: undefined };
+}
+
+/** A call that gave no reply, and what that is for the episode: its end, or a halt that the same command mends. */
+function lost(player: Player, outcome: LiveFailure | { readonly status: 'interrupted'; readonly log: CallLog }) {
+  const { log } = outcome;
+  const keep = (row: { readonly class: string; readonly reason: string }) => (log.attempts > 0 ? { row, log } : {});
+  if (outcome.status === 'interrupted') {
+    return { ...keep({ class: 'interrupted', reason: 'the call was broken off' }), comesTo: HALTED };
+  }
   const { class: kind, reason, stop } = outcome;
-  return { status: 'halted', failure: { class: kind, reason }, ...(stop === undefined ? {} : { stop }) };
-}
+  return { ...keep({ class: kind, reason }), comesTo: endOrHalt() };
 
-/** What a model wrote, thinking included: the journal is the evidence. */
-function saidIn({ content, reasoning }: ModelReply): { readonly gen: string; readonly reasoning?: string } {
-  return { gen: content, ...(reasoning === undefined ? {} : { reasoning }) };
+  function endOrHalt(): Ended | Halted {
+    if (kind === 'context-overflow') return { end: 'context', reason: WHOSE[player] };
+    if (kind === 'refused') return { end: 'refused', reason: `${WHOSE[player]} server: ${reason}` };
+    return { status: 'halted', failure: { class: kind, reason }, ...(stop === undefined ? {} : { stop }) };
+  }
 }
 
 /** The agent's last word, where its record is there and the episode's end is not. */
@@ -186,17 +196,4 @@ function lastWordIn(journal: Journal<RowSummary>, id: string): Ended | undefined
 
 function endedBy({ end, said }: { readonly end: 'done' | 'gave-up'; readonly said: string }): Ended {
   return { end, ...(said === '' ? {} : { said }) };
-}
-
-function hooksFor({ number }: Place, { signal }: Play) {
-  return { signal, group: groupOf(number) };
-}
-
-/** By what the calls of an episode are known, of which one at a time is in flight. */
-export function groupOf(number: number): string {
-  return `episode ${number}`;
-}
-
-function seedOffsetOf({ number, step }: Place, tries: number): number {
-  return (number % MOST_EPISODES) * EPISODES_APART + step * TRIES_APART + tries;
 }

@@ -9,63 +9,52 @@ import type { Pricing } from '../../run.js';
 export type Player = 'agent' | 'world';
 export const PLAYERS: readonly Player[] = ['agent', 'world'];
 
-interface Account {
+/** What one of the two has cost. */
+class Account {
+  readonly served = new Set<string>();
+  readonly usage: Usage = {};
+  calls = 0;
   readonly ledger: Ledger;
-  readonly served: Set<string>;
-  readonly usage: Usage;
-  calls: number;
-}
 
-export class Purse {
-  readonly #accounts: Readonly<Record<Player, Account>>;
-
-  constructor(prices: Readonly<Record<Player, Pricing>>) {
-    const account = (pricing: Pricing): Account => {
-      const served = new Set<string>();
-      return { ledger: new Ledger(() => pricing(served)), served, usage: {}, calls: 0 };
-    };
-    this.#accounts = { agent: account(prices.agent), world: account(prices.world) };
+  constructor(pricing: Pricing) {
+    this.ledger = new Ledger(() => pricing(this.served));
   }
 
   /** Adds what the log of a call says, as a journal may hold it. */
-  add(player: Player, { usage, uncounted, tries, attempts, model }: Readonly<Record<string, unknown>>): void {
-    const account = this.#accounts[player];
-    if (typeof model === 'string') account.served.add(model);
+  add({ usage, uncounted, tries, attempts, model }: Readonly<Record<string, unknown>>): void {
+    if (typeof model === 'string') this.served.add(model);
     const counts = countsIn(usage);
-    addUsage(account.usage, counts);
-    account.calls += typeof attempts === 'number' ? attempts : 0;
-    account.ledger.add({ usage: counts, calls: callsIn(tries), ...(isUncounted(uncounted) ? { uncounted } : {}) });
+    addUsage(this.usage, counts);
+    this.calls += typeof attempts === 'number' ? attempts : 0;
+    this.ledger.add({ usage: counts, calls: callsIn(tries), ...(isUncounted(uncounted) ? { uncounted } : {}) });
+  }
+}
+
+/** Both accounts, and what is in them together. */
+export class Purse {
+  readonly agent: Account;
+  readonly world: Account;
+
+  constructor(prices: Readonly<Record<Player, Pricing>>) {
+    this.agent = new Account(prices.agent);
+    this.world = new Account(prices.world);
   }
 
-  of(player: Player): { readonly usage: Usage; readonly calls: number; readonly served: readonly string[] } {
-    const { usage, calls, served } = this.#accounts[player];
-    return { usage, calls, served: [...served] };
-  }
-
-  /** What the player's calls have cost. */
-  ledgerOf(player: Player): Ledger {
-    return this.#accounts[player].ledger;
-  }
-
-  /** Whether it is known what a call of the player costs. */
-  isPriced(player: Player): boolean {
-    return this.#accounts[player].ledger.usd !== undefined;
+  get calls(): number {
+    return this.agent.calls + this.world.calls;
   }
 
   get tokens(): number {
-    return this.#sum(({ tokens }) => tokens);
+    return this.agent.ledger.tokens + this.world.ledger.tokens;
   }
 
   get estimated(): number {
-    return this.#sum(({ estimated }) => estimated);
+    return this.agent.ledger.estimated + this.world.ledger.estimated;
   }
 
   /** US dollars; undefined where the price of either is not known. */
   get usd(): number | undefined {
-    return PLAYERS.every((player) => this.isPriced(player)) ? this.#sum(({ usd = 0 }) => usd) : undefined;
-  }
-
-  #sum(of: (ledger: Ledger) => number): number {
-    return PLAYERS.reduce((sum, player) => sum + of(this.#accounts[player].ledger), 0);
+    const [agent, world] = [this.agent.ledger.usd, this.world.ledger.usd];
+    return agent === undefined || world === undefined ? undefined : agent + world;
   }
 }

@@ -1,10 +1,8 @@
 // What the journal holds of episodes: a record for every reply, so that a kill loses none, and one for each episode's end.
 
-import { isObject } from '../../../json.js';
 import type { Journal } from '../../../run/journal.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
 import { afterObservation, type World } from '../../../simulate/world.js';
-import type { CallLog } from '../../../types.js';
 import type { RowState, RowSummary } from '../../row-summary.js';
 import { PLAYERS, type Player } from './purse.js';
 
@@ -26,48 +24,26 @@ export interface Ending {
   /** Simulated turns. */
   readonly steps: number;
   /** What the agent found out. */
-  readonly said?: string;
+  readonly said?: string | undefined;
   /** Why, where that is not said by the end alone. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
+
+/** The class of a reply that cannot be used. */
+export const UNUSABLE = 'unusable';
 
 /** Of the agent's turn and of the world's, in step `step` (from 0) of an episode. */
 export function idOf(episode: number, step: number, player: Player): string {
   return `${episode}/${step}${player === 'agent' ? 'a' : 'w'}`;
 }
 
-function endIdOf(episode: number): string {
-  return String(episode);
-}
-
-/** A reply that counts: an action, the agent's last word, or an observation. */
-export function replyRecord(id: string, row: Readonly<Record<string, unknown>>, log: RecordLog): JournalRecord {
-  return { id, row: { status: 'ok', flags: [], ...row }, log: logOf(log) };
-}
-
-/** A call that came to nothing, the `count`th of its turn. */
-export function lostRecord(
-  id: string,
-  count: number,
-  failure: { readonly class: string; readonly reason: string; readonly gen?: string; readonly reasoning?: string },
-  log: RecordLog,
-): JournalRecord {
-  return { id: `${id}.${count}`, row: { status: 'failed', flags: [], ...failure }, log: logOf(log) };
+/** The id of a call that came to nothing, the `count`th of its turn. */
+export function lostIdOf(turnId: string, count: number): string {
+  return `${turnId}.${count}`;
 }
 
 export function endRecord(episode: number, ending: Ending): JournalRecord {
-  return { id: endIdOf(episode), row: { status: 'ok', flags: [], ...ending }, log: { at: new Date().toISOString() } };
-}
-
-/** What a call cost, whom it asked, and which model answered. */
-interface RecordLog {
-  readonly log: CallLog;
-  readonly player: Player;
-  readonly model?: string | undefined;
-}
-
-function logOf({ log, player, model }: RecordLog): Record<string, unknown> {
-  return { ...log, player, ...(model === undefined ? {} : { model }), at: new Date().toISOString() };
+  return { id: String(episode), row: { status: 'ok', flags: [], ...ending }, log: { at: new Date().toISOString() } };
 }
 
 /** Who was asked for a record; undefined for an episode's end. */
@@ -87,17 +63,12 @@ export function episodeState({ row }: JournalRecord): RowState {
 
 /** How an episode ended; undefined while it has not. */
 export function endingOf(journal: Journal<RowSummary>, episode: number): Ending | undefined {
-  const id = endIdOf(episode);
+  const id = String(episode);
   if (!journal.has(id)) return undefined;
   const { end, steps, said, reason } = journal.read(id).row;
   const known = Object.keys(ENDS).find((name): name is End => name === end);
   if (known === undefined || typeof steps !== 'number') return undefined;
-  return {
-    end: known,
-    steps,
-    ...(typeof said === 'string' ? { said } : {}),
-    ...(typeof reason === 'string' ? { reason } : {}),
-  };
+  return { end: known, steps, said: textOf(said), reason: textOf(reason) };
 }
 
 /** Where an episode stands by its records. */
@@ -110,11 +81,12 @@ interface Standing {
 
 /** The world after all that the journal holds of an episode. */
 export function standingOf(journal: Journal<RowSummary>, episode: number, begun: World): Standing {
+  const textIn = (id: string, name: string) => (journal.has(id) ? textOf(journal.read(id).row[name]) : undefined);
   let world = begun;
   for (let step = 0; ; step++) {
-    const action = textIn(journal, idOf(episode, step, 'agent'), 'action');
+    const action = textIn(idOf(episode, step, 'agent'), 'action');
     if (action === undefined) return { world, step };
-    const observation = textIn(journal, idOf(episode, step, 'world'), 'observation');
+    const observation = textIn(idOf(episode, step, 'world'), 'observation');
     if (observation === undefined) return { world, step, action };
     world = afterObservation(world, action, observation);
   }
@@ -124,18 +96,12 @@ export function standingOf(journal: Journal<RowSummary>, episode: number, begun:
 export function lostOf(journal: Journal<RowSummary>, id: string): { readonly all: number; readonly unusable: number } {
   let unusable = 0;
   for (let all = 0; ; all++) {
-    const summary = journal.summaryOf(`${id}.${all}`);
+    const summary = journal.summaryOf(lostIdOf(id, all));
     if (summary === undefined) return { all, unusable };
     if (summary.class === UNUSABLE) unusable++;
   }
 }
 
-/** The class of a reply that cannot be used. */
-export const UNUSABLE = 'unusable';
-
-function textIn(journal: Journal<RowSummary>, id: string, name: string): string | undefined {
-  if (!journal.has(id)) return undefined;
-  const { row } = journal.read(id);
-  const value = isObject(row) ? row[name] : undefined;
+function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

@@ -50,9 +50,9 @@ function documentOf(result: EpisodesResult, settings: EpisodeSettings) {
     rows,
     steps: stepsOf(endings),
     failures: Object.fromEntries(result.failures),
-    tokens: Object.fromEntries(PLAYERS.map((player) => [player, purse.of(player).usage])),
-    calls: Object.fromEntries(PLAYERS.map((player) => [player, purse.of(player).calls])),
-    served_models: Object.fromEntries(PLAYERS.map((player) => [player, purse.of(player).served])),
+    tokens: Object.fromEntries(PLAYERS.map((player) => [player, purse[player].usage])),
+    calls: Object.fromEntries(PLAYERS.map((player) => [player, purse[player].calls])),
+    served_models: Object.fromEntries(PLAYERS.map((player) => [player, [...purse[player].served]])),
     spent: spendingOf(purse, settings),
     notices: manifest.notices,
     seconds: result.seconds,
@@ -74,7 +74,7 @@ function linesOf(io: Io, settings: EpisodeSettings, result: EpisodesResult, next
     ...[...result.failures].map(
       ([name, { episodes, reason }]) => `halted: ${counted(episodes, 'episode')} by ${name}: ${printable(reason)}`,
     ),
-    ...PLAYERS.flatMap((player) => tokensLine(player, purse.of(player))),
+    ...PLAYERS.flatMap((player) => tokensLine(player, purse[player])),
     ...(money === undefined ? [] : [`spent: ${money}, both models and all sessions together`]),
     ...manifest.notices.map((notice) => `note: ${printable(notice)}`),
     ...(manifest.output === undefined

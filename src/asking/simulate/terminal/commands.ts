@@ -8,17 +8,16 @@ import type { World, WorldTurn } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
 import { spendingText } from '../../budget.js';
 import { saveTrajectory } from './saving.js';
+import { roomText } from './screen.js';
 import type { Session } from './session.js';
-import { roomText } from './words.js';
 
 interface Command {
   /** What stands behind its name, for the help. */
   readonly operand?: string;
   readonly help: string;
-  run(session: Session, operand: string, io: Io): Promise<unknown> | unknown;
+  /** Does it, and gives what there is to say. @throws UserError where it cannot be done */
+  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string;
 }
-
-const say = (name: string, session: Session, text: string) => session.screen.say(name, text);
 
 /** The commands, in the order of the help. */
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -27,49 +26,50 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: 'tell the world model what is to happen, in front of each action from now on; alone, show it',
     run(session, text) {
       if (text !== '') session.instruction = text === 'off' ? '' : text;
-      say('scenario', session, scenarioText(session));
+      return scenarioText(session);
     },
   },
   undo: {
     help: 'go back by one turn',
     run(session) {
       if (!session.undo()) throw new UserError('there is no simulated turn to undo');
-      say('undo', session, `back in front of turn ${session.next}`);
+      return `back in front of turn ${session.next}`;
     },
   },
   retry: {
     help: 'ask the last action anew, under another seed',
     async run(session) {
       if (!(await session.retry())) throw new UserError('there is no action to ask anew');
+      return undefined;
     },
   },
   keep: {
     help: 'add a turn whose reply you stopped, with what had come of it',
     run(session) {
       if (!session.keep()) throw new UserError('there is no stopped reply of which any observation had come');
-      say('keep', session, `turn ${session.next - 1} was added as it had come`);
+      return `turn ${session.next - 1} was added as it had come`;
     },
   },
   fork: {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
     run(session, name) {
-      if (name === '') return say('fork', session, branchesText(session));
+      if (name === '') return branchesText(session);
       const made = session.fork(name);
-      say('fork', session, `${made ? 'a new branch' : 'back in the branch'} ${name}, in front of turn ${session.next}`);
+      return `${made ? 'a new branch' : 'back in the branch'} ${name}, in front of turn ${session.next}`;
     },
   },
   reset: {
     help: 'go back to the start; the branches stay',
     run(session) {
       session.reset();
-      say('reset', session, `back at the start, in front of turn ${session.next}`);
+      return `back at the start, in front of turn ${session.next}`;
     },
   },
   show: {
     operand: '[N|system]',
     help: 'list the turns; with a number, all of one; system: the system prompt',
-    run: (session, what) => say('show', session, shown(session.world, what)),
+    run: ({ world }, what) => shown(world, what),
   },
   save: {
     operand: 'FILE[!]',
@@ -78,13 +78,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   usage: {
     help: 'show what has been asked and spent, and how full the context is',
-    run: (session) => say('usage', session, usageText(session)),
+    run: usageText,
   },
-  help: {
-    help: 'list the commands',
-    run: (session) => say('help', session, helpText()),
-  },
-  quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => undefined },
+  help: { help: 'list the commands', run: helpText },
+  quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
 };
 
 /** A typed line that is a command: its name and what stands behind it. A path such as `/bin/ls` is none, and no line with a space in front. */
@@ -102,19 +99,18 @@ export async function runCommand(
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) throw unknownCommand(name);
-    if (command.operand === undefined && operand !== '') throw takesNothing(name);
-    await command.run(session, operand, io);
+    // `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed.
+    if (command.operand === undefined && operand !== '') {
+      throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
+    }
+    const text = await command.run(session, operand, io);
+    if (text !== undefined) session.screen.say(name, text);
     return undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     session.screen.fault(messageOf(error));
     return error.exitCode;
   }
-}
-
-/** `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed. */
-function takesNothing(name: string): UserError {
-  return new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
 }
 
 /** What a line that has begun may become, for the Tab key. */
@@ -124,14 +120,14 @@ export function completions(line: string, branches: Iterable<string>): string[] 
   return line.startsWith('/') ? [...names, ...forks].filter((one) => one.startsWith(line)) : [];
 }
 
-async function save(session: Session, operand: string, io: Io): Promise<void> {
+async function save(session: Session, operand: string, io: Io): Promise<string> {
   const replace = operand.endsWith('!');
   const named = replace ? operand.slice(0, -1).trimEnd() : operand;
   if (named === '') throw new UserError('name a file: /save FILE');
   const id = `simulated-${new Date().toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const file = await saveTrajectory(session.world, named, { replace, id }, io);
   session.saved();
-  say('save', session, `${counted(session.world.turns.length, 'turn')} saved in ${file}`);
+  return `${counted(session.world.turns.length, 'turn')} saved in ${file}`;
 }
 
 function scenarioText({ instruction }: Session): string {

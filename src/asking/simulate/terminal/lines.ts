@@ -6,7 +6,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Io, TextSink } from '../../../types.js';
 
 /** A line without its end, the end of all input, or a Ctrl-C at the prompt. */
-export type Typed = { readonly line: string } | 'end' | 'interrupt';
+type Typed = { readonly line: string } | 'end' | 'interrupt';
 
 export interface Lines {
   /** Waits for the next line behind a prompt. */
@@ -17,105 +17,92 @@ export interface Lines {
 }
 
 type Input = NonNullable<ReturnType<NonNullable<Io['input']>>>;
-type Complete = (line: string) => readonly string[];
 
 const HISTORY = 1_000;
 
-/** Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt. */
-export class TypedLines implements Lines {
-  readonly #input: Input;
-  readonly #screen: TextSink;
-  readonly #stop: AbortSignal;
-  readonly #complete: Complete;
-  readonly #output: Screen;
-  readonly #history: string[] = [];
-  readonly #ahead: Typed[] = [];
-  #reader: Interface | undefined;
-  #waiting: ((typed: Typed) => void) | undefined;
-  #work: AbortController | undefined;
-
-  constructor(input: Input, screen: TextSink, stop: AbortSignal, complete: Complete) {
-    this.#input = input;
-    this.#screen = screen;
-    this.#stop = stop;
-    this.#complete = complete;
-    this.#output = new Screen(screen);
-    stop.addEventListener('abort', () => this.#give('end'), { once: true });
-  }
-
-  next(prompt: string): Promise<Typed> {
-    this.#output.isMuted = false;
-    const typed = this.#ahead.shift();
-    if (typed !== undefined) {
-      if (typeof typed === 'object') this.#screen.write(`${prompt}${typed.line}\n`);
-      return Promise.resolve(typed);
-    }
-    // Ctrl-D closes it, and whoever asks for a line goes on all the same.
-    this.#reader ??= this.#open();
-    this.#reader.setPrompt(prompt);
-    this.#reader.prompt(true);
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-    });
-  }
-
-  async during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    this.#output.isMuted = true;
-    this.#work = new AbortController();
-    try {
-      return await work(AbortSignal.any([this.#work.signal, this.#stop]));
-    } finally {
-      this.#work = undefined;
-    }
-  }
-
-  close(): void {
-    this.#output.isMuted = true;
-    this.#reader?.close();
-  }
-
-  #open(): Interface {
-    const reader = createInterface({
+/**
+ * Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt.
+ * @param complete what a line that has begun may become
+ */
+export function typedLines(
+  input: Input,
+  screen: TextSink,
+  stop: AbortSignal,
+  complete: (line: string) => string[],
+): Lines {
+  const output = new Screen(screen);
+  const history: string[] = [];
+  const ahead: Typed[] = [];
+  let reader: Interface | undefined;
+  let waiting: ((typed: Typed) => void) | undefined;
+  let work: AbortController | undefined;
+  const give = (typed: Typed) => {
+    if (waiting === undefined) ahead.push(typed);
+    else waiting(typed);
+    waiting = undefined;
+  };
+  stop.addEventListener('abort', () => give('end'), { once: true });
+  const open = (): Interface => {
+    const opened = createInterface({
       // A terminal is the process's own standard input, which is such a stream.
-      input: this.#input as unknown as NodeJS.ReadableStream,
-      output: this.#output,
+      input: input as unknown as NodeJS.ReadableStream,
+      output,
       terminal: true,
-      history: [...this.#history],
+      history: [...history],
       historySize: HISTORY,
       removeHistoryDuplicates: true,
-      completer: (line: string): [string[], string] => [[...this.#complete(line)], line],
+      completer: (line: string): [string[], string] => [complete(line), line],
     });
-    reader.on('history', (lines) => this.#history.splice(0, this.#history.length, ...lines));
-    reader.on('line', (line) => this.#give({ line }));
-    reader.on('close', () => {
-      this.#reader = undefined;
+    opened.on('history', (lines) => history.splice(0, history.length, ...lines));
+    opened.on('line', (line) => give({ line }));
+    opened.on('close', () => {
+      reader = undefined;
       // The prompt stands on this line.
-      if (!this.#output.isMuted) this.#screen.write('\n');
-      this.#give('end');
+      if (!output.isMuted) screen.write('\n');
+      give('end');
     });
-    reader.on('SIGINT', () => this.#interrupted(reader));
-    return reader;
-  }
-
-  #interrupted(reader: Interface): void {
-    if (this.#work !== undefined) {
-      this.#work.abort();
-      return;
-    }
-    const isEmpty = reader.line === '';
-    // What was typed is given up, as shells do.
-    reader.write(null, { ctrl: true, name: 'e' });
-    reader.write(null, { ctrl: true, name: 'u' });
-    this.#screen.write('^C\n');
-    if (isEmpty) this.#give('interrupt');
-    else reader.prompt();
-  }
-
-  #give(typed: Typed): void {
-    if (this.#waiting === undefined) this.#ahead.push(typed);
-    else this.#waiting(typed);
-    this.#waiting = undefined;
-  }
+    opened.on('SIGINT', () => {
+      if (work !== undefined) return work.abort();
+      const isEmpty = opened.line === '';
+      // What was typed is given up, as shells do.
+      opened.write(null, { ctrl: true, name: 'e' });
+      opened.write(null, { ctrl: true, name: 'u' });
+      screen.write('^C\n');
+      if (isEmpty) give('interrupt');
+      else opened.prompt();
+    });
+    return opened;
+  };
+  return {
+    async next(prompt) {
+      output.isMuted = false;
+      const typed = ahead.shift();
+      if (typed !== undefined) {
+        if (typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
+        return typed;
+      }
+      // Ctrl-D closes it, and whoever asks for a line goes on all the same.
+      reader ??= open();
+      reader.setPrompt(prompt);
+      reader.prompt(true);
+      return new Promise((resolve) => {
+        waiting = resolve;
+      });
+    },
+    async during(doWork) {
+      output.isMuted = true;
+      work = new AbortController();
+      try {
+        return await doWork(AbortSignal.any([work.signal, stop]));
+      } finally {
+        work = undefined;
+      }
+    },
+    close() {
+      output.isMuted = true;
+      reader?.close();
+    },
+  };
 }
 
 /** Lines of a file or another program. */

@@ -1,6 +1,6 @@
 // A trajectory written as a file of the benchmark; nothing that is there is lost by it.
 
-import { open, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../../errors.js';
 import { makeFolders } from '../../../files.js';
@@ -24,51 +24,30 @@ export async function saveTrajectory(
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
   const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
   const path = resolve(cwd, shown);
-  const text = `${JSON.stringify(row)}\n`;
-  try {
-    await makeFolders(dirname(path));
-  } catch (error) {
+  await makeFolders(dirname(path)).catch((error: unknown) => {
     throw cannotSave(error, shown);
-  }
+  });
+  // An old file is there until the new one is whole.
+  const place = replace ? `${path}.${process.pid}.new` : path;
   try {
-    if (replace) await replaced(path, text);
-    else await made(path, text);
+    if (replace) await rm(place, { force: true });
+    await writeFile(place, `${JSON.stringify(row)}\n`, { flag: 'wx' });
+    if (replace) await rename(place, path);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw cannotSave(error, shown);
-    throw new UserError(
-      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
-    );
+    if (!replace && codeOf(error) === 'EEXIST') {
+      throw new UserError(
+        `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+      );
+    }
+    // What a full disk cut off would keep its name from the next /save, and be data to infer.
+    await rm(place, { force: true });
+    throw cannotSave(error, shown);
   }
   return shown;
 }
 
 /** There is a place, but no room in it, or it cannot be written. */
 const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
-
-/** What a full disk cut off is taken away again: it would keep its name from the next /save, and be data to infer. */
-async function made(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx');
-  try {
-    await file.writeFile(text);
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  } finally {
-    await file.close();
-  }
-}
-
-/** The old file is there until the new one is whole. */
-async function replaced(path: string, text: string): Promise<void> {
-  const beside = `${path}.${process.pid}.new`;
-  try {
-    await writeFile(beside, text, { flag: 'wx' });
-    await rename(beside, path);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw error;
-  }
-}
 
 function cannotSave(error: unknown, shown: string): UserError {
   const code = codeOf(error);

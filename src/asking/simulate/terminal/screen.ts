@@ -1,16 +1,19 @@
-// What a person, or a pipe, sees of a session: observations as they come, and remarks beside them.
+// What is seen of a session: by a person observations as they come, by a pipe each once it is whole, by a program JSON; and remarks beside
+// them, on an action that brought nothing about and on a context that fills.
 
+import { EXIT, type ExitCode } from '../../../errors.js';
 import { grouped } from '../../../figures.js';
 import type { Hear } from '../../../model/attempt.js';
+import type { Room } from '../../../model/context.js';
 import { openGrowingPrintable, printable } from '../../../printable.js';
+import { countTags, PREDICTION_TAG, withoutThought } from '../../../reply.js';
 import { wrapped } from '../../../report/terminal.js';
 import { ObservationStream } from '../../../simulate/observation-stream.js';
 import type { Io } from '../../../types.js';
 import type { StepOutcome } from '../simulation.js';
-import { faultText, remarksOn } from './words.js';
 
 /** A turn that was asked, and what came of it. */
-export interface TurnResult {
+interface TurnResult {
   readonly turn: number;
   readonly branch: string;
   readonly action: string;
@@ -155,4 +158,101 @@ export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, {
       },
     }),
   };
+}
+
+/** For a program: one JSON document a line on standard output, one for each turn and each command. */
+export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
+  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
+  return {
+    say: (command, text) => print({ type: 'command', command, text }),
+    note: (text) => print({ type: 'note', text }),
+    fault: (text) => print({ type: 'fault', text }),
+    reply: () => ({
+      hear() {},
+      again: (reason, waitMs) => print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) }),
+      end: (result) => print(turnDocument(result)),
+    }),
+  };
+}
+
+function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnResult): Record<string, unknown> {
+  const said = { type: 'turn', turn, branch, action, instruction: instruction || undefined };
+  if (outcome.status !== 'ok') {
+    const kind = outcome.status === 'failed' ? outcome.failure.class : undefined;
+    return { ...said, status: outcome.status, class: kind, reason: faultText(outcome), ms };
+  }
+  const { observation, truncated, reply } = outcome;
+  const { promptTokens: prompt_tokens, completionTokens: completion_tokens } = reply.log.usage;
+  const untagged = isUntagged(outcome) || undefined;
+  return { ...said, status: 'ok', observation, truncated, untagged, usage: { prompt_tokens, completion_tokens }, ms };
+}
+
+type Failed = Exclude<StepOutcome, { status: 'ok' }>;
+type Acted = Extract<StepOutcome, { status: 'ok' }>;
+
+const FULL =
+  '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
+
+/** Why nothing has happened, with the next step. */
+function faultText(outcome: Failed): string {
+  switch (outcome.status) {
+    case 'empty': {
+      const why = outcome.truncated ? ', as --max-tokens or the context ended it before one came' : '';
+      return `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
+    }
+    case 'failed': {
+      const { stop, class: kind, reason } = outcome.failure;
+      if (stop !== undefined) return `the world model gave no reply: ${stop.message}`;
+      const next = kind === 'context-overflow' ? FULL : '/retry asks again';
+      return `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
+    }
+    case 'interrupted':
+      return 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
+    case 'full':
+      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
+    case 'spent':
+      return `${outcome.reason}: nothing was asked; /save keeps what has happened`;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+const TRUNCATED =
+  'the reply was cut off by its budget (--max-tokens) or by the context: the turn stands as it is; /retry asks anew';
+const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: all of it that is not thinking was taken for the observation`;
+
+/** Whether an observation stood in no tag. */
+function isUntagged({ reply }: Acted): boolean {
+  return countTags(withoutThought(reply.content), PREDICTION_TAG) === 0;
+}
+
+/** What is odd about a turn that was added. */
+function remarksOn(outcome: Acted): string[] {
+  return [...(outcome.truncated ? [TRUNCATED] : []), ...(isUntagged(outcome) ? [UNTAGGED] : [])];
+}
+
+/** What a script is told by the exit code. */
+export function exitCodeOf(outcome: Failed): ExitCode {
+  switch (outcome.status) {
+    case 'empty':
+    case 'full':
+      return EXIT.incomplete;
+    case 'failed': {
+      const { stop, class: kind } = outcome.failure;
+      const isModels = kind === 'refused' || kind === 'context-overflow';
+      return stop?.exitCode ?? (isModels ? EXIT.incomplete : EXIT.unavailable);
+    }
+    case 'interrupted':
+      return EXIT.interrupted;
+    case 'spent':
+      return EXIT.later;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Said before the context is full. */
+export function roomText({ promptTokens, contextTokens }: Room): string {
+  const share = Math.floor((100 * promptTokens) / contextTokens);
+  return `the context is ${share} % full: about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
 }

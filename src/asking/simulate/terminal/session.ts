@@ -5,8 +5,7 @@ import { actionFlaw } from '../../../simulate/action-text.js';
 import { afterReply, rewound, undone, type World } from '../../../simulate/world.js';
 import type { Simulation, StepOutcome } from '../simulation.js';
 import type { Lines } from './lines.js';
-import type { Screen } from './screen.js';
-import { exitCodeOf, roomText } from './words.js';
+import { exitCodeOf, roomText, type Screen } from './screen.js';
 
 const FIRST_BRANCH = 'main';
 

@@ -9,9 +9,8 @@ import type { SimulationSettings } from '../options.js';
 import type { Simulation } from '../simulation.js';
 import { fileOrText } from '../starts.js';
 import { commandIn, completions, runCommand, usageText } from './commands.js';
-import { jsonScreen } from './json-screen.js';
-import { type Lines, pipedLines, type Typed, TypedLines } from './lines.js';
-import { liveScreen, pipedScreen, type Screen } from './screen.js';
+import { type Lines, pipedLines, typedLines } from './lines.js';
+import { jsonScreen, liveScreen, pipedScreen, type Screen } from './screen.js';
 import { Session } from './session.js';
 
 const FENCE = '```';
@@ -27,17 +26,15 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const start = await simulation.world(await startOf(settings, io));
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
   const screen = isTyped ? liveScreen(io, settings) : settings.json ? jsonScreen(io) : pipedScreen(io, settings);
-  let session: Session | undefined;
-  const complete = (line: string) => completions(line, session?.branches.keys() ?? []);
-  const lines = isTyped ? new TypedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const complete = (line: string) => completions(line, session.branches.keys());
+  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const session = new Session(simulation, screen, lines, start);
   try {
-    session = new Session(simulation, screen, lines, start);
     if (isTyped) greet(screen, simulation, start);
-    const reading = new Reading(session, lines, io, isTyped);
-    await reading.untilEnd();
+    const fault = await doAsTyped(session, lines, io, isTyped);
     if (!settings.quiet) closing(session, screen, io, isTyped);
     if (io.stop.aborted) return interruption(io.stop);
-    return isTyped ? EXIT.done : (session.fault ?? reading.fault ?? EXIT.done);
+    return isTyped ? EXIT.done : (session.fault ?? fault ?? EXIT.done);
   } finally {
     lines.close();
   }
@@ -56,90 +53,68 @@ async function startOf({ domain, from, task, state }: SimulationSettings, io: Io
   return { domain, task, state: state === undefined ? undefined : await fileOrText(state, '--state', io) };
 }
 
-/** Reads lines and does what they say. */
-class Reading {
-  /** Of the first command that could not be carried out. */
-  fault: ExitCode | undefined;
-  #mayEnd = false;
-
-  constructor(
-    private readonly session: Session,
-    private readonly lines: Lines,
-    private readonly io: Io,
-    private readonly isTyped: boolean,
-  ) {}
-
-  async untilEnd(): Promise<void> {
-    for (;;) {
-      const typed = await this.lines.next(this.#prompt());
-      if (this.io.stop.aborted) return;
-      if (typeof typed === 'string') {
-        if (this.#ends(typed)) return;
-        continue;
+/** Reads lines and does what they say. @returns the exit code of the first command that could not be carried out */
+async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolean): Promise<ExitCode | undefined> {
+  let fault: ExitCode | undefined;
+  let mayEnd = false;
+  for (;;) {
+    const typed = await lines.next(promptOf(session));
+    if (io.stop.aborted) return fault;
+    const line = typeof typed === 'string' ? '' : typed.line;
+    const command = commandIn(line);
+    const ending = typeof typed === 'string' ? typed : command?.name === 'quit' ? 'quit' : undefined;
+    if (ending !== undefined) {
+      if (!isTyped || mayEnd || (ending !== 'interrupt' && session.unsaved === 0)) return fault;
+      askAgain(session, ending);
+      mayEnd = true;
+    } else if (line.trim() !== '') {
+      mayEnd = false;
+      if (command === undefined) await act(line, session, lines, isTyped);
+      else {
+        const failed = await runCommand(command, session, io);
+        fault ??= failed;
       }
-      const { line } = typed;
-      if (line.trim() === '') continue;
-      const command = commandIn(line);
-      if (command?.name === 'quit') {
-        if (this.#ends('quit')) return;
-        continue;
-      }
-      this.#mayEnd = false;
-      if (command === undefined) {
-        await this.#act(line);
-        continue;
-      }
-      const fault = await runCommand(command, this.session, this.io);
-      this.fault ??= fault;
     }
   }
+}
 
-  /** A session with turns that are not saved is ended by asking twice. */
-  #ends(how: 'interrupt' | 'end' | 'quit'): boolean {
-    const { unsaved, screen } = this.session;
-    if (!this.isTyped || this.#mayEnd || (how !== 'interrupt' && unsaved === 0)) return true;
-    this.#mayEnd = true;
-    const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[how];
-    screen.note(
-      unsaved === 0
-        ? `${again} once more ends (so does Ctrl-D)`
-        : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
-    );
-    return false;
-  }
+/** A session with turns that are not saved is ended by asking twice. */
+function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'quit'): void {
+  const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[ending];
+  screen.note(
+    unsaved === 0
+      ? `${again} once more ends (so does Ctrl-D)`
+      : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
+  );
+}
 
-  async #act(first: string): Promise<void> {
-    const action = await this.#whole(first);
-    if (action === undefined) return;
-    if (!this.isTyped && this.session.fault !== undefined) {
-      this.session.screen.fault('left out, since the action before it brought nothing about');
-      return;
-    }
-    await this.session.act(action);
+async function act(first: string, session: Session, lines: Lines, isTyped: boolean): Promise<void> {
+  const action = await wholeAction(first, session, lines);
+  if (action === undefined) return;
+  if (!isTyped && session.fault !== undefined) {
+    session.screen.fault('left out, since the action before it brought nothing about');
+    return;
   }
+  await session.act(action);
+}
 
-  /** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
-  async #whole(first: string): Promise<string | undefined> {
-    const isBlock = first.trim() === FENCE;
-    const lines = isBlock ? [] : [first];
-    while (isBlock || isUnfinished(this.session.world.domain, lines.join('\n'))) {
-      const typed: Typed = await this.lines.next('... ');
-      if (typeof typed === 'string') {
-        if (typed === 'interrupt') return undefined;
-        break;
-      }
-      if (isBlock && typed.line.trim() === FENCE) break;
-      lines.push(typed.line);
-    }
-    const action = lines.join('\n');
-    return action.trim() === '' ? undefined : action;
+/** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
+async function wholeAction(first: string, { world }: Session, input: Lines): Promise<string | undefined> {
+  const isBlock = first.trim() === FENCE;
+  const lines = isBlock ? [] : [first];
+  while (isBlock || isUnfinished(world.domain, lines.join('\n'))) {
+    const typed = await input.next('... ');
+    if (typed === 'interrupt') return undefined;
+    if (typed === 'end' || (isBlock && typed.line.trim() === FENCE)) break;
+    lines.push(typed.line);
   }
+  const action = lines.join('\n');
+  return action.trim() === '' ? undefined : action;
+}
 
-  #prompt(): string {
-    const { world, branch, next, instruction } = this.session;
-    const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
-    return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
-  }
+function promptOf({ world, branch, next, instruction }: Session): string {
+  const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
+  return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
 }
 
 function greet(screen: Screen, { model, hosts }: Simulation, start: World): void {

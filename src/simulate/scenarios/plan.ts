@@ -1,0 +1,202 @@
+// Which rows are put under which scenarios: of every domain the same few as far as they fit, so that twins are shared and prefix caches hit,
+// as many as the calls allow, every scenario alike.
+
+import { createHash } from 'node:crypto';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
+import { throwIfStopped, UserError } from '../../errors.js';
+import { grouped } from '../../figures.js';
+import { groupBy } from '../../groups.js';
+import { present } from '../../present.js';
+import type { Io } from '../../types.js';
+import { applyingTo } from './applies.js';
+import { type Chain, chainAtRow, chainAtStart, jobsOf, type ScenarioJob, twinOfRow } from './chain.js';
+import type { Scenario } from './scenario.js';
+
+/** Tells of a row of the data which scenarios it is fit for. */
+type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
+
+/** What a plan is made by. */
+interface PlanChoice {
+  readonly seed: number;
+  /** Rows of a domain that a scenario takes at most. */
+  readonly rowsEach: number;
+  /** Calls at most, those of twins included. */
+  readonly maxCalls: number;
+}
+
+/** What is planned, and what there was nothing for. */
+export interface Plan {
+  /** In the order of asking. */
+  readonly jobs: readonly ScenarioJob[];
+  /** Scenarios that no chosen row is fit for, and that bring no start of their own. */
+  readonly unused: readonly Scenario[];
+}
+
+/**
+ * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
+ * no calls left. Starts of the suite's own come behind the first round. A row's twin is asked once, however many scenarios the row stands under.
+ * @param fitting the scenarios that a row of the data is fit for
+ * @throws UserError (2) where so few calls are too few for anything
+ */
+export async function planOf(
+  rows: readonly RowRef[],
+  chosen: readonly RowRef[],
+  scenarios: readonly Scenario[],
+  fitting: Fitting,
+  choice: PlanChoice,
+): Promise<Plan> {
+  const calls = new Calls(choice.maxCalls);
+  const twins = new Map<RowRef, Chain>();
+  const twinAt = (row: RowRef) => twins.get(row) ?? twinOfRow(row);
+  const taken: Chain[] = [];
+  const take = (chain: Chain) => {
+    const twin = present(chain.twin);
+    const isAsked = chain.row !== undefined && twins.get(chain.row) === twin;
+    if (!calls.take(chain.steps + (isAsked ? 0 : twin.steps))) return;
+    if (chain.row !== undefined && twin.scenario === undefined) twins.set(chain.row, twin);
+    taken.push(chain);
+  };
+  const queues = [...groupBy(chosen, ({ domain }) => domain)].map(([domain, members]) => ({
+    scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
+    rows: new RowsToTake(members, choice.seed, fitting),
+  }));
+  const starts = scenarios.flatMap((scenario) =>
+    'start' in scenario.at ? [{ scenario, start: scenario.at.start }] : [],
+  );
+  for (let round = 0; round < choice.rowsEach && !calls.areSpent; round++) {
+    for (const queue of queues) {
+      for (const scenario of queue.scenarios) {
+        const row = calls.areSpent ? undefined : await queue.rows.next(scenario);
+        if (row !== undefined) take(chainAtRow(scenario, twinAt(row)));
+      }
+    }
+    for (const { scenario, start } of round === 0 ? starts : []) take(chainAtStart(scenario, start.domain));
+  }
+  if (taken.length === 0 && calls.areSpent) throw tooFew(choice.maxCalls);
+  const used = new Set(taken.map(({ scenario }) => scenario));
+  return {
+    jobs: inOrder(rows, scenarios, taken),
+    unused: calls.areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
+  };
+}
+
+/** The calls that a plan may take. Once some do not fit nothing more does, so that every scenario gives up as much. */
+class Calls {
+  areSpent = false;
+  #taken = 0;
+
+  constructor(private readonly most: number) {}
+
+  take(needed: number): boolean {
+    this.areSpent ||= this.#taken + needed > this.most;
+    if (!this.areSpent) this.#taken += needed;
+    return !this.areSpent;
+  }
+}
+
+function tooFew(maxCalls: number): UserError {
+  return new UserError(`--max-calls ${maxCalls} is too few: a scenario takes two calls at least, one for the twin`);
+}
+
+/**
+ * Domain by domain and trajectory by trajectory. Of a trajectory come first its rows as they stand, and under instructions in front of
+ * the action, which share all that stands before it; then, scenario by scenario, its rows under a changed system prompt, which share
+ * nothing with those. So prefix caches hit as often as they can. Chains of the suite's own starts come last.
+ */
+function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken: readonly Chain[]): ScenarioJob[] {
+  const domains = [...new Set(rows.map(({ domain }) => domain))];
+  const numberOf = new Map(scenarios.map((scenario, number) => [scenario, number]));
+  const placeOf = ({ row, domain, scenario }: Chain): number[] => {
+    const number = scenario === undefined ? -1 : present(numberOf.get(scenario));
+    if (row === undefined) return [Number.POSITIVE_INFINITY, number];
+    const layer = scenario?.put === 'system' ? number : -1;
+    return [domains.indexOf(domain), row.trajectoryNumber, layer, row.turnIdx, row.position, number];
+  };
+  const chains = new Set(taken.flatMap((chain) => [present(chain.twin), chain]));
+  return Array.from(chains, (chain) => ({ chain, place: placeOf(chain) }))
+    .sort((a, b) => firstDifference(a.place, b.place))
+    .flatMap(({ chain }) => jobsOf(chain));
+}
+
+function firstDifference(a: readonly number[], b: readonly number[]): number {
+  for (const [index, number] of a.entries()) {
+    const other = present(b[index]);
+    if (number !== other) return number < other ? -1 : 1;
+  }
+  return 0;
+}
+
+/**
+ * A domain's rows in the order in which scenarios take them: every trajectory gives a row before any gives a second one. The same
+ * seed gives the same order, whatever else is chosen, so that more rows are those rows and others.
+ */
+function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
+  const rank = (text: string) => createHash('sha256').update(`scenarios ${seed} ${text}`).digest('hex');
+  const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
+    Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
+      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+      .map(({ item }) => item);
+  const trajectories = ranked(
+    groupBy(members, (row) => row.trajectory),
+    ([trajectory]) => trajectory,
+  ).map(([, own]) => ranked(own, (row) => row.key));
+  const most = Math.max(0, ...trajectories.map((own) => own.length));
+  return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();
+}
+
+/** A domain's rows, each given to a scenario at most once. Rows are looked at when their turn comes, each once. */
+class RowsToTake {
+  readonly #order: readonly RowRef[];
+  readonly #fitting: Promise<ReadonlySet<Scenario>>[] = [];
+  readonly #next = new Map<Scenario, number>();
+
+  constructor(
+    members: readonly RowRef[],
+    seed: number,
+    private readonly fitting: Fitting,
+  ) {
+    this.#order = inTakingOrder(members, seed);
+  }
+
+  /** The next row that the scenario is fit for; undefined where none is left. */
+  async next(scenario: Scenario): Promise<RowRef | undefined> {
+    for (let place = this.#next.get(scenario) ?? 0; place < this.#order.length; place++) {
+      const row = present(this.#order[place]);
+      this.#fitting[place] ??= this.fitting(row);
+      if (!(await present(this.#fitting[place])).has(scenario)) continue;
+      this.#next.set(scenario, place + 1);
+      return row;
+    }
+    this.#next.set(scenario, this.#order.length);
+    return undefined;
+  }
+}
+
+/** So long nothing is said of the search, and then again nothing. */
+const SILENT_MS = 3_000;
+
+/**
+ * The search for rows that scenarios are fit for: one reading of a row for all of them, of which the user hears where it takes long.
+ * @param ofRows how many rows are to be looked at; undefined where nobody knows
+ * @throws UserError: 130 or 143 once the user has interrupted
+ */
+export function fittingIn(
+  dataset: Pick<Dataset, 'readSample'>,
+  scenarios: readonly Scenario[],
+  { quiet, ofRows }: { readonly quiet: boolean; readonly ofRows?: number },
+  io: Pick<Io, 'stderr' | 'stop'>,
+): Fitting {
+  let last = performance.now();
+  let looked = 0;
+  return async (row) => {
+    throwIfStopped(io.stop);
+    if (!quiet && performance.now() - last > SILENT_MS) {
+      last = performance.now();
+      const all = ofRows === undefined ? '' : ` of ${grouped(ofRows)}`;
+      io.stderr.write(`looking for rows that the scenarios are fit for: ${grouped(looked)}${all} looked at\n`);
+    }
+    const sample = await dataset.readSample(row);
+    looked++;
+    return new Set(applyingTo(sample, scenarios));
+  };
+}

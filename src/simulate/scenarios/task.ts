@@ -1,0 +1,109 @@
+// The work of a run on scenarios: rows under instructions and their twins through a world model or a baseline, in an open run.
+
+import { createHash } from 'node:crypto';
+import { requirePriced } from '../../asking/budget.js';
+import { manifestOfData, placeOfRow } from '../../asking/data-rows.js';
+import type { ChosenRows } from '../../asking/infer/chosen-rows.js';
+import type { InferSettings } from '../../asking/infer/options.js';
+import { recordOf, recordOfText } from '../../asking/infer/records.js';
+import { type AskedStage, openInstrument } from '../../asking/instrument.js';
+import type { Run } from '../../asking/run.js';
+import { samplingIdentity } from '../../asking/sampling.js';
+import { oneByOne, type Stage } from '../../asking/stage-contract.js';
+import { BASELINES, donorsOf } from '../../baselines.js';
+import { isModelCaused } from '../../points.js';
+import { present } from '../../present.js';
+import type { Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { ShownSettings } from '../../settings/command.js';
+import type { Io, Question } from '../../types.js';
+import { keyOfStep, type ScenarioJob } from './chain.js';
+import { answersOf, lineOf } from './line.js';
+import { messagesAt, startOf } from './messages.js';
+import type { ScenarioSuite } from './scenario.js';
+
+/** Everything that one run on scenarios works on. */
+export interface Instructing extends ChosenRows {
+  readonly settings: InferSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly suite: ScenarioSuite;
+  readonly jobs: readonly ScenarioJob[];
+}
+
+/** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
+export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
+  const { settings, dataset, target, jobs } = work;
+  const { baseline } = settings;
+  if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { journal } = run;
+  const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
+  const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
+  const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  /** A later step's record holds as long as the answers that it was asked behind. */
+  const stampOf = (job: ScenarioJob, mark: string) =>
+    job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
+  const questionOf = async (job: ScenarioJob): Promise<Question> => {
+    const predictions = answersBefore(job).map(({ prediction }) => prediction);
+    const messages = messagesAt(await startOf(work, job.chain), job.step, predictions, job.chain.twin !== undefined);
+    return { messages };
+  };
+  const stage: AskedStage<ScenarioJob> = {
+    io: work.io,
+    run,
+    settings,
+    rows: jobs,
+    order: jobs,
+    remarks: work.prompts.remarks,
+    stampOf: (job, _failure, mark) => stampOf(job, mark),
+    isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
+    asks: () => baseline === undefined,
+    solve: oneByOne(async (job, ask, mark: () => string) => {
+      const { id, chain, step } = job;
+      const prediction = { key: keyOfStep(chain, step), trajectory: chain.trajectory, repeat: 0 };
+      if (baseline === undefined) {
+        const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
+        return recordOf(id, prediction, { ...outcome, stamp: stampOf(job, mark()) }, undefined);
+      }
+      const row = present(chain.row);
+      const donor = donors?.(row);
+      const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
+      return recordOfText(id, prediction, gen, undefined, { stamp: stampOf(job, mark()) });
+    }),
+    questions: async (job) => [await questionOf(job)],
+    // A scenario's prompt is that of its twin, but for the instruction.
+    placeOf: ({ chain: { row, twin }, step }) =>
+      row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
+    compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
+    outputForm: { jobs: hashOf(jobs.map(({ id }) => id)) },
+    manifest: manifestOfData(work, run, settings),
+    absent: {},
+  };
+  return openInstrument(run, target, settings).guard(stage);
+}
+
+/** Of a suite's fingerprint, in identities and headings. */
+const FINGERPRINT_DIGITS = 12;
+
+/** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
+export function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
+  const { settings, dataset, prompts, target, suite } = work;
+  const shared = {
+    mode: 'scenarios',
+    suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
+    data: dataset.fingerprint,
+  };
+  if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
+  return {
+    ...shared,
+    // A model that was not started is taken to be the run's own.
+    model: target.identity ?? stored?.identity.model,
+    protocol: settings.protocol,
+    system_prompt: prompts.identity,
+    sampling: samplingIdentity(settings, stored),
+  };
+}
+
+function hashOf(texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,245 @@
+// Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
+
+import { canonicalJson } from '../../json.js';
+import { oneLine } from '../../printable.js';
+import type { Domain } from '../../types.js';
+import type { JsonExpectation, Verifier } from './forms.js';
+import { jsonIn, valuesAt } from './json-path.js';
+import { compilePattern, type Pattern } from './pattern.js';
+import type { Never, Scenario } from './scenario.js';
+
+export interface ScenarioOutcome {
+  /** Every verifier of every step is met, or every one of some step where the state has to be reached in any of them. */
+  readonly followed: boolean;
+  /** A step's prediction gives away that there was an instruction. */
+  readonly leaked: boolean;
+  /** By step; the verdict of `never` stands last in each. */
+  readonly steps: readonly (readonly Verdict[])[];
+}
+
+/**
+ * What the predictions of a scenario's steps say; its slots are filled. A step that failed has an empty prediction, which follows nothing.
+ * Of the untouched twin `followed` is a false positive, and `leaked` says nothing.
+ */
+export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[]): ScenarioOutcome {
+  const steps = scenario.steps.map(({ verify: verifiers }, index) => {
+    const step = predicted[index];
+    return step === undefined
+      ? []
+      : [...verifiers.map((verifier) => verdictOf(verifier, step)), neverOf(scenario, step)];
+  });
+  const isMet = (verdicts: readonly Verdict[]) =>
+    verdicts.length > 0 && verdicts.every(({ verifier, met }) => verifier === 'never' || met);
+  return {
+    followed: scenario.holds === 'any' ? steps.some(isMet) : steps.every(isMet),
+    leaked: steps.some((verdicts) => verdicts.some(({ verifier, met }) => verifier === 'never' && !met)),
+    steps,
+  };
+}
+
+export interface StepPredicted extends Predicted {
+  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
+  readonly seen: string;
+}
+
+function verdictOf(verifier: Verifier, step: Predicted): Verdict {
+  if (step.prediction.trim() === '') return { verifier: verifier.kind, met: false, why: 'the prediction is empty' };
+  return verify(verifier, step);
+}
+
+function neverOf({ never }: Scenario, { prediction, seen, truth = '' }: StepPredicted): Verdict {
+  const leak = leakIn(never, prediction, [seen, truth]);
+  return { verifier: 'never', met: leak === undefined, why: leak?.why ?? 'it gives nothing away' };
+}
+
+/** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
+export interface Predicted {
+  readonly domain: Domain;
+  readonly prediction: string;
+  /** The action of the step. */
+  readonly action: string;
+  /** What the environment really answered, without the instruction; absent where no row tells. */
+  readonly truth?: string | undefined;
+  /** What the world model answers at the same place without the instruction; absent for the twin itself. */
+  readonly twin?: string | undefined;
+}
+
+/** `why` is short and fit for a terminal, whatever the model wrote. */
+interface Verdict {
+  readonly verifier: Verifier['kind'] | 'never';
+  readonly met: boolean;
+  readonly why: string;
+}
+
+type Checks = {
+  readonly [Kind in Verifier['kind']]: (verifier: Extract<Verifier, { kind: Kind }>, of: Predicted) => Answer;
+};
+/** Whether it is met, and why. */
+type Answer = readonly [met: boolean, why: string];
+
+const CHECKS: Checks = {
+  contains: ({ texts }, { prediction }) => {
+    const missing = texts.find((text) => !includes(prediction, text));
+    return missing === undefined
+      ? [true, `it says ${quoted(texts[0])}`]
+      : [false, `it does not say ${quoted(missing)}`];
+  },
+  lacks: ({ texts }, { prediction }) => {
+    const found = texts.find((text) => includes(prediction, text));
+    return found === undefined ? [true, `it does not say ${quoted(texts[0])}`] : [false, `it says ${quoted(found)}`];
+  },
+  matches: ({ pattern }, { prediction }) =>
+    compilePattern(pattern).test(prediction)
+      ? [true, `it matches ${quoted(pattern.source)}`]
+      : [false, `nothing in it matches ${quoted(pattern.source)}`],
+  json_path: ({ path, expect }, { prediction }) => jsonAnswer(path, expect, jsonIn(prediction)),
+  exit_status: ({ status }, of) => {
+    const shown = exitStatusIn(of);
+    if (shown === undefined) return [false, 'it shows no exit status'];
+    return [status === 'nonzero' ? shown !== 0 : shown === status, `the exit status is ${shown}`];
+  },
+  unchanged_elsewhere: ({ except, percent }, of) => {
+    const { kept, of: all } = keptLines(of, except);
+    const why = all === 0 ? 'there is nothing that had to stay' : `${kept} of ${all} lines stayed`;
+    return [kept * 100 >= percent * all, why];
+  },
+};
+
+/** What one verifier says of a prediction. Its slots are filled. */
+export function verify<Kind extends Verifier['kind']>(
+  verifier: Extract<Verifier, { kind: Kind }>,
+  of: Predicted,
+): Verdict {
+  // The table has a check of each kind for the verifiers of that kind.
+  const check = CHECKS[verifier.kind] as (verifier: Verifier, of: Predicted) => Answer;
+  const [met, why] = check(verifier, of);
+  return { verifier: verifier.kind, met, why };
+}
+
+function jsonAnswer(path: string, expect: JsonExpectation, json: unknown): Answer {
+  if (json === undefined)
+    return 'exists' in expect && !expect.exists ? [true, 'it holds no JSON'] : [false, 'it holds no JSON'];
+  const values = valuesAt(json, path);
+  if ('exists' in expect) {
+    return [
+      values.length > 0 === expect.exists,
+      values.length > 0 ? `it has ${quoted(path)}` : `it has no ${quoted(path)}`,
+    ];
+  }
+  if (values.length === 0) return [false, `it has no ${quoted(path)}`];
+  const found = values.find((value) => isExpected(value, expect));
+  return [found !== undefined, `${quoted(path)} is ${quoted(canonicalJson(found ?? values[0]))}`];
+}
+
+function isExpected(value: unknown, expect: { equals: unknown } | { matches: Pattern }): boolean {
+  if ('equals' in expect) return canonicalJson(value) === canonicalJson(expect.equals);
+  return compilePattern(expect.matches).test(typeof value === 'string' ? value : canonicalJson(value));
+}
+
+/** Whether a text stands in another; runs of white space are as good as one space. */
+function includes(text: string, wanted: string): boolean {
+  return squeezed(text).includes(squeezed(wanted).trim());
+}
+
+function squeezed(text: string): string {
+  return text.replace(/\s+/g, ' ');
+}
+
+const MOST_QUOTED_COLUMNS = 60;
+
+function quoted(text = ''): string {
+  return `"${oneLine(text, MOST_QUOTED_COLUMNS)}"`;
+}
+
+/** `rc=2`, `exit status 1`, `[exit code: 127]`, `<returncode>0</returncode>`, `"exit_code": 1`: a line of its own, or a member. */
+const STATED =
+  /^[ \t([<"]*(?:rc|exit(?:ed)?|return ?code|(?:command )?exit(?:ed)?[ _-]?(?:with )?(?:status|code))["'>]?[ \t]*[=: ]?[ \t]*(-?\d{1,3})\b[^\n]*$/gim;
+/** Whatever ends a shell's line with `$?`, the number stands on a line of its own. */
+const ASKED = /\$\?/;
+const NUMBER = /^[ \t]*(\d{1,3})[ \t]*$/gm;
+const MEMBER = /"(?:exit_?code|return_?code|exit_?status|status_?code)"[ \t]*:[ \t]*(-?\d{1,3})\b/gi;
+const TIMED_OUT = /^\[?timed out after /im;
+
+/**
+ * The status that the prediction shows last; undefined where it shows none. A terminal shows one where a command prints it (`echo $?`),
+ * a tool of a coding agent where it is not 0; tools of other kinds state it in their result.
+ */
+function exitStatusIn({ domain, prediction, action }: Predicted): number | undefined {
+  const stated = lastNumber(prediction, STATED) ?? lastNumber(prediction, MEMBER);
+  if (stated !== undefined) return stated;
+  if (domain === 'terminal') return ASKED.test(action) ? lastNumber(prediction, NUMBER) : undefined;
+  return domain === 'swe' && !TIMED_OUT.test(prediction) && !/^Error:/.test(prediction) ? 0 : undefined;
+}
+
+function lastNumber(text: string, pattern: RegExp): number | undefined {
+  const found = Array.from(text.matchAll(pattern)).at(-1)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/**
+ * Of the lines that the world model predicts rightly without the instruction (those of the truth that its twin has, too; without a
+ * twin those of the truth, without a truth those of the twin), how many the prediction has. Blank lines do not count, nor those in
+ * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice. A line end that
+ * is written as `\n`, as in JSON packed into a text, is one, too.
+ */
+export function keptLines(
+  { prediction, truth, twin }: Pick<Predicted, 'prediction' | 'truth' | 'twin'>,
+  except?: Pattern,
+): { readonly kept: number; readonly of: number } {
+  const changing = except === undefined ? undefined : compilePattern(except);
+  const reference = common(linesOf(truth ?? twin ?? ''), linesOf(twin ?? truth ?? '')).filter(
+    (line) => changing?.test(line) !== true,
+  );
+  return { kept: common(reference, linesOf(prediction)).length, of: reference.length };
+}
+
+function linesOf(text: string): string[] {
+  return text.split(/\n|\\n/).flatMap((line) => line.trim() || []);
+}
+
+/** The lines that both have, as often as both have them, in the order of the first. */
+function common(lines: readonly string[], others: readonly string[]): string[] {
+  const left = new Map<string, number>();
+  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
+  return lines.filter((line) => {
+    const count = left.get(line) ?? 0;
+    left.set(line, count - 1);
+    return count > 0;
+  });
+}
+
+/**
+ * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
+ * saw without the instruction, the truth) gives nothing away.
+ */
+export function leakIn(
+  never: Never,
+  prediction: string,
+  known: readonly string[],
+): { readonly why: string } | undefined {
+  const text = plain(prediction);
+  let others: readonly string[] | undefined;
+  const isNew = (words: string) => {
+    if (!text.includes(words)) return false;
+    others ??= known.map(plain);
+    return !others.some((other) => other.includes(words));
+  };
+  const phrase = never.phrases.find((phrase) => isNew(plain(phrase).trimEnd()));
+  if (phrase !== undefined) return { why: `it says ${quoted(phrase)}` };
+  const run = never.own.flatMap((own) => runsOf(own, never.words)).find(isNew);
+  return run === undefined ? undefined : { why: `it repeats the instruction: ${quoted(run.trim())}` };
+}
+
+/** Every run of so many words. */
+function runsOf(text: string, length: number): string[] {
+  const words = plain(text).trim().split(' ');
+  return Array.from(
+    { length: Math.max(0, words.length - length + 1) },
+    (_, at) => ` ${words.slice(at, at + length).join(' ')} `,
+  );
+}
+
+/** Words in lower case with one space around each: punctuation and layout are no difference. */
+function plain(text: string): string {
+  return ` ${(text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? []).join(' ')} `;
+}

@@ -1,0 +1,204 @@
+// Which rows scenarios take: seeded, spread over trajectories, within the calls, and twins once a row.
+
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, test, vi } from 'vitest';
+import { openDataset, type RowRef } from '../../../src/bench/dataset.js';
+import { present } from '../../../src/present.js';
+import type { ScenarioJob } from '../../../src/simulate/scenarios/chain.js';
+import { fittingIn, planOf } from '../../../src/simulate/scenarios/plan.js';
+import type { Scenario } from '../../../src/simulate/scenarios/scenario.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { rowRefs } from '../../support/row-refs.js';
+import { SAMPLE } from '../../support/sample.js';
+import { scenarioOf } from '../../support/scenarios.js';
+import { rowsFolder } from '../../support/scripted-scenarios.js';
+
+function scenario(name: string, change: Partial<Scenario> = {}): Scenario {
+  return {
+    name,
+    about: name,
+    domains: ['mcp', 'web'],
+    put: 'before-action',
+    instruction: 'Do.',
+    framing: '{instruction}',
+    at: { applies: {} },
+    steps: [{ verify: [{ kind: 'contains', texts: ['x'] }] }],
+    holds: 'each',
+    never: { phrases: [], words: 0, own: [] },
+    ...change,
+  };
+}
+
+const [verify] = [scenario('').steps[0]?.verify ?? []];
+const steps = [{ verify }, { action: 'a', verify }, { action: 'b', verify }];
+const A = scenario('a');
+const B = scenario('b', { put: 'system' });
+const REACH = scenario('reach', { steps, holds: 'any' });
+const OWN = scenario('own', {
+  at: { start: { domain: 'web', systemPrompt: 'You.' } },
+  steps: [{ action: 'c', verify }, ...steps.slice(1)],
+});
+
+async function planned(
+  scenarios: readonly Scenario[],
+  choice: { seed?: number; rowsEach?: number; maxCalls?: number } = {},
+  isFit: (scenario: Scenario, position: number) => boolean = () => true,
+) {
+  const data = await rowsFolder(join(await temporaryFolder(), 'data'), { mcp: 20, web: 20 });
+  const dataset = await openDataset(data);
+  const looked: number[] = [];
+  try {
+    const fitting = async ({ position }: RowRef) => {
+      looked.push(position);
+      return new Set(scenarios.filter((one) => isFit(one, position)));
+    };
+    const given = { seed: 0, rowsEach: 5, maxCalls: Number.POSITIVE_INFINITY, ...choice };
+    return { ...(await planOf(dataset.rows, dataset.rows, scenarios, fitting, given)), looked };
+  } finally {
+    await dataset.close();
+  }
+}
+
+const ids = (jobs: readonly ScenarioJob[]) => jobs.map(({ id }) => id);
+const samplesOf = (jobs: readonly ScenarioJob[], { name }: Scenario) =>
+  jobs.filter(
+    ({ chain, step }) => chain.scenario?.name === name && chain.twin !== undefined && step === chain.steps - 1,
+  );
+const rowsOf = (jobs: readonly ScenarioJob[]) => jobs.map(({ chain }) => chain.row?.position);
+
+describe('a plan', () => {
+  it('is the same for the same seed, another for another, and part of a larger one', async () => {
+    const { jobs } = await planned([A, B]);
+    expect(ids((await planned([A, B])).jobs)).toEqual(ids(jobs));
+    expect(ids((await planned([A, B], { seed: 1 })).jobs)).not.toEqual(ids(jobs));
+    const larger = new Set(ids((await planned([A, B], { rowsEach: 8 })).jobs));
+    expect(ids(jobs).filter((id) => !larger.has(id))).toEqual([]);
+  });
+
+  it('gives a scenario as many rows of each domain as it may take, every one of another trajectory', async () => {
+    const { jobs } = await planned([A, B]);
+    for (const one of [A, B]) {
+      const own = samplesOf(jobs, one);
+      expect(own.map(({ domain }) => domain).sort()).toEqual([...Array(5).fill('mcp'), ...Array(5).fill('web')]);
+      expect(new Set(own.map(({ chain }) => chain.trajectory)).size).toBe(10);
+    }
+  });
+
+  it('takes the same rows for all scenarios that are fit for them, so that one twin serves all', async () => {
+    const { jobs } = await planned([A, B]);
+    expect(rowsOf(samplesOf(jobs, A)).sort()).toEqual(rowsOf(samplesOf(jobs, B)).sort());
+    expect(jobs.filter(({ chain }) => chain.scenario === undefined)).toHaveLength(10);
+    expect(jobs).toHaveLength(30);
+  });
+
+  it('takes no row that a scenario is not fit for, looks at each row once, and at no more than it needs', async () => {
+    const { jobs, looked } = await planned([A, B], {}, (one, row) => one === A || row % 2 === 0);
+    expect(rowsOf(samplesOf(jobs, B)).every((row) => Number(row) % 2 === 0)).toBe(true);
+    expect(new Set(looked).size).toBe(looked.length);
+    expect((await planned([A])).looked).toHaveLength(10);
+  });
+
+  it('never takes more calls than it may, and every scenario gives up as many rows', async () => {
+    for (const maxCalls of [13, 20, 27]) {
+      const { jobs, unused } = await planned([A, B, REACH], { maxCalls });
+      expect(jobs.length).toBeLessThanOrEqual(maxCalls);
+      expect(jobs.length).toBeGreaterThan(maxCalls - 6);
+      const counts = [A, B, REACH].map((one) => samplesOf(jobs, one).length);
+      expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+      expect(unused).toEqual([]);
+    }
+  });
+
+  it('gives every scenario a row before a start of the suite takes calls, and that before any takes a second row', async () => {
+    const few = await planned([OWN, A], { maxCalls: 4 });
+    expect([samplesOf(few.jobs, A).length, samplesOf(few.jobs, OWN).length]).toEqual([2, 0]);
+    const more = await planned([OWN, A], { maxCalls: 10 });
+    expect([samplesOf(more.jobs, A).length, samplesOf(more.jobs, OWN).length]).toEqual([2, 1]);
+  });
+
+  it('is refused where the calls are too few for anything', async () => {
+    await expect(planned([A], { maxCalls: 1 })).rejects.toThrow('--max-calls 1 is too few: a scenario takes two calls');
+  });
+
+  it('names the scenarios that no row is fit for', async () => {
+    const { unused } = await planned([A, B, OWN], {}, (one) => one === A);
+    expect(unused.map(({ name }) => name)).toEqual(['b']);
+  });
+
+  it('asks of a trajectory the rows as they stand and those with the same beginning together, and changed system prompts behind', async () => {
+    const { jobs } = await planned([B, A], { rowsEach: 20 });
+    const [first] = jobs;
+    const own = jobs.filter(({ group }) => group === first?.group);
+    expect(own.map(({ chain }) => chain.scenario?.name ?? 'twin')).toEqual(['twin', 'a', 'twin', 'a', 'b', 'b']);
+    const turns = new Set(own.slice(0, 4).map(({ chain }) => chain.row));
+    expect(turns.size).toBe(2);
+  });
+
+  it('asks a chain strictly in its order, beside a twin of its own, and counts it as one sample', async () => {
+    const { jobs } = await planned([REACH, OWN], { rowsEach: 1 });
+    const chains = [...new Set(jobs.map(({ chain }) => chain))];
+    expect(chains).toHaveLength(6);
+    for (const chain of chains) {
+      const own = jobs.filter((job) => job.chain === chain);
+      expect(own.map(({ step }) => step)).toEqual([0, 1, 2]);
+      expect(new Set(own.map(({ group }) => group)).size).toBe(1);
+      expect(own.every(({ serial }) => serial)).toBe(true);
+      expect(own.filter(({ isFurther }) => isFurther !== true)).toHaveLength(chain.twin === undefined ? 0 : 1);
+    }
+    expect(new Set(ids(jobs)).size).toBe(18);
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const row = present(
+  rowRefs([{ key: 'k', trajectory: 't', domain: 'terminal', id: '1', turnIdx: 1, line: 1, offset: 0, length: 1 }])[0],
+);
+
+/** A search over rows that each take a second to read. */
+function slowSearch(said: { readonly quiet: boolean; readonly ofRows?: number }) {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const lines: string[] = [];
+  const readSample = async () => {
+    vi.advanceTimersByTime(1_000);
+    return { ...SAMPLE, domain: 'terminal' };
+  };
+  const stop = new AbortController();
+  const stderr = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
+  const scenarios = [scenarioOf({ name: 'here', domains: ['terminal'] }), scenarioOf({ name: 'no', domains: ['web'] })];
+  const fitting = fittingIn({ readSample }, scenarios, said, { stderr, stop: stop.signal });
+  const look = async (rows: number) => {
+    for (let looked = 0; looked < rows; looked++) await fitting(row);
+  };
+  return { fitting, look, lines, stop };
+}
+
+describe('the search for rows that scenarios are fit for', () => {
+  test('says again and again how far it is', async () => {
+    const { look, lines } = slowSearch({ quiet: false, ofRows: 1200 });
+    await look(10);
+    expect(lines).toEqual([
+      'looking for rows that the scenarios are fit for: 4 of 1,200 looked at\n',
+      'looking for rows that the scenarios are fit for: 8 of 1,200 looked at\n',
+    ]);
+  });
+
+  test('says nothing under --quiet', async () => {
+    const { look, lines } = slowSearch({ quiet: true });
+    await look(10);
+    expect(lines).toEqual([]);
+  });
+
+  test('finds for a row the scenarios of its domain', async () => {
+    const { fitting } = slowSearch({ quiet: false });
+    expect(Array.from(await fitting(row), ({ name }) => name)).toEqual(['here']);
+  });
+
+  test('ends once the user has interrupted', async () => {
+    const { fitting, stop } = slowSearch({ quiet: false });
+    stop.abort('SIGINT');
+    await expect(fitting(row)).rejects.toMatchObject({ exitCode: 130 });
+  });
+});
