@@ -1,10 +1,11 @@
 // Who listens to the asking of infer and judge.
 
 import type { Io } from '../types.js';
-import { type BudgetSettings, budgetListener } from './budget.js';
+import { budgetListener } from './budget.js';
 import type { BatchSettings } from './by-batch/options.js';
 import { type EventsSettings, eventsListener } from './events-listener.js';
 import type { StageListener } from './listeners.js';
+import type { BudgetSettings } from './options.js';
 import { type ProgressSettings, progressListener } from './progress-listener.js';
 import type { Run } from './run.js';
 

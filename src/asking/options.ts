@@ -3,10 +3,6 @@
 import type { SamplingFlag } from '../sampling.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 import { PRICE_OPTIONS } from '../settings/prices.js';
-import { BILL_OPTIONS } from './bill/options.js';
-import { BUDGET_OPTIONS } from './budget.js';
-import { EVENTS_OPTIONS } from './events-listener.js';
-import { TARGET_OPTIONS } from './target.js';
 
 /** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */
 const PARAMETER_OPTIONS = {
@@ -39,7 +35,12 @@ const PARAMETER_OPTIONS = {
 } as const satisfies Record<SamplingFlag, OptionSpec>;
 
 export const ASKING_OPTIONS = {
-  ...TARGET_OPTIONS,
+  local: {
+    kind: 'text',
+    value: 'MODEL',
+    group: 'Model',
+    help: 'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
+  },
   ...PARAMETER_OPTIONS,
   'extra-body': { kind: 'json', value: 'JSON', group: 'Sampling', help: 'object merged into the request body' },
   preset: {
@@ -128,12 +129,51 @@ export const ASKING_OPTIONS = {
     group: 'Cost',
     help: '--dry-run: count prompts by this tokenizer.json of the model, or by the one in this folder',
   },
-  ...BILL_OPTIONS,
-  ...BUDGET_OPTIONS,
-  ...EVENTS_OPTIONS,
+  'dry-run': {
+    kind: 'boolean',
+    group: 'Cost',
+    help: 'show what is still to be asked, its tokens, cost and time; nothing is asked or written',
+  },
+  'estimate-from': {
+    kind: 'list',
+    value: 'RUN',
+    group: 'Cost',
+    belongsTo: 'dry-run',
+    help: '--dry-run: estimate by these runs (folders or files)',
+  },
+  rate: {
+    kind: 'number',
+    min: 0.001,
+    value: 'N',
+    group: 'Cost',
+    belongsTo: 'dry-run',
+    help: '--dry-run: calls a minute, for the time',
+  },
+  'budget-usd': {
+    kind: 'number',
+    min: 0.0001,
+    value: 'X',
+    group: 'Cost',
+    help: 'stop once the run has cost X US dollars, all sessions together (exit 75); a larger budget goes on',
+  },
+  'budget-tokens': {
+    kind: 'integer',
+    min: 1,
+    group: 'Cost',
+    help: 'stop once the run has taken N tokens, prompt (cached or not) and output',
+  },
+  events: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Output',
+    help: 'append what happens to FILE as JSON lines (docs/events.md)',
+  },
 } as const satisfies OptionTable;
 
 export type AskingSettings = Settings<typeof ASKING_OPTIONS>;
 
 /** What a single call needs of them: nothing that is said of a whole run in advance. */
 export type CallSettings = Omit<AskingSettings, 'tokenizer' | 'dryRun' | 'estimateFrom' | 'rate' | 'events'>;
+
+/** What a run may spend over all its sessions. */
+export type BudgetSettings = Partial<Pick<AskingSettings, 'budgetUsd' | 'budgetTokens'>>;

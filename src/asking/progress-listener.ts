@@ -1,8 +1,9 @@
 // Progress on stderr, as the first listener of a stage.
 
 import type { Io } from '../types.js';
-import { type BudgetSettings, spendingOf, spendingText } from './budget.js';
+import { spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
+import type { BudgetSettings } from './options.js';
 import { openProgress, type Progress } from './progress/progress.js';
 import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';

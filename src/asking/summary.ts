@@ -4,8 +4,9 @@ import { printable } from '../printable.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
-import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
+import { type Spending, spendingOf, spendingText } from './budget.js';
 import { batchDocument, batchLines, batchSteps } from './by-batch/closing-words.js';
+import type { BudgetSettings } from './options.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 

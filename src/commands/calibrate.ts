@@ -7,8 +7,7 @@ import { type Calibrating, calibrationIdentity, calibrationStage } from '../aski
 import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
 import { planOf, planText, remarksOn, takesCall } from '../asking/calibrate/plan.js';
-import { requireData } from '../asking/infer/data-folder.js';
-import { choiceOf, requireUsable } from '../asking/infer/rows.js';
+import { choiceOf, requireData, requireUsable } from '../asking/infer/chosen-rows.js';
 import { takenShard } from '../asking/infer/shard.js';
 import { calibrationState } from '../asking/judge/records.js';
 import { holdingOf, requireForm } from '../asking/judge/reply-form.js';

@@ -4,8 +4,7 @@ import { EXIT, UserError } from '../../errors.js';
 import { grouped } from '../../figures.js';
 import { dollars } from '../../money.js';
 import { chargedBill } from '../bill/dry-run.js';
-import type { BudgetSettings } from '../budget.js';
-import type { AskingSettings } from '../options.js';
+import type { AskingSettings, BudgetSettings } from '../options.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
 

@@ -12,17 +12,16 @@ import type { Identity } from '../../run/identity.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { manifestOfData, placeOfRow } from '../data-rows.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
+import { manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
 import { judgementOf } from '../judge/asking.js';
 import { isDone, LegibilityWatch, recordOf, stampOf } from '../judge/records.js';
 import { replyFormOf } from '../judge/reply-form.js';
 import { adoptSnapshot, sameSnapshot } from '../judge/snapshot.js';
 import type { StageListener } from '../listeners.js';
+import { requirePriced } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
+import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import type { MadePredictions } from './made-predictions.js';
 import type { CalibrateSettings } from './options.js';
@@ -53,31 +52,32 @@ export function calibrationStage(
   const { settings, dataset, mode, target, jobs } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod('rubric', mode, work.method);
-  const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const watch = new LegibilityWatch(run.journal, settings);
   const { maxRetries } = settings;
   adoptSnapshot(run);
-  const stage: AskedStage<CalibrationJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
+    responseFormat: replyFormOf(settings, work.method),
     rows: jobs,
     order: jobs,
     // An empty prediction counts as judged, but no judge was asked.
     stampOf: (job, failure, mark) => (takesCall(job) ? stampOf(job, failure, mark) : job.stamp),
     isDone: (_job, summary) => isDone(summary),
     asks: takesCall,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
+    solve: oneByOne(async (job, ask) => {
       const read = () => subjectOf(work, job);
       if (!takesCall(job)) {
         const record = method.fail({ class: 'empty', reason: 'the prediction is empty' }, await read());
-        return recordOf(job, record, mark());
+        return recordOf(job, record, markOf(run));
       }
       const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, maxRetries);
       // Of batch files each further try is another batch: what cannot be read is noted at once.
       const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
       const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
-      return recordOf(job, record, mark());
+      return recordOf(job, record, markOf(run));
     }),
     async questions(job) {
       return method.parts(await subjectOf(work, job)).map((part) => part.request(0));
@@ -89,8 +89,8 @@ export function calibrationStage(
     outputForm: { predictions: fingerprintOfJobs(jobs) },
     manifest: manifestOfData(work, run, { label: undefined, meta: {} }),
     absent: {},
+    listeners: [watch],
   };
-  return { ...instrument.guard(stage), listeners: [watch] };
 }
 
 /** What the ratings depend on. Which rows and variants are judged, and how often, is no part of it: more of them go into the same file. */

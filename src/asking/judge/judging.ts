@@ -17,16 +17,14 @@ import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, Io } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
 import type { StageListener } from '../listeners.js';
 import { listenersOf } from '../listening.js';
-import { priceOf } from '../pricing.js';
+import { priceOf, requirePriced } from '../pricing.js';
 import type { RowSummary } from '../row-summary.js';
 import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { runStage, type StageResult } from '../stage.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
+import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import { judgementOf } from './asking.js';
 import type { JudgedPredictions } from './beside.js';
@@ -75,32 +73,33 @@ export async function judgeStage(
   const { settings, predictions, mode, target } = work;
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const method = checkedMethod(settings.mode, mode, work.method);
-  const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
   const watch = new LegibilityWatch(run.journal, settings);
   const { maxRetries } = settings;
   const asks = ({ ref }: JudgeJob) =>
     mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
   const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
-    holds(run, job, instrument.mark()),
+    holds(run, job, markOf(run)),
   );
   adoptSnapshot(run);
-  const stage: AskedStage<JudgeJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
+    responseFormat: replyFormOf(settings, work.method),
     rows,
     ...output,
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     stampOf,
     asks,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
+    solve: oneByOne(async (job, ask) => {
       const read = () => predictions.read(job.ref);
       if (asks(job)) {
         const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, maxRetries);
         // Of batch files each further try is another batch: what cannot be read is noted at once.
         const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
         const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
-        return recordOf(job, record, mark());
+        return recordOf(job, record, markOf(run));
       }
       const subject = await read();
       const { failure } = job.ref;
@@ -108,7 +107,7 @@ export async function judgeStage(
         failure === undefined
           ? (method.alone?.(subject) ?? method.join([], subject))
           : method.fail(withoutPrediction(failure), subject);
-      return recordOf(job, record, mark());
+      return recordOf(job, record, markOf(run));
     }),
     async questions({ ref }) {
       return method.parts(await predictions.read(ref)).map((part) => part.request(0));
@@ -119,8 +118,8 @@ export async function judgeStage(
     },
     manifest: manifestOf(work, run),
     absent: settings.recheck === undefined ? absentFrom(work.inferred, refs) : {},
+    listeners: mode.asksJudge ? [watch] : [],
   };
-  return { ...instrument.guard(stage), listeners: mode.asksJudge ? [watch] : [] };
 }
 
 /**

@@ -17,18 +17,15 @@ import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { manifestOfData, placeOfRow } from '../data-rows.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
-import { type RowOutput, TRAJECTORY_KEYS } from '../infer/inferring.js';
-import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
-import { invalidByDomain } from '../infer/rows.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
+import { invalidByDomain, manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
+import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from '../infer/inferring.js';
 import type { AskingSettings } from '../options.js';
+import { requirePriced } from '../pricing.js';
 import type { RowSummary } from '../row-summary.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
+import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import type { LikelihoodSettings } from './options.js';
 
 /** Everything that one measuring works on. */
@@ -46,18 +43,18 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const output = likelihoodOutput(work, run.journal);
-  const stage: AskedStage<InferJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
     ...output,
     order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
-    stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
-    solve: oneByOne(async ({ id, row }, ask, mark: () => string) => {
+    solve: oneByOne(async ({ id, row }, ask) => {
       const read = () => dataset.readSample(row);
       const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
-      const log = { ...outcome.log, [STAMP_KEY.likelihood]: mark(), at: now() };
+      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: now() };
       return { id, row: measuredRow(outcome, await read()), log };
     }),
     questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],
@@ -65,7 +62,6 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
     remarks: prompts.remarks,
     manifest: manifestOfData(work, run, settings),
   };
-  return openInstrument(run, target, settings).guard(stage);
 }
 
 /** The rows of the output, and the line of each. */
@@ -76,6 +72,7 @@ export function likelihoodOutput(
   const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
   return {
     rows: jobsOf(dataset, chosen, ONCE, journal.ids()),
+    stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, recordedJudgement(row)));

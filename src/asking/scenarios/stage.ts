@@ -9,14 +9,13 @@ import type { Manifest } from '../../run/manifest.js';
 import type { ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, Question } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { manifestOfData, placeOfRow } from '../data-rows.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
+import { manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
 import type { InferSettings } from '../infer/options.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
+import { requirePriced } from '../pricing.js';
 import type { Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
+import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import { answersOf } from './answers.js';
 import type { ScenarioJob } from './jobs.js';
 import { lineOf } from './line.js';
@@ -49,25 +48,26 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     const messages = messagesAt(await startOf(work, job.chain), job.step, predictions, job.chain.twin !== undefined);
     return { messages };
   };
-  const stage: AskedStage<ScenarioJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
     rows: jobs,
     order: jobs,
     remarks: work.prompts.remarks,
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
     asks: () => baseline === undefined,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
+    solve: oneByOne(async (job, ask) => {
       if (baseline === undefined) {
         const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-        return recordOf(job, outcome, stampOf(job, mark()));
+        return recordOf(job, outcome, stampOf(job, markOf(run)));
       }
       const row = present(job.chain.row);
       const donor = donors?.(row);
       const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
-      return recordOfText(job, gen, stampOf(job, mark()));
+      return recordOfText(job, gen, stampOf(job, markOf(run)));
     }),
     questions: async (job) => [await questionOf(job)],
     // A scenario's prompt is that of its twin, but for the instruction.
@@ -78,7 +78,6 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     manifest: manifestOfData(work, run, settings),
     absent: {},
   };
-  return openInstrument(run, target, settings).guard(stage);
 }
 
 /** Of a suite's fingerprint, in identities and headings. */
