@@ -18,7 +18,7 @@ import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
 /** With the secrets that are taken out of what is written. */
-export type EventsSettings = Partial<Pick<AskingSettings, 'events'>> &
+type EventsSettings = Partial<Pick<AskingSettings, 'events'>> &
   BudgetSettings & {
     readonly quiet: boolean;
     readonly modelApiKey?: string | undefined;

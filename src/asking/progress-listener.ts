@@ -8,7 +8,7 @@ import { openProgress, type Progress } from './progress/progress.js';
 import type { RowSummary } from './row-summary.js';
 import type { StageJob } from './stage-contract.js';
 
-export interface ProgressSettings extends BudgetSettings {
+interface ProgressSettings extends BudgetSettings {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly color: boolean;

@@ -52,7 +52,7 @@ export async function runStage<J extends StageJob>(
   const isOver = (job: J) => isDone(stage, job) || (isHeld(job) && !stage.asks(job));
   const todo = stage.order.filter((job) => !isOver(job));
   if (todo.length === 0) return concludeRun(stage, { listeners, started });
-  if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage, stage.target, settings);
+  if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage);
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
   const save = async () =>
     writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));

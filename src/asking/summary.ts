@@ -18,7 +18,7 @@ interface Words {
   /** Rows that were chosen and could not be asked. */
   readonly absent: string;
   /** Classes of failure that the same command does not ask again. */
-  readonly final?: ReadonlySet<string>;
+  readonly final?: ReadonlySet<string> | undefined;
   /** The command to type next. */
   readonly next: string;
 }

@@ -1,6 +1,5 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified.
 
-import { resolve } from 'node:path';
 import { UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { wrapped } from '../../report/terminal.js';
@@ -9,12 +8,11 @@ import type { ShownSettings } from '../../settings/command.js';
 import type { Settings } from '../../settings/options.js';
 import type { Io } from '../../types.js';
 import { printBill } from '../bill/dry-run.js';
+import { askStage, runOptions, withRun } from '../command.js';
 import { type ChosenRows, withChosenRows } from '../infer/chosen-rows.js';
 import { predictionState } from '../infer/inferring.js';
 import type { InferSettings } from '../infer/options.js';
-import { listenersOf } from '../listening.js';
-import { openRun } from '../run.js';
-import { runStage, type StageResult } from '../stage.js';
+import type { StageResult } from '../stage.js';
 import { fittingIn } from './fitting.js';
 import { isSample } from './jobs.js';
 import type { SCENARIO_OPTIONS } from './options.js';
@@ -72,28 +70,26 @@ export async function instruct(
 
 async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
   const { settings, io } = work;
-  const run = await openRun({
-    kind: 'scenarios',
-    dir: resolve(io.cwd, settings.outputDir),
-    name: 'scenarios',
-    fresh: settings.fresh,
-    dryRun: settings.dryRun,
-    identity: (stored) => scenarioIdentity(work, stored),
-    stateOf: predictionState,
-    pricing: work.pricing,
-  });
-  try {
-    const stage = scenarioStage(work, run);
-    if (settings.dryRun) {
-      await printBill(stage, work.target, settings);
-      return undefined;
-    }
-    const result = await runStage(stage, listenersOf(io, settings, run));
-    const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
-    return { result, file: run.outputPath, isTold };
-  } finally {
-    await run.close();
-  }
+  return withRun(
+    {
+      ...runOptions(settings, io),
+      kind: 'scenarios',
+      name: 'scenarios',
+      identity: (stored) => scenarioIdentity(work, stored),
+      stateOf: predictionState,
+      pricing: work.pricing,
+    },
+    async (run) => {
+      const stage = scenarioStage(work, run);
+      if (settings.dryRun) {
+        await printBill(stage);
+        return undefined;
+      }
+      const result = await askStage(stage);
+      const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
+      return { result, file: run.outputPath, isTold };
+    },
+  );
 }
 
 /** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */
