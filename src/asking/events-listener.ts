@@ -14,7 +14,7 @@ import { EventSink } from './events/sink.js';
 import type { Beginning, Closing, RunName, StageListener } from './listeners.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress/progress.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
 /** With the secrets that are taken out of what is written. */

@@ -4,7 +4,7 @@ import type { ExitCode } from '../errors.js';
 import type { Counts, Manifest } from '../run/manifest.js';
 import type { BackendStatus, CallCost, CallLog, Domain, Usage } from '../types.js';
 import type { Ledger } from './ledger.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import type { StageJob, StageOutput } from './stage-contract.js';
 
 /**

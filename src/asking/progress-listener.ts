@@ -5,7 +5,7 @@ import { spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
 import type { BudgetSettings } from './options.js';
 import { openProgress, type Progress } from './progress/progress.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
 interface ProgressSettings extends BudgetSettings {

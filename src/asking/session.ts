@@ -13,7 +13,7 @@ import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply,
 import { callsTogether, costOfBoth } from '../usage.js';
 import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
 import type { Model, OpenModel } from './model.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import { type AskModel, droppedOf, markOf, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */

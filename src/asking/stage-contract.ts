@@ -8,8 +8,7 @@ import type { Manifest } from '../run/manifest.js';
 import type { Domain, Io, Job, ModelFailure, ModelReply, ModelRequest, Question } from '../types.js';
 import type { BatchSettings } from './by-batch/options.js';
 import type { AskingSettings } from './options.js';
-import type { RowSummary } from './row-summary.js';
-import type { Run } from './run.js';
+import type { RowSummary, Run } from './run.js';
 import type { Target } from './target.js';
 
 /** One row to be asked once: a row of the data in one of its repeats, or one judgement of that. */

@@ -5,7 +5,7 @@ import { costOf, type Price } from '../price.js';
 import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
 import type { Domain, Usage } from '../types.js';
 import { addUsage, countsIn } from '../usage.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import { type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 
 export interface Tally {

@@ -3,9 +3,15 @@
 import { join } from 'node:path';
 import { billOrAsk, runOptions, withRun } from '../asking/command.js';
 import { withChosenRows } from '../asking/infer/chosen-rows.js';
+import {
+  askedAs,
+  LIKELIHOOD_OPTIONS,
+  type LikelihoodSettings,
+  likelihoodIdentity,
+  likelihoodStage,
+  type Measuring,
+} from '../asking/infer/likelihood.js';
 import { judgementState } from '../asking/judge/records.js';
-import { likelihoodIdentity, likelihoodStage, type Measuring } from '../asking/likelihood/measuring.js';
-import { askedAs, LIKELIHOOD_OPTIONS, type LikelihoodSettings } from '../asking/likelihood/options.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
 import { type ExitCode, UserError } from '../errors.js';

@@ -2,7 +2,7 @@
 
 import type { StageListener } from '../../src/asking/listeners.js';
 import type { Model } from '../../src/asking/model.js';
-import type { RowState } from '../../src/asking/row-summary.js';
+import type { RowState } from '../../src/asking/run.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import { oneByOne, type Stage, type StageJob } from '../../src/asking/stage-contract.js';

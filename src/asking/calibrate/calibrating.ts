@@ -20,8 +20,8 @@ import type { Pricing, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import type { MadePredictions } from './made-predictions.js';
 import type { CalibrateSettings } from './options.js';
+import type { MadePredictions } from './plan.js';
 import { type CalibrationJob, takesCall } from './plan.js';
 
 /** Everything that one calibration works on. */

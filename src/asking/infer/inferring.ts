@@ -26,7 +26,7 @@ import { isSuspicious, tricksIn } from '../../suspicion.js';
 import { groundTruthOf } from '../../turn.js';
 import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../../types.js';
 import { requirePriced } from '../pricing.js';
-import type { RowState, RowSummary } from '../row-summary.js';
+import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../stage-contract.js';

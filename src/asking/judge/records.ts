@@ -6,7 +6,7 @@ import { isModelCaused } from '../../points.js';
 import { oneLine } from '../../printable.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Beginning, StageListener } from '../listeners.js';
-import type { RowState, RowSummary } from '../row-summary.js';
+import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import type { StageJob } from '../stage-contract.js';
 

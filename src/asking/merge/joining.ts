@@ -10,7 +10,7 @@ import type { Manifest } from '../../run/manifest.js';
 import { writeManifest } from '../../run/manifest-file.js';
 import { type Join, joinJournals } from '../../run/merge.js';
 import type { Domain, Io } from '../../types.js';
-import type { RowState } from '../row-summary.js';
+import type { RowState } from '../run.js';
 import { openRun, type Run } from '../run.js';
 import { concludeRun } from '../stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../stage-contract.js';

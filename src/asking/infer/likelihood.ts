@@ -1,4 +1,4 @@
-// The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
+// awb likelihood: its options, and the work of measuring how likely the world model holds the true observation of each row to be.
 
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
@@ -16,17 +16,68 @@ import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
-import type { ChosenRows } from '../infer/chosen-rows.js';
-import { invalidByDomain, manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
-import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from '../infer/inferring.js';
-import type { AskingSettings } from '../options.js';
+import { ASKING_OPTIONS, type AskingSettings } from '../options.js';
 import { requirePriced } from '../pricing.js';
-import type { RowSummary } from '../row-summary.js';
+import type { RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage } from '../stage-contract.js';
-import type { LikelihoodSettings } from './options.js';
+import type { ChosenRows } from './chosen-rows.js';
+import { invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from './inferring.js';
+import { INFER_OPTIONS } from './options.js';
+
+/** Nothing is generated, so there is nothing to sample, to stream or to fit in. */
+const {
+  baseline,
+  repeats,
+  'max-tokens': maxTokens,
+  temperature,
+  'top-p': topP,
+  'top-k': topK,
+  'min-p': minP,
+  'presence-penalty': presencePenalty,
+  'reasoning-effort': reasoningEffort,
+  seed,
+  preset,
+  'allow-param-drop': allowParamDrop,
+  'fit-max-tokens': fitMaxTokens,
+  stream,
+  'first-token-timeout': firstTokenTimeout,
+  'gap-timeout': gapTimeout,
+  ...taken
+} = INFER_OPTIONS;
+
+export const LIKELIHOOD_OPTIONS = {
+  ...taken,
+  lean: { ...taken.lean, help: 'leave the trajectory text out of likelihood.jsonl' },
+} as const satisfies OptionTable;
+
+export type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
+
+/** As all stages ask: one token, which servers do not take less than, and the likeliest one, so that nothing is left to chance. */
+export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
+  return {
+    ...settings,
+    maxTokens: 1,
+    temperature: 0,
+    topP: undefined,
+    topK: undefined,
+    minP: undefined,
+    presencePenalty: undefined,
+    reasoningEffort: undefined,
+    seed: undefined,
+    preset: undefined,
+    allowParamDrop: false,
+    fitMaxTokens: false,
+    stream: false,
+    // Of whole replies no first token and no gap is seen.
+    firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
+    gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
+  };
+}
 
 /** Everything that one measuring works on. */
 export interface Measuring extends ChosenRows {
