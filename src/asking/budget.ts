@@ -1,31 +1,13 @@
 // `--budget-usd` and `--budget-tokens`: what a run may spend over all its sessions, and the listener that stops it there.
 
-import { EXIT, UserError } from '../errors.js';
+import { EXIT } from '../errors.js';
 import { counted } from '../figures.js';
 import { dollars } from '../money.js';
 import { CHARS_A_TOKEN } from '../question.js';
-import type { OptionTable, Settings } from '../settings/options.js';
 import type { Usage } from '../types.js';
 import type { Ledger } from './ledger.js';
 import type { Beginning, StageListener } from './listeners.js';
-
-export const BUDGET_OPTIONS = {
-  'budget-usd': {
-    kind: 'number',
-    min: 0.0001,
-    value: 'X',
-    group: 'Cost',
-    help: 'stop once the run has cost X US dollars, all sessions together (exit 75); a larger budget goes on',
-  },
-  'budget-tokens': {
-    kind: 'integer',
-    min: 1,
-    group: 'Cost',
-    help: 'stop once the run has taken N tokens, prompt (cached or not) and output',
-  },
-} as const satisfies OptionTable;
-
-export type BudgetSettings = Partial<Pick<Settings<typeof BUDGET_OPTIONS>, 'budgetUsd' | 'budgetTokens'>>;
+import type { BudgetSettings } from './options.js';
 
 /** Looks so often whether a call in flight has ended. */
 const LOOK_EVERY_MS = 20;
@@ -164,30 +146,6 @@ export function reachedIn(
     return `the run has spent its budget of ${figure(budgetTokens)} tokens (--budget-tokens)`;
   }
   return undefined;
-}
-
-/** @throws UserError (2) for a budget in dollars where a model is to be served here, and no file says what that costs. */
-export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { readonly prices?: string | undefined }) {
-  if (budgetUsd === undefined || prices !== undefined) return;
-  throw new UserError(
-    '--budget-usd needs a price, and a model that is served here (--local) has none: bound the tokens with --budget-tokens, or give a price of your own with --prices FILE (docs/costs.md)',
-  );
-}
-
-/** @throws UserError (2) for a budget in dollars where nobody knows what a call costs; what a dry run does not serve has no name yet. */
-export function requirePriced(
-  {
-    budgetUsd,
-    dryRun = false,
-    local,
-  }: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
-  isPriced: boolean,
-  { model, hosts }: { readonly model: string; readonly hosts: readonly string[] },
-): void {
-  if (budgetUsd === undefined || isPriced || (dryRun && local !== undefined)) return;
-  throw new UserError(
-    `--budget-usd needs a price, and none is known for "${model}" at ${hosts.join(', ')}: give it in a file with --prices FILE (docs/costs.md), or bound the tokens with --budget-tokens, which needs none`,
-  );
 }
 
 function figure(count: number): string {

@@ -6,28 +6,19 @@ import { UserError } from '../errors.js';
 import type { JsonObject } from '../json.js';
 import { printable } from '../printable.js';
 import { keysIn, openRedaction } from '../redaction.js';
-import type { OptionTable, Settings } from '../settings/options.js';
 import { toolVersion } from '../settings/version.js';
 import type { Domain, Io } from '../types.js';
-import { type BudgetSettings, reachedIn, spendingOf } from './budget.js';
+import { reachedIn, spendingOf } from './budget.js';
 import { openBackendWatch } from './events/backend-watch.js';
 import { EventSink } from './events/sink.js';
 import type { Beginning, Closing, RunName, StageListener } from './listeners.js';
+import type { AskingSettings, BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress/progress.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
-export const EVENTS_OPTIONS = {
-  events: {
-    kind: 'text',
-    value: 'FILE',
-    group: 'Output',
-    help: 'append what happens to FILE as JSON lines (docs/events.md)',
-  },
-} as const satisfies OptionTable;
-
 /** With the secrets that are taken out of what is written. */
-export type EventsSettings = Partial<Settings<typeof EVENTS_OPTIONS>> &
+type EventsSettings = Partial<Pick<AskingSettings, 'events'>> &
   BudgetSettings & {
     readonly quiet: boolean;
     readonly modelApiKey?: string | undefined;

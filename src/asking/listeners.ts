@@ -4,8 +4,8 @@ import type { ExitCode } from '../errors.js';
 import type { Counts, Manifest } from '../run/manifest.js';
 import type { BackendStatus, CallCost, CallLog, Domain, Usage } from '../types.js';
 import type { Ledger } from './ledger.js';
-import type { RowSummary } from './row-summary.js';
-import type { Stage, StageJob } from './stage-contract.js';
+import type { RowSummary } from './run.js';
+import type { StageJob, StageOutput } from './stage-contract.js';
 
 /**
  * Hears the asking of a stage: `begins` first, `ends` last, in between rows and notices as they come; nothing where no row has to
@@ -39,7 +39,7 @@ export interface RunName {
 }
 
 /** Which run the stage is of. */
-export function nameOf<J extends StageJob>({ run, manifest }: Stage<J>): RunName {
+export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>): RunName {
   const { kind, dir, stored } = run;
   const label = manifest.label ?? stored?.label;
   return { kind, dir, ...(label !== undefined && { label }) };

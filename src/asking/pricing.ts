@@ -1,9 +1,11 @@
 // The price that a run is asked under: that of the model which the user named, once it is known which one answers.
 
+import { UserError } from '../errors.js';
 import type { Price } from '../price.js';
 import type { Settings } from '../settings/options.js';
 import { openPriceList, type PRICE_OPTIONS } from '../settings/prices.js';
 import type { Io } from '../types.js';
+import type { BudgetSettings } from './options.js';
 import type { Pricing, Run } from './run.js';
 import type { Target } from './target.js';
 
@@ -36,4 +38,20 @@ export function priceOf(
   pricing: Pricing,
 ): Price | undefined {
   return pricing(servedModels) ?? stored?.price;
+}
+
+/** @throws UserError (2) for a budget in dollars where nobody knows what a call costs; what a dry run does not serve has no name yet. */
+export function requirePriced(
+  {
+    budgetUsd,
+    dryRun = false,
+    local,
+  }: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
+  isPriced: boolean,
+  { model, hosts }: { readonly model: string; readonly hosts: readonly string[] },
+): void {
+  if (budgetUsd === undefined || isPriced || (dryRun && local !== undefined)) return;
+  throw new UserError(
+    `--budget-usd needs a price, and none is known for "${model}" at ${hosts.join(', ')}: give it in a file with --prices FILE (docs/costs.md), or bound the tokens with --budget-tokens, which needs none`,
+  );
 }

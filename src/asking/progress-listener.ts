@@ -1,13 +1,14 @@
 // Progress on stderr, as the first listener of a stage.
 
 import type { Io } from '../types.js';
-import { type BudgetSettings, spendingOf, spendingText } from './budget.js';
+import { spendingOf, spendingText } from './budget.js';
 import type { StageListener } from './listeners.js';
+import type { BudgetSettings } from './options.js';
 import { openProgress, type Progress } from './progress/progress.js';
-import type { RowSummary } from './row-summary.js';
+import type { RowSummary } from './run.js';
 import type { StageJob } from './stage-contract.js';
 
-export interface ProgressSettings extends BudgetSettings {
+interface ProgressSettings extends BudgetSettings {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly color: boolean;

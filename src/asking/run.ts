@@ -1,4 +1,4 @@
-// An open run: its folder, and what the asking finds out beside the rows.
+// An open run: its folder, what stays in memory of its rows, and what the asking finds out beside them.
 
 import { join } from 'node:path';
 import { isObject } from '../json.js';
@@ -10,12 +10,42 @@ import type { Manifest, Unrecorded } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { lockFile } from '../store/lock.js';
 import type { Usage } from '../types.js';
-import { callsIn, isUncounted } from '../usage.js';
+import { callsIn, isCounted, isUncounted } from '../usage.js';
 import { Ledger } from './ledger.js';
-import { behind, type RowState, type RowSummary } from './row-summary.js';
 
 /** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
 export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
+
+/** What a finished row has come to. */
+export interface RowState {
+  readonly status: 'ok' | 'failed';
+  readonly class?: string | undefined;
+  /** Of a failed row. */
+  readonly reason?: string | undefined;
+  readonly flags: readonly string[];
+}
+
+/** What stays in memory of a finished row. */
+export interface RowSummary extends RowState {
+  /** What the row's record has cost, over all its tries. */
+  readonly usage: Usage;
+  /** Characters that were sent, where one call is all that the record took. */
+  readonly chars?: number | undefined;
+  /** Tries of all its calls; 0 for a record that needed none. */
+  readonly attempts: number;
+  /** Calls that the usage is of. */
+  readonly calls: number;
+  /** What earlier records of the row took that asked for it, too; absent where there is none. */
+  readonly earlier?: readonly Taken[];
+  /** What the record was made from and with (see `StageOutput.stampOf`). */
+  readonly stamp: string;
+}
+
+/** What one record took. */
+type Taken = Pick<RowSummary, 'usage' | 'calls'>;
+
+/** What is kept of earlier records of a row that nobody counted: one text says it of all. */
+const UNCOUNTED: readonly Taken[] = [{ usage: {}, calls: 1 }];
 
 /** Under which name a record's log holds its stamp. */
 export const STAMP_KEY = {
@@ -111,12 +141,11 @@ export async function openRun(options: {
 
 /** What an earlier session's record adds to what was spent. */
 export function entryOf({ status, attempts, usage, chars, calls }: RowSummary, { uncounted }: JournalRecord['log']) {
-  const isCounted = typeof usage.promptTokens === 'number' && typeof usage.completionTokens === 'number';
   return {
     usage,
     chars,
     calls,
-    ...(isUncounted(uncounted) ? { uncounted } : { isUnknown: status === 'ok' && attempts > 0 && !isCounted }),
+    ...(isUncounted(uncounted) ? { uncounted } : { isUnknown: status === 'ok' && attempts > 0 && !isCounted(usage) }),
   };
 }
 
@@ -151,4 +180,17 @@ const NO_FLAGS: RowState['flags'] = [];
 /** A count of null adds nothing. */
 function isUsage(value: unknown): value is Usage {
   return isObject(value) && Object.values(value).every((count) => count === null || typeof count === 'number');
+}
+
+/** The summary of a row's record behind that of the record before, whose place it takes: what that one took is kept. */
+export function behind(before: RowSummary | undefined, summary: RowSummary): RowSummary {
+  if (before === undefined) return summary;
+  const earlier = earlierOf(before);
+  return earlier === undefined ? summary : { ...summary, earlier };
+}
+
+function earlierOf({ attempts, usage, calls, earlier }: RowSummary): readonly Taken[] | undefined {
+  if (attempts === 0) return earlier;
+  if (isCounted(usage)) return [...(earlier ?? []), { usage, calls }];
+  return earlier ?? UNCOUNTED;
 }

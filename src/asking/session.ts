@@ -2,29 +2,19 @@
 
 import pLimit from 'p-limit';
 import type { BatchReport } from '../batch-report.js';
-import { EXIT, type ExitCode, messageOf } from '../errors.js';
+import { EXIT, type ExitCode, messageOf, UserError } from '../errors.js';
 import { groupBy } from '../groups.js';
-import { isInteger } from '../json.js';
+import { asObject, isInteger } from '../json.js';
 import { present } from '../present.js';
 import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
-import type {
-  Ask,
-  Backend,
-  CallCost,
-  CallLog,
-  Domain,
-  Io,
-  Job,
-  ModelFailure,
-  ModelReply,
-  ModelRequest,
-} from '../types.js';
+import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest } from '../types.js';
 import { callsTogether, costOfBoth } from '../usage.js';
 import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
-import type { RowSummary } from './row-summary.js';
-import { type AskModel, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import type { Model, OpenModel } from './model.js';
+import type { RowSummary } from './run.js';
+import { type AskModel, droppedOf, markOf, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
 const DRAIN_MS = 3_000;
@@ -76,8 +66,9 @@ export function askRows<J extends StageJob>(
   listeners: readonly StageListener[],
   save: () => Promise<void>,
   isHeld: (job: J) => boolean,
+  open: OpenModel,
 ): Promise<SessionResult> {
-  return new Session(stage, listeners, save, isHeld).run(todo);
+  return new Session(stage, listeners, save, isHeld, open).run(todo);
 }
 
 class Session<J extends StageJob> {
@@ -90,7 +81,7 @@ class Session<J extends StageJob> {
   #stopReason: string | undefined;
   #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
-  #backend: Backend | undefined;
+  #backend: Model | undefined;
   readonly #listeners: Listeners;
   readonly #halt = new AbortController();
   /** Aborted by the user's interrupt, and by a listener. */
@@ -103,6 +94,7 @@ class Session<J extends StageJob> {
     listeners: readonly StageListener[],
     private readonly save: () => Promise<void>,
     private readonly isHeld: (job: J) => boolean,
+    private readonly open: OpenModel,
   ) {
     this.#stop = AbortSignal.any([stage.io.stop, this.#halt.signal]);
     this.#savedIdentity = stage.run.identity;
@@ -215,7 +207,11 @@ class Session<J extends StageJob> {
 
   async #ask(jobs: readonly J[], todo: readonly J[], abort: AbortSignal): Promise<void> {
     const { stage } = this;
-    this.#backend ??= await stage.openBackend((text, more) => this.#say(text, more));
+    this.#backend ??= await this.open(
+      stage,
+      (text, more) => this.#say(text, more),
+      () => this.#enter(),
+    );
     await this.#backend.work(
       chainsOf(jobs),
       (chain, ask) => this.#solve(chain, ask),
@@ -228,7 +224,7 @@ class Session<J extends StageJob> {
             return {
               id: job.id,
               batched: this.#batchedIn(job.id),
-              madeFrom: stage.madeFrom(job),
+              madeFrom: this.#madeFrom(job),
               isHeld: this.isHeld(job),
             };
           },
@@ -245,18 +241,19 @@ class Session<J extends StageJob> {
     /** What the job that is asked about has cost. */
     let spent: CallLog | undefined;
     const askModel: AskModel = async (question) => {
-      const { outcome, sent, chars } = await askWith(ask, question, stage, currentOf(chain));
+      const { outcome, sent, chars } = await this.#askWith(ask, question, currentOf(chain));
       if (outcome.status === 'interrupted') throw new Left();
       this.#heard(currentOf(chain), outcome);
-      stage.sent.enter();
+      this.#enter();
       const log = withChars(outcome.log, chars);
       spent = spent === undefined ? log : callsTogether(spent, log);
-      if (sent !== stage.sent.entered()) throw new SentOtherwise();
+      if (sent !== markOf(stage.run)) throw new SentOtherwise();
       return outcome;
     };
     while (chain.left.length > 0) {
       try {
-        for await (const { job, record } of stage.solve([...chain.left], askModel)) {
+        for await (const record of stage.solve([...chain.left], askModel)) {
+          const job = currentOf(chain);
           await this.#saveIdentity();
           const summary = await this.#keep(job, { ...record, log: { ...record.log, ...spent } });
           spent = undefined;
@@ -271,6 +268,42 @@ class Session<J extends StageJob> {
         if (!(error instanceof SentOtherwise)) throw error;
       }
     }
+  }
+
+  /** Asks, and tells what was sent beside the messages, and how many characters. */
+  async #askWith(ask: Ask, question: () => Promise<ModelRequest>, job: J) {
+    let [sent, chars] = ['', 0];
+    const outcome = await ask({
+      make: async () => {
+        sent = this.#sent();
+        const request = await question();
+        chars = charactersOf(request);
+        return request;
+      },
+      found: (size, madeFrom) => {
+        [sent, chars] = [madeFrom === this.#madeFrom(job) ? this.#sent() : 'another', size];
+      },
+    });
+    return { outcome, sent, chars };
+  }
+
+  /** What a row's first request would be made from and with now, in one text. */
+  #madeFrom(job: J): string {
+    return this.stage.stampOf(job, undefined, this.#sent(), '') ?? '';
+  }
+
+  /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */
+  #sent(): string {
+    return (this.#backend?.dropped() ?? droppedOf(this.stage.run)).join(' ');
+  }
+
+  /** Takes what is left out now into the run's identity. @throws UserError (78) where rows of an earlier session were asked with it */
+  #enter(): void {
+    const { run } = this.stage;
+    const dropped = this.#backend?.dropped();
+    if (dropped === undefined || dropped.join(' ') === markOf(run)) return;
+    if (run.finishedBefore > 0) throw droppedTooLate(dropped, run.finishedBefore);
+    run.identity = { ...run.identity, sampling: { ...asObject(run.identity.sampling), dropped } };
   }
 
   #heard(job: J, outcome: ModelReply | ModelFailure): void {
@@ -352,26 +385,16 @@ class Left extends Error {}
 /** The same where a reply was asked for in another way than replies are now, since a parameter was dropped meanwhile: it is not kept. */
 class SentOtherwise extends Error {}
 
-/** Asks, and tells what was sent beside the messages, and how many characters. */
-async function askWith<J extends StageJob>(ask: Ask, question: () => Promise<ModelRequest>, stage: Stage<J>, job: J) {
-  let [sent, chars] = ['', 0];
-  const outcome = await ask({
-    async make() {
-      sent = stage.sent.now();
-      const request = await question();
-      chars = charactersOf(request);
-      return request;
-    },
-    found(size, madeFrom) {
-      [sent, chars] = [madeFrom === stage.madeFrom(job) ? stage.sent.now() : 'another', size];
-    },
-  });
-  return { outcome, sent, chars };
-}
-
 /** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
 function withChars(log: CallLog, chars: number): CallLog {
   return log.attempts === 1 && chars > 0 ? { ...log, chars } : log;
+}
+
+function droppedTooLate(dropped: readonly string[], finished: number): UserError {
+  return new UserError(
+    `the endpoint now rejects ${dropped.join(', ')}, and ${finished} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
+    EXIT.identityDiffers,
+  );
 }
 
 function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {

@@ -3,15 +3,19 @@
 import { hostname } from 'node:os';
 import type { BatchReport } from '../batch-report.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
+import { sha256Of, sizeOf } from '../run/file-reading.js';
+import { writeLines } from '../run/files.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
+import { requireAffordable } from './by-batch/affordable.js';
+import { chooseBatch } from './by-batch/run-batch.js';
 import type { Ledger } from './ledger.js';
 import { type Closing, nameOf, type StageListener } from './listeners.js';
-import { assemble, assembleBeside } from './output.js';
+import { type OpenModel, openModel } from './model.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
-import { isDone, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { isDone, type Stage, type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 import { type Tally, tallyOf } from './tally.js';
 
 export interface StageResult {
@@ -38,26 +42,48 @@ export interface StageResult {
 export async function runStage<J extends StageJob>(
   stage: Stage<J>,
   listeners: readonly StageListener[],
+  open: OpenModel = openModel,
 ): Promise<StageResult> {
   const started = performance.now();
-  const { run } = stage;
-  const startedAt = run.stored?.startedAt ?? new Date().toISOString();
+  const { run, settings } = stage;
   // As long as a batch is awaited, the command is repeated to read it: what has failed meanwhile is not asked again each time. Results
   // may come for it all the same, where it was asked again before.
   const isAwaited = run.batch !== undefined;
   const isHeld = (job: J) => isAwaited && summaryOf(stage, job) !== undefined;
   const isOver = (job: J) => isDone(stage, job) || (isHeld(job) && !stage.asks(job));
   const todo = stage.order.filter((job) => !isOver(job));
-  let session: SessionResult | undefined;
-  if (todo.length > 0) {
-    await stage.ready?.();
-    const save = async () =>
-      writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
-    // From here on the manifest names no output, so a run killed before the end is assembled anew.
-    await save();
-    session = await askRows(stage, todo, listeners, save, isHeld);
-    run.batch = awaitedBatch(run, session);
-  }
+  if (todo.length === 0) return concludeRun(stage, { listeners, started });
+  if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage);
+  const startedAt = run.stored?.startedAt ?? new Date().toISOString();
+  const save = async () =>
+    writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
+  // From here on the manifest names no output, so a run killed before the end is assembled anew.
+  await save();
+  const session = await askRows(stage, todo, listeners, save, isHeld, open);
+  run.batch = awaitedBatch(run, session);
+  return concludeRun(stage, { listeners, started, startedAt, session });
+}
+
+/**
+ * Assembles the output of a run and writes its manifest.
+ * @param session what has come of asking; absent where nothing was to be asked
+ * @throws UserError (74, 65), and what broke the session off
+ */
+export async function concludeRun<J extends StageJob>(
+  stage: StageOutput<J>,
+  {
+    listeners = [],
+    started = performance.now(),
+    startedAt = stage.run.stored?.startedAt ?? new Date().toISOString(),
+    session,
+  }: {
+    readonly listeners?: readonly StageListener[];
+    readonly started?: number;
+    readonly startedAt?: string;
+    readonly session?: SessionResult;
+  } = {},
+): Promise<StageResult> {
+  const { run } = stage;
   const { asked = 0, stopReason } = session ?? {};
   let error = session?.error;
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
@@ -106,7 +132,7 @@ function endOf(
 }
 
 function stateOf<J extends StageJob>(
-  stage: Stage<J>,
+  stage: StageOutput<J>,
   tally: Tally,
   session: SessionResult | undefined,
   isBroken: boolean,
@@ -128,7 +154,7 @@ function awaitedBatch({ batch, stored }: Stage<StageJob>['run'], { report }: Ses
 }
 
 function exitCodeOf<J extends StageJob>(
-  { io }: Stage<J>,
+  { io }: StageOutput<J>,
   state: Manifest['state'],
   session: SessionResult | undefined,
 ): ExitCode {
@@ -139,7 +165,7 @@ function exitCodeOf<J extends StageJob>(
 }
 
 function manifestOf<J extends StageJob>(
-  stage: Stage<J>,
+  stage: StageOutput<J>,
   { chosen, counts, totals, tokens, costs }: Tally,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,
@@ -177,4 +203,46 @@ function manifestOf<J extends StageJob>(
     ...(run.batch === undefined ? {} : { batch: run.batch }),
     process: { pid: process.pid, host: hostname(), totals },
   };
+}
+
+type Output = NonNullable<Manifest['output']>;
+
+/** Writes the output file, unless no row has changed and the file on disk is already that. @throws UserError (74, 65) */
+async function assemble<J extends StageJob>(stage: StageOutput<J>, changed: boolean): Promise<Output> {
+  const { run } = stage;
+  const lines = async function* () {
+    for (const job of stage.rows) {
+      if (summaryOf(stage, job) !== undefined) yield await stage.compose(job, run.journal.read(job.id));
+    }
+  };
+  return written(run.outputPath, formOf(stage), changed ? undefined : run.stored?.output, lines);
+}
+
+/** The same of the file beside it; undefined where the stage has none. */
+async function assembleBeside<J extends StageJob>(
+  stage: StageOutput<J>,
+  changed: boolean,
+): Promise<Output | undefined> {
+  const { beside, run } = stage;
+  if (beside === undefined) return undefined;
+  return written(beside.path, formOf(stage), changed ? undefined : run.stored?.beside, beside.lines);
+}
+
+function formOf<J extends StageJob>({ outputForm, rows }: StageOutput<J>): string {
+  return fingerprintOf({ ...outputForm, rows: rows.length });
+}
+
+/** @param before what is known of the file that may be left as it is */
+async function written(
+  file: string,
+  form: string,
+  before: Output | undefined,
+  lines: () => AsyncIterable<string>,
+): Promise<Output> {
+  if (before?.form === form && (await isAsWritten(file, before))) return before;
+  return { file, ...(await writeLines(file, lines())), form };
+}
+
+async function isAsWritten(path: string, { bytes, sha256 }: Output): Promise<boolean> {
+  return (await sizeOf(path)) === bytes && (await sha256Of(path)) === sha256;
 }

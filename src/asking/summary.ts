@@ -4,8 +4,9 @@ import { printable } from '../printable.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
-import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
+import { type Spending, spendingOf, spendingText } from './budget.js';
 import { batchDocument, batchLines, batchSteps } from './by-batch/closing-words.js';
+import type { BudgetSettings } from './options.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 
@@ -17,7 +18,7 @@ interface Words {
   /** Rows that were chosen and could not be asked. */
   readonly absent: string;
   /** Classes of failure that the same command does not ask again. */
-  readonly final?: ReadonlySet<string>;
+  readonly final?: ReadonlySet<string> | undefined;
   /** The command to type next. */
   readonly next: string;
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../bench/prompts.js';
 import { EXIT, nearest, UserError } from '../errors.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { type OptionTable, type Settings, under } from '../settings/options.js';
 import type { Io, Sample } from '../types.js';
 
 const WAYS = ['row', 'bundled', 'bundled+row'] as const;
@@ -12,19 +12,19 @@ const WAYS = ['row', 'bundled', 'bundled+row'] as const;
 const FILE_DIGITS = 12;
 
 export const SYSTEM_PROMPT_OPTIONS = {
-  'system-prompt': {
-    kind: 'text',
-    value: 'WHICH',
-    default: 'row',
-    group: 'Model',
-    help: "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
-  },
-  'domain-prompts': {
-    kind: 'text',
-    value: 'DIR',
-    group: 'Model',
-    help: 'folder of <domain>.txt that add to the bundled prompts and replace them',
-  },
+  ...under('Model', {
+    'system-prompt': {
+      kind: 'text',
+      value: 'WHICH',
+      default: 'row',
+      help: "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
+    },
+    'domain-prompts': {
+      kind: 'text',
+      value: 'DIR',
+      help: 'folder of <domain>.txt that add to the bundled prompts and replace them',
+    },
+  }),
 } as const satisfies OptionTable;
 
 type SystemPromptSettings = Pick<Settings<typeof SYSTEM_PROMPT_OPTIONS>, 'systemPrompt' | 'domainPrompts'>;

@@ -1,23 +1,11 @@
 // Whom a run asks: the words by which a user names it, and what they name.
 
+import { UserError } from '../errors.js';
 import { proxyFor } from '../model/http/proxy.js';
 import type { NamedEndpoints } from '../model/http-backend.js';
-import type { OptionTable, Settings } from '../settings/options.js';
 import type { Io } from '../types.js';
-import { requirePriceOfOwn } from './budget.js';
 import { startLocal } from './local.js';
-
-/** The options that name whom to ask without an address, each by itself. */
-export const TARGET_OPTIONS = {
-  local: {
-    kind: 'text',
-    value: 'MODEL',
-    group: 'Model',
-    help: 'serve this GGUF file or hub model here for the run, one call a slot; AWB_… variables of awb serve apply',
-  },
-} as const satisfies OptionTable;
-
-type TargetSettings = Settings<typeof TARGET_OPTIONS>;
+import type { AskingSettings, BudgetSettings } from './options.js';
 
 /** Whom to ask, and what a run keeps of it. */
 export interface Target {
@@ -42,7 +30,7 @@ interface Addresses {
 }
 
 /** Whether the flags name whom to ask, so that no address is needed. */
-export function namesTarget({ local }: TargetSettings): boolean {
+export function namesTarget({ local }: Pick<AskingSettings, 'local'>): boolean {
   return local !== undefined;
 }
 
@@ -52,7 +40,7 @@ export function namesTarget({ local }: TargetSettings): boolean {
  */
 export async function openTarget(
   addresses: Addresses,
-  settings: TargetSettings & { readonly dryRun: boolean } & Parameters<typeof startLocal>[2] &
+  settings: Pick<AskingSettings, 'local'> & { readonly dryRun: boolean } & Parameters<typeof startLocal>[2] &
     Parameters<typeof requirePriceOfOwn>[0],
   io: Io,
 ): Promise<Target> {
@@ -110,4 +98,12 @@ export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, io
 function openAiKey(baseUrls: readonly string[], env: Io['env']): string {
   const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
   return (atOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
+}
+
+/** @throws UserError (2) for a budget in dollars where a model is to be served here, and no file says what that costs. */
+export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { readonly prices?: string | undefined }) {
+  if (budgetUsd === undefined || prices !== undefined) return;
+  throw new UserError(
+    '--budget-usd needs a price, and a model that is served here (--local) has none: bound the tokens with --budget-tokens, or give a price of your own with --prices FILE (docs/costs.md)',
+  );
 }

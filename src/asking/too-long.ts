@@ -22,26 +22,21 @@ export async function requireNamedTokenizer(
   if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
 }
 
-interface AskedRows<J extends StageJob> extends Pick<Stage<J>, 'io' | 'run' | 'order' | 'asks' | 'questions'> {
-  /** Where a row lies, and its bytes there; undefined where another job stands for the same prompt. */
-  placeOf(job: J): { readonly place: string; readonly bytes: number } | undefined;
-}
-
 /**
  * Lists the rows that are too long for a context that is told. They are asked all the same: sizes are estimates.
  * @throws UserError where no row can fit, where the tokenizer cannot be used, or once the user has interrupted; the backend is closed then
  */
 export async function sayWhatIsTooLong<J extends StageJob>(
-  rows: AskedRows<J>,
+  stage: Stage<J>,
   backend: OpenBackend,
-  settings: AskingSettings,
   notice: (text: string, more: string) => void,
 ): Promise<void> {
+  const { settings, io } = stage;
   const budget = { maxTokens: samplingOf(settings).maxTokens, fitMaxTokens: settings.fitMaxTokens };
   try {
     const room = leastRoom(await backend.contexts(), budget);
     if (room === undefined) return;
-    const tooLong = await overlongRows(sizable(rows), room, await charsAToken(rows, settings), rows.io.stop);
+    const tooLong = await overlongRows(sizable(stage), room, await charsAToken(stage), io.stop);
     const said = fitNotice(tooLong, room, budget);
     if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
@@ -50,15 +45,15 @@ export async function sayWhatIsTooLong<J extends StageJob>(
   }
 }
 
-function* sizable<J extends StageJob>(rows: AskedRows<J>) {
-  for (const job of rows.order) {
-    const found = rows.asks(job) ? rows.placeOf(job) : undefined;
+function* sizable<J extends StageJob>(stage: Stage<J>) {
+  for (const job of stage.order) {
+    const found = stage.asks(job) ? stage.placeOf(job) : undefined;
     if (found === undefined) continue;
-    yield { ...found, domain: job.domain, characters: async () => charactersOf(await firstQuestion(rows, job)) };
+    yield { ...found, domain: job.domain, characters: async () => charactersOf(await firstQuestion(stage, job)) };
   }
 }
 
-async function firstQuestion<J extends StageJob>({ questions }: AskedRows<J>, job: J): Promise<Question> {
+async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J): Promise<Question> {
   // A row that asks the model has a question.
   return present((await questions(job))[0]);
 }
@@ -68,18 +63,16 @@ const ROWS_COUNTED = 12;
 const CHARACTERS_COUNTED = 20_000;
 
 /** By the tokenizer that the user named, else as the run has measured. */
-async function charsAToken<J extends StageJob>(
-  rows: AskedRows<J>,
-  { tokenizer: file }: AskingSettings,
-): Promise<number> {
-  const { io, run, order, asks } = rows;
+async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
+  const { io, run, order, asks } = stage;
+  const { tokenizer: file } = stage.settings;
   if (file === undefined) return run.ledger.charsAToken;
   const { count } = await openTokenizer(resolve(io.cwd, file), file);
   let [characters, tokens] = [0, 0];
   for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
     const job = order.at(place);
     if (job === undefined || !asks(job)) continue;
-    const text = textsOf(await firstQuestion(rows, job)).join('\n');
+    const text = textsOf(await firstQuestion(stage, job)).join('\n');
     const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
     const part = text.slice(start, start + CHARACTERS_COUNTED);
     characters += part.length;

@@ -1,22 +1,18 @@
 // `awb calibrate`: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it.
 
 import { resolve } from 'node:path';
-import { printBill, showBill } from '../asking/bill/dry-run.js';
+import { showBill } from '../asking/bill/dry-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../asking/by-batch/options.js';
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
-import { openMadePredictions } from '../asking/calibrate/made-predictions.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
-import { planOf, planText, remarksOn, takesCall } from '../asking/calibrate/plan.js';
-import { requireData } from '../asking/infer/data-folder.js';
-import { choiceOf, requireUsable } from '../asking/infer/rows.js';
+import { openMadePredictions, planOf, planText, remarksOn, takesCall } from '../asking/calibrate/plan.js';
+import { billOrAsk, runOptions, withRun } from '../asking/command.js';
+import { choiceOf, requireData, requireUsable } from '../asking/infer/chosen-rows.js';
 import { takenShard } from '../asking/infer/shard.js';
+import { openMode } from '../asking/judge/opening.js';
 import { calibrationState } from '../asking/judge/records.js';
-import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
-import { rubricsOf } from '../asking/judge/rubrics.js';
-import { listenersOf } from '../asking/listening.js';
 import { openPricing } from '../asking/pricing.js';
-import { openRun } from '../asking/run.js';
-import { runStage } from '../asking/stage.js';
+import type { StageResult } from '../asking/stage.js';
 import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget, openTarget } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
@@ -27,6 +23,7 @@ import { EXIT, type ExitCode } from '../errors.js';
 import { counted } from '../figures.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
+import type { Manifest } from '../run/manifest.js';
 import { TELLING_OPTIONS, tellCalibration } from '../runs/calibration/telling.js';
 import { requirePageName } from '../runs/output.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
@@ -80,9 +77,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
-  const rubrics = rubricsOf(settings.rubrics, settings.quiet, io);
-  const method = await MODES.rubric.open({ verdicts: settings.verdicts, ...holdingOf(settings), rubrics });
-  requireForm(settings, method);
+  const method = await openMode(MODES.rubric, settings, io);
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);
@@ -96,20 +91,7 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
     const target = await openTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io);
     try {
       const pricing = await openPricing(target, settings, io);
-      const mode = MODES.rubric;
-      return await calibrateJudge({
-        settings,
-        io,
-        shown,
-        shard,
-        dataset,
-        predictions,
-        jobs,
-        mode,
-        method,
-        target,
-        pricing,
-      });
+      return await calibrateJudge({ settings, io, shown, shard, dataset, predictions, jobs, method, target, pricing });
     } finally {
       await target.close();
     }
@@ -123,45 +105,52 @@ function given(names: readonly string[]): readonly string[] | undefined {
   return names.length === 0 ? undefined : names;
 }
 
-async function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof OPTIONS> }): Promise<ExitCode> {
-  const { settings, io, target } = work;
-  const run = await openRun({
-    kind: 'calibrate',
-    dir: resolve(io.cwd, settings.outputDir),
-    name: 'calibration',
-    fresh: settings.fresh,
-    dryRun: settings.dryRun,
-    identity: (stored) => calibrationIdentity(work, stored),
-    stateOf: calibrationState,
-    pricing: work.pricing,
-  });
-  try {
-    const { listeners, ...stage } = calibrationStage(work, run);
-    if (settings.dryRun) return await printBill(stage, target, settings);
-    if (!settings.quiet) io.stderr.write(`${[planText(work.jobs), ...remarksOn(work.jobs)].join('\n')}\n\n`);
-    await showBill(stage, target, settings);
-    const result = await runStage(stage, [...listenersOf(io, settings, run), ...listeners]);
-    const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
-    const empty = work.jobs.filter((job) => !takesCall(job)).length;
-    const isTold = isWhole && result.manifest.counts.ok > empty;
-    try {
-      if (!isTold) return result.exitCode;
-      const verdict = await tellCalibration(run.outputPath, settings, stageDocument(result, settings), io);
-      if (!settings.json) io.stdout.write('\n');
-      return verdict === EXIT.done ? result.exitCode : verdict;
-    } finally {
-      if (!settings.json || !isTold) {
-        printStageResult(io, settings, result, {
-          noun: 'judgements',
-          remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
-          absent: 'left out',
-          final: FINAL_FAILURES,
-          next: nextStep(settings, work.shown, io),
-        });
+function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof OPTIONS> }): Promise<ExitCode> {
+  const { settings, io, pricing, jobs } = work;
+  const identity = (stored: Manifest | undefined) => calibrationIdentity(work, stored);
+  return withRun(
+    {
+      ...runOptions(settings, io),
+      kind: 'calibrate',
+      name: 'calibration',
+      identity,
+      stateOf: calibrationState,
+      pricing,
+    },
+    async (run) => {
+      const stage = calibrationStage(work, run);
+      if (!settings.dryRun) {
+        if (!settings.quiet) io.stderr.write(`${[planText(jobs), ...remarksOn(jobs)].join('\n')}\n\n`);
+        await showBill(stage);
       }
-    }
+      return billOrAsk(stage, (result) => tell(work, run.outputPath, result));
+    },
+  );
+}
+
+async function tell(
+  { settings, io, shown, jobs }: Calibrating & { readonly settings: Settings<typeof OPTIONS> },
+  file: string,
+  result: StageResult,
+): Promise<ExitCode> {
+  const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
+  const empty = jobs.filter((job) => !takesCall(job)).length;
+  const isTold = isWhole && result.manifest.counts.ok > empty;
+  try {
+    if (!isTold) return result.exitCode;
+    const verdict = await tellCalibration(file, settings, stageDocument(result, settings), io);
+    if (!settings.json) io.stdout.write('\n');
+    return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
-    await run.close();
+    if (!settings.json || !isTold) {
+      printStageResult(io, settings, result, {
+        noun: 'judgements',
+        remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
+        absent: 'left out',
+        final: FINAL_FAILURES,
+        next: nextStep(settings, shown, io),
+      });
+    }
   }
 }
 

@@ -1,18 +1,16 @@
 // `awb infer`: puts every chosen row of the benchmark to a world model, as it is or (--scenarios) under instructions.
 
-import { join, resolve } from 'node:path';
-import { printBill } from '../asking/bill/dry-run.js';
+import { join } from 'node:path';
 import { asksByFilesAlone, BATCH_OPTIONS, requireBatchFlags } from '../asking/by-batch/options.js';
+import { billOrAsk, runOptions, withRun } from '../asking/command.js';
 import { withChosenRows } from '../asking/infer/chosen-rows.js';
 import { type Inference, inferIdentity, inferStage, predictionState } from '../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../asking/infer/options.js';
+import type { RolloutPlan } from '../asking/infer/rollout/plan.js';
 import { FINAL_IN_ROLLOUTS, openPlan, remarkOnRollout, requireRolloutFlags } from '../asking/infer/rollout/planning.js';
 import { rolloutStage } from '../asking/infer/rollout/rolling-out.js';
 import { ROLLOUT_FILE } from '../asking/infer/rollout/turns-file.js';
-import { listenersOf } from '../asking/listening.js';
-import { openRun } from '../asking/run.js';
-import { runStage, type StageResult } from '../asking/stage.js';
-import type { Stage, StageJob } from '../asking/stage-contract.js';
+import type { StageResult } from '../asking/stage.js';
 import { printStageResult, stageDocument } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
@@ -102,47 +100,37 @@ function requireNoScenarioFlags({ maxCalls, scenarioRows }: ScenarioSettings): v
   }
 }
 
-async function inferChosen(work: Inference): Promise<ExitCode> {
+function inferChosen(work: Inference): Promise<ExitCode> {
   const { settings, io } = work;
-  const run = await openRun({
-    kind: 'infer',
-    dir: resolve(io.cwd, settings.outputDir),
-    name: 'predictions',
-    beside: ROLLOUT_FILE,
-    fresh: settings.fresh,
-    dryRun: settings.dryRun,
-    identity: (stored) => inferIdentity(work, stored),
-    stateOf: predictionState,
-    pricing: work.pricing,
-  });
-  try {
-    const plan = settings.rollout ? await openPlan(work, run) : undefined;
-    const asking = plan
-      ? askingOf(work, await rolloutStage(work, run, plan))
-      : askingOf(work, await inferStage(work, run));
-    if (settings.dryRun) return await asking.bill();
-    const result = await asking.ask();
-    const chosen = (plan?.rows ?? work.chosen).length * settings.repeats;
-    const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(chosen, result.manifest.counts.chosen, result)];
-    printStageResult(io, settings, result, {
-      noun: 'predictions',
-      remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
-      absent: 'unusable',
-      ...(plan === undefined ? {} : { final: FINAL_IN_ROLLOUTS }),
-      next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
-    });
-    return result.exitCode;
-  } finally {
-    await run.close();
-  }
+  return withRun(
+    {
+      ...runOptions(settings, io),
+      kind: 'infer',
+      name: 'predictions',
+      beside: ROLLOUT_FILE,
+      identity: (stored) => inferIdentity(work, stored),
+      stateOf: predictionState,
+      pricing: work.pricing,
+    },
+    async (run) => {
+      if (!settings.rollout) return billOrAsk(inferStage(work, run), (result) => tell(work, result, undefined));
+      const plan = await openPlan(work, run);
+      return billOrAsk(rolloutStage(work, run, plan), (result) => tell(work, result, plan));
+    },
+  );
 }
 
-/** What may be done with a stage. */
-function askingOf<J extends StageJob>({ settings, io, target }: Inference, stage: Stage<J>) {
-  return {
-    bill: (): Promise<ExitCode> => printBill(stage, target, settings),
-    ask: (): Promise<StageResult> => runStage(stage, listenersOf(io, settings, stage.run)),
-  };
+function tell({ settings, io, chosen }: Inference, result: StageResult, plan: RolloutPlan | undefined): ExitCode {
+  const count = (plan?.rows ?? chosen).length * settings.repeats;
+  const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(count, result.manifest.counts.chosen, result)];
+  printStageResult(io, settings, result, {
+    noun: 'predictions',
+    remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
+    absent: 'unusable',
+    final: plan && FINAL_IN_ROLLOUTS,
+    next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
+  });
+  return result.exitCode;
 }
 
 async function listScenarios(settings: ScenarioSettings, io: Io): Promise<ExitCode> {

@@ -1,40 +1,35 @@
 // `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { dirname, join, resolve } from 'node:path';
-import { printBill } from '../asking/bill/dry-run.js';
 import { asksByFilesAlone } from '../asking/by-batch/options.js';
-import { agentPromptsFor } from '../asking/judge/agent-prompts.js';
-import { referenceIdentity, requireReference, withBeside } from '../asking/judge/beside.js';
-import { nextStep, remarkOnRepeats } from '../asking/judge/closing-words.js';
-import { requireJudge } from '../asking/judge/flags.js';
+import { billOrAsk, withRun } from '../asking/command.js';
 import { chooseFile } from '../asking/judge/judged-files.js';
-import { type Judging, judgeIdentity, judgeRows, judgeStage } from '../asking/judge/judging.js';
+import { type Judging, judgeIdentity, judgeStage } from '../asking/judge/judging.js';
+import { openJudging, requireJudge } from '../asking/judge/opening.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../asking/judge/options.js';
 import { recheck } from '../asking/judge/recheck.js';
 import { judgementState } from '../asking/judge/records.js';
-import { holdingOf, requireForm } from '../asking/judge/reply-form.js';
-import { rubricsOf } from '../asking/judge/rubrics.js';
-import { asSeen, requireSight } from '../asking/judge/sight.js';
+import { asSeen, withBeside } from '../asking/judge/shown.js';
 import { openPricing } from '../asking/pricing.js';
-import { openRun } from '../asking/run.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget, openTarget, targetAt } from '../asking/target.js';
 import { requireNamedTokenizer } from '../asking/too-long.js';
 import { openDataset } from '../bench/dataset.js';
 import { openPredictions, type PredictionFile } from '../bench/predictions.js';
-import { loadJudgePrompt } from '../bench/prompts.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import type { Method, Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { FINAL_FAILURES } from '../judgement.js';
 import { present } from '../present.js';
 import { printable } from '../printable.js';
-import type { Manifest } from '../run/manifest.js';
+import type { Counts, Manifest } from '../run/manifest.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';
 import { predictionsFileOf } from '../runs/judged-path.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
+import { shellLine } from '../shell.js';
 import type { Io } from '../types.js';
 
 export const command = defineCommand({
@@ -100,15 +95,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   await requireNamedTokenizer(settings, io);
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
-  requireReference(mode, settings.mode, path, rival);
-  requireSight(mode, settings);
-  const reference = () => referenceIdentity(rival);
-  const agentPrompts = agentPromptsFor(mode, settings, io.cwd);
-  const rubrics = rubricsOf(settings.rubrics, settings.quiet, io);
-  const { verdicts, judgeSees: sees } = settings;
-  const prompts = { rubrics, prompt: loadJudgePrompt, agentPrompts };
-  const method = await mode.open({ verdicts, sees, ...holdingOf(settings), ...prompts, reference });
-  requireForm(settings, method);
+  const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
   const dataDir = inCwd(io, settings.dataDir);
   const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
   try {
@@ -156,26 +143,38 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   // Before anybody is paid for judgements that were meant for the other file.
   if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
   const { dryRun } = settings;
-  const { pricing } = work;
-  const run = await openRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing });
-  try {
+  const { pricing, predictions } = work;
+  return withRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing }, (run) => {
     if (why !== undefined) run.notices.push(why);
-    run.notices.push(...(work.predictions.notices ?? []));
+    run.notices.push(...(predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
-    const asked = [work, run, work.predictions.refs, settings.judgeRepeats] as const;
-    if (dryRun) return await printBill(await judgeStage(...asked), work.target, settings);
-    const result = await judgeRows(...asked);
-    printStageResult(io, settings, result, {
-      noun: mode.noun,
-      remark: remarkOnRepeats(result.manifest),
-      absent: 'without prediction',
-      final: FINAL_FAILURES,
-      next: nextStep(result.manifest.counts, shownPath(join(dir, `${name}.jsonl`), io), programName(io)),
+    return billOrAsk(judgeStage(work, run, predictions.refs, settings.judgeRepeats), (result) => {
+      printStageResult(io, settings, result, {
+        noun: mode.noun,
+        remark: remarkOnRepeats(result.manifest),
+        absent: 'without prediction',
+        final: FINAL_FAILURES,
+        next: nextStep(result.manifest.counts, shownPath(join(dir, `${name}.jsonl`), io), programName(io)),
+      });
+      return result.exitCode;
     });
-    return result.exitCode;
-  } finally {
-    await run.close();
-  }
+  });
+}
+
+/** Counts are of judgements, and coverage is of predictions: where these differ, both are said. */
+function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
+  const predictions = Object.values(chosen).reduce((sum, count) => sum + count, 0);
+  return counts.chosen > predictions ? `these are judgements of ${counted(predictions, 'prediction')}` : undefined;
+}
+
+/** What to do with the judged file, and before that what would mend it. */
+function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
+  const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
+  const mend =
+    unpredicted > 0
+      ? `repeat awb infer (${counted(unpredicted, 'row')} ${unpredicted === 1 ? 'lacks' : 'lack'} a prediction) and then this command; or `
+      : '';
+  return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
 }
 
 function inCwd(io: Io, path: string | undefined): string | undefined {

@@ -1,17 +1,21 @@
 // `awb likelihood`: how likely a world model holds the true observation of every row to be, in bits a byte; no judge, no generation.
 
-import { join, resolve } from 'node:path';
-import { printBill } from '../asking/bill/dry-run.js';
+import { join } from 'node:path';
+import { billOrAsk, runOptions, withRun } from '../asking/command.js';
 import { withChosenRows } from '../asking/infer/chosen-rows.js';
+import {
+  askedAs,
+  LIKELIHOOD_OPTIONS,
+  type LikelihoodSettings,
+  likelihoodIdentity,
+  likelihoodStage,
+  type Measuring,
+} from '../asking/infer/likelihood.js';
 import { judgementState } from '../asking/judge/records.js';
-import { likelihoodIdentity, likelihoodStage, type Measuring } from '../asking/likelihood/measuring.js';
-import { askedAs, LIKELIHOOD_OPTIONS, type LikelihoodSettings } from '../asking/likelihood/options.js';
-import { listenersOf } from '../asking/listening.js';
-import { openRun } from '../asking/run.js';
-import { runStage } from '../asking/stage.js';
 import { printStageResult } from '../asking/summary.js';
 import { namesTarget } from '../asking/target.js';
 import { type ExitCode, UserError } from '../errors.js';
+import type { Manifest } from '../run/manifest.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
 import { shellLine } from '../shell.js';
@@ -55,30 +59,19 @@ async function likelihood(given: LikelihoodSettings, io: Io, shown: ShownSetting
   return withChosenRows(settings, io, (rows) => measureChosen({ settings, io, shown, ...rows }));
 }
 
-async function measureChosen(work: Measuring): Promise<ExitCode> {
-  const { settings, io, target, pricing } = work;
-  const run = await openRun({
-    kind: 'likelihood',
-    dir: resolve(io.cwd, settings.outputDir),
-    name: 'likelihood',
-    fresh: settings.fresh,
-    dryRun: settings.dryRun,
-    identity: (stored) => likelihoodIdentity(work, stored),
-    stateOf: judgementState,
-    pricing,
-  });
-  try {
-    const stage = await likelihoodStage(work, run);
-    if (settings.dryRun) return await printBill(stage, target, settings);
-    const result = await runStage(stage, listenersOf(io, settings, run));
-    const output = join(settings.outputDir, 'likelihood.jsonl');
-    printStageResult(io, settings, result, {
-      noun: 'true observations',
-      absent: 'unusable',
-      next: `${programName(io)} ${shellLine(['score', '--predictions', output])}`,
-    });
-    return result.exitCode;
-  } finally {
-    await run.close();
-  }
+function measureChosen(work: Measuring): Promise<ExitCode> {
+  const { settings, io, pricing } = work;
+  const identity = (stored: Manifest | undefined) => likelihoodIdentity(work, stored);
+  const name = 'likelihood';
+  return withRun({ ...runOptions(settings, io), kind: name, name, identity, stateOf: judgementState, pricing }, (run) =>
+    billOrAsk(likelihoodStage(work, run), (result) => {
+      const output = join(settings.outputDir, 'likelihood.jsonl');
+      printStageResult(io, settings, result, {
+        noun: 'true observations',
+        absent: 'unusable',
+        next: `${programName(io)} ${shellLine(['score', '--predictions', output])}`,
+      });
+      return result.exitCode;
+    }),
+  );
 }

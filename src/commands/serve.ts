@@ -1,7 +1,7 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
-import type { ServeDocument } from '../asking/server-process.js';
+import type { ServeDocument } from '../asking/local.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../errors.js';
 import { counted } from '../figures.js';
 import { cacheFolder } from '../hub/cache-folder.js';

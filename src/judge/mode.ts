@@ -1,10 +1,9 @@
-// What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them. A mode at work is
-// held to what it declares, so that no record of its making breaks the run or the scoring of it.
+// What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
 import type { DomainPrompts, JudgePrompt } from '../bench/prompts.js';
 import type { JsonObject } from '../json.js';
 import type { JudgementRecord, NoJudgement } from '../judgement.js';
-import { type Measure, type MeasureWords, measureFault, measuresOf } from '../measures.js';
+import type { Measure, MeasureWords } from '../measures.js';
 import type { NoPrediction } from '../prediction.js';
 import type { RubricPack } from '../rubric.js';
 import type { ModelReply, Question, Sample } from '../types.js';
@@ -47,13 +46,11 @@ export const VERDICT_READINGS = ['strict', 'official'] as const;
 export type VerdictReading = (typeof VERDICT_READINGS)[number];
 
 /** What a user may give a mode. */
-interface Given {
+export interface Given {
   /** How verdicts are to be read; as the pack has it where undefined. */
   readonly verdicts: VerdictReading | undefined;
-  /** Whether the user wants replies held to the mode's form; false where absent. */
+  /** Whether replies are to be held to the mode's form, if it has one; false where absent. */
   readonly holdsReplies?: boolean;
-  /** Whether the judge is served here; false where absent. */
-  readonly isServedHere?: boolean;
   /** What the judge of a rollout sees: the simulated history alone, without the truth, under `rollout`. */
   readonly sees?: Sight;
   /** Reads the rubric pack. */
@@ -75,7 +72,7 @@ export interface Method<Readings extends readonly Reading[] = readonly Reading[]
   readonly identity: JsonObject;
   /** What it judges by, as a part of file names. */
   readonly name: string;
-  /** The `response_format` that replies can be held to; absent where they are free. A judge that is served here is always held to it. */
+  /** The `response_format` that replies are held to; absent where they are free. */
   readonly replyForm?: unknown;
   /** Why predictions of a domain cannot be judged; undefined where they can. */
   refusal(domain: string): string | undefined;
@@ -134,45 +131,3 @@ export interface Answer<R> {
 
 /** The most parts that a mode may ask about a prediction; seeds are counted for as many. */
 export const MOST_PARTS = 16;
-
-/** What asking takes of a mode. */
-export type CheckedMethod = Pick<Method, 'parts' | 'alone' | 'join' | 'fail'>;
-
-/**
- * The mode's method. In place of a record with a measure that cannot be (not finite, or outside of its range) stands the failed
- * record of that prediction, of class `unreadable`, which names the measure: it is missing, and is asked for again.
- * @param name what the user calls the mode
- */
-export function checkedMethod(
-  name: string,
-  { measures: declared }: Pick<Mode, 'measures'>,
-  method: Method,
-): CheckedMethod {
-  const measureOf = measuresOf(declared);
-  const faultIn = ({ measures = {} }: JudgementRecord) =>
-    Object.entries(measures).flatMap(([measure, value]) => {
-      const fault = measureFault(measureOf(measure), value);
-      return fault === undefined ? [] : [`the mode ${name} measured ${measure} as ${value}, ${fault}`];
-    })[0];
-  const checked = (record: JudgementRecord, subject: Subject, reply: ModelReply | undefined) => {
-    const reason = faultIn(record);
-    if (reason === undefined) return record;
-    const { measures: _none, ...failed } = method.fail({ class: 'unreadable', reason }, subject, reply);
-    return failed;
-  };
-  return {
-    parts(subject) {
-      const parts = method.parts(subject);
-      if (parts.length >= 1 && parts.length <= MOST_PARTS) return parts;
-      throw new RangeError(
-        `the mode ${name} asks ${parts.length} parts about a prediction; it may ask 1 to ${MOST_PARTS}`,
-      );
-    },
-    alone(subject) {
-      const record = method.alone?.(subject);
-      return record && checked(record, subject, undefined);
-    },
-    join: (answers, subject) => checked(method.join(answers, subject), subject, answers.at(-1)?.reply),
-    fail: (failure, subject, reply) => checked(method.fail(failure, subject, reply), subject, reply),
-  };
-}

@@ -22,7 +22,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     [FACTS_RECALL]: { range: [0, 100], better: 'larger', words: RECALL },
     [QUOTES_FOUND]: { range: [0, 100], better: 'neither', words: FOUND },
   },
-  async open({ verdicts: wanted, rubrics, holdsReplies = false, isServedHere = false, sees = 'history' }) {
+  async open({ verdicts: wanted, rubrics, holdsReplies = false, sees = 'history' }) {
     // Whoever only asks what the mode declares does not load it.
     const { READINGS } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
@@ -32,7 +32,8 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
     const reader = READINGS[verdicts];
-    const isHeld = (holdsReplies || isServedHere) && !pack.official;
+    // The official rubrics ask for text around the JSON.
+    const isHeld = holdsReplies && !pack.official;
     return {
       name: pack.hidesTruth ? `${pack.name}-rollout` : pack.name,
       identity: {
@@ -45,8 +46,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         ...(reader.version === undefined ? {} : { reading: reader.version }),
         ...(isHeld ? { verdict_schema: SCHEMA_VERSION } : {}),
       },
-      // The official rubrics ask for text around the JSON.
-      ...(pack.official ? {} : { replyForm: verdictFormat(pack, reader) }),
+      ...(isHeld ? { replyForm: verdictFormat(pack, reader) } : {}),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
           ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`

@@ -56,6 +56,13 @@ export type OptionSpec =
 /** Options by flag name, without the dashes in front: `'max-tokens'`. */
 export type OptionTable = Readonly<Record<string, OptionSpec>>;
 
+/** The options, each under this heading of --help. */
+export function under<const Table extends OptionTable>(group: string, options: Table): Table {
+  const grouped = Object.entries(options).map(([name, option]) => [name, { ...option, group }]);
+  // A heading changes no option's kind.
+  return Object.fromEntries(grouped) as Table;
+}
+
 interface KindValues {
   text: string;
   integer: number;

@@ -3,17 +3,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  type BudgetSettings,
-  budgetListener,
-  Reserve,
-  reachedIn,
-  requirePriced,
-  requirePriceOfOwn,
-} from '../../src/asking/budget.js';
+import { budgetListener, Reserve, reachedIn } from '../../src/asking/budget.js';
 import { Ledger } from '../../src/asking/ledger.js';
 import type { StageListener } from '../../src/asking/listeners.js';
-import type { Stage, StageJob } from '../../src/asking/stage-contract.js';
+import type { BudgetSettings } from '../../src/asking/options.js';
+import { requirePriced } from '../../src/asking/pricing.js';
+import { requirePriceOfOwn } from '../../src/asking/target.js';
 import { EXIT } from '../../src/errors.js';
 import { present } from '../../src/present.js';
 import type { ModelOutcome } from '../../src/types.js';
@@ -64,7 +59,7 @@ test('where earlier sessions have spent it, nothing is opened and nothing asked'
   const dir = await temporaryFolder();
   await within({ budgetTokens: 20 }, { dir, answer: () => reply() });
   const openBackend = () => Promise.reject(new Error('it was opened'));
-  const { asked, result } = await within({ budgetTokens: 20 }, { dir, stage: { openBackend } });
+  const { asked, result } = await within({ budgetTokens: 20 }, { dir, openBackend });
   expect([asked, result.exitCode, result.asked]).toEqual([[], EXIT.later, 0]);
 });
 
@@ -108,20 +103,19 @@ describe('what came to no record', () => {
   test('is told by what was broken off, as estimated', async () => {
     const dir = await temporaryFolder();
     const stop = new AbortController();
-    const tried: Partial<Stage<StageJob>> = {
-      openBackend: async () => ({
-        async work([job], solve, _signals, hooks) {
-          await solve(present(job), async () => {
-            hooks?.tried?.(present(job), { usage: {}, uncounted: { sent: 400, received: 0 } });
-            stop.abort('SIGINT');
-            return { status: 'interrupted' };
-          });
-        },
-        status: () => ({ inFlight: 0, limit: 1, pausedMs: 0, outages: [] }),
-        async close() {},
-      }),
-    };
-    const { result } = await within({ budgetTokens: 100 }, { dir, stage: tried, stop: stop.signal });
+    const openBackend: MadeUp['openBackend'] = async () => ({
+      async work([job], solve, _signals, hooks) {
+        await solve(present(job), async () => {
+          hooks?.tried?.(present(job), { usage: {}, uncounted: { sent: 400, received: 0 } });
+          stop.abort('SIGINT');
+          return { status: 'interrupted' };
+        });
+      },
+      status: () => ({ inFlight: 0, limit: 1, pausedMs: 0, outages: [] }),
+      dropped: () => [],
+      async close() {},
+    });
+    const { result } = await within({ budgetTokens: 100 }, { dir, openBackend, stop: stop.signal });
     expect(result.exitCode).toBe(EXIT.interrupted);
     expect(result.manifest.notices).toEqual([expect.stringContaining('the budget counts them as estimated')]);
     expect((await within({ budgetTokens: 100 }, { dir })).asked).toEqual([]);

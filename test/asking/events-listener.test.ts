@@ -232,7 +232,7 @@ test('limits, pauses and outages are told where they change', async () => {
     return fine();
   };
   const openBackend = async () => ({ ...backendOf(answer), status: () => now });
-  await (await runMadeUp({ dir: join(dir, 'out'), rows: 1, listeners: [listener], stage: { openBackend } })).result;
+  await (await runMadeUp({ dir: join(dir, 'out'), rows: 1, listeners: [listener], openBackend })).result;
   const events = readEvents(await readFile(file, 'utf8'));
   expect(events.map(({ v: _, at: __, run: ___, ...event }) => event).slice(1, -2)).toEqual([
     { type: 'limit', limit: 8, in_flight: 1 },

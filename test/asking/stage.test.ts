@@ -17,7 +17,7 @@ test('a row that is to be asked again is so before the next one', async () => {
 
 test('rows whose records become stale while others are asked are asked again in the same session', async () => {
   let form = 'old';
-  const stage = { isStale: (_: unknown, { stamp }: { stamp?: string }) => stamp !== form };
+  const stage = { stampOf: () => form };
   const settle = async (...[job, outcome]: Parameters<typeof recordOf>) => {
     if (job.id === 'row-2') form = 'new';
     const { log, ...record } = recordOf(job, outcome);
@@ -33,9 +33,9 @@ test('rows that need no model are settled without a backend', async () => {
   const stage = {
     asks: () => false,
     solve: oneByOne(async (job: StageJob) => recordOf(job, fine)),
-    openBackend: () => Promise.reject(new Error('nothing is to be asked')),
   };
-  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 150, stage });
+  const openBackend = () => Promise.reject(new Error('nothing is to be asked'));
+  const { asked, result } = await runMadeUp({ dir: await temporaryFolder(), rows: 150, stage, openBackend });
   expect(asked).toEqual([]);
   expect(await result).toMatchObject({ exitCode: EXIT.done, asked: 150 });
 });

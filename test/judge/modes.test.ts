@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { loadJudgePrompt } from '../../src/bench/prompts.js';
-import type { Mode, VerdictReading } from '../../src/judge/mode.js';
+import { MOST_PARTS, type Mode, type VerdictReading } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
 import { DEFAULT_MEASURE } from '../../src/measures.js';
 import type { RubricPack } from '../../src/rubric.js';
@@ -16,9 +16,10 @@ const pack: RubricPack = {
   systemPrompt: (domain) => (domain === 'web' ? 'Rate.' : undefined),
   userTemplate: '{context} {world_model_input} {predicted_observation} {ground_truth}',
 };
-const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
+const open = (mode: Mode, given: Partial<RubricPack> = {}, holdsReplies = false) =>
   mode.open({
     verdicts: undefined,
+    holdsReplies,
     rubrics: async () => ({ ...pack, ...given }),
     prompt: loadJudgePrompt,
     agentPrompts: async () => ({ fingerprint: 'f'.repeat(64), domains: ['web'], prompt: () => 'Act.' }),
@@ -26,9 +27,11 @@ const open = (mode: Mode, given: Partial<RubricPack> = {}) =>
   });
 
 describe.each(Object.entries<Mode>(MODES))('the mode %s', (_, mode) => {
-  it('asks parts where it asks a judge, and none where it does not', async () => {
+  it('asks parts where it asks a judge, no more than seeds are counted for, and none where it does not', async () => {
     const method = await open(mode);
-    expect(method.parts({ sample: SAMPLE, gen: 'g' }).length > 0).toBe(mode.asksJudge);
+    const parts = method.parts({ sample: SAMPLE, gen: 'g', beside: { text: 'other' } }).length;
+    expect(parts > 0).toBe(mode.asksJudge);
+    expect(parts).toBeLessThanOrEqual(MOST_PARTS);
   });
 
   it('makes a record of a prediction that is missing', async () => {
@@ -54,8 +57,9 @@ describe('the rubric', () => {
   });
 
   it('holds a judge to the form of its JSON, save for official rubrics, which ask for text around it', async () => {
-    expect(await open(MODES.rubric)).toHaveProperty('replyForm');
-    expect(await open(MODES.rubric, { official: true })).not.toHaveProperty('replyForm');
+    expect(await open(MODES.rubric, {}, true)).toHaveProperty('replyForm');
+    expect(await open(MODES.rubric)).not.toHaveProperty('replyForm');
+    expect(await open(MODES.rubric, { official: true }, true)).not.toHaveProperty('replyForm');
   });
 
   it('asks for the mark of the case, but where it asks and reads as the official script does', async () => {

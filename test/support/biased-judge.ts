@@ -1,7 +1,7 @@
 // A judge on 127.0.0.1 that knows what it is shown, and rates it by opinions and with noise that were put into it.
 
 import { createHash } from 'node:crypto';
-import { openMadePredictions } from '../../src/asking/calibrate/made-predictions.js';
+import { openMadePredictions } from '../../src/asking/calibrate/plan.js';
 import { openDataset } from '../../src/bench/dataset.js';
 import { shownPrediction, withoutMarker } from '../../src/reply.js';
 import { groundTruthOf } from '../../src/turn.js';

@@ -1,12 +1,14 @@
 // A stage of made-up rows over a backend in this process, with everything that is asked written down.
 
 import type { StageListener } from '../../src/asking/listeners.js';
-import type { RowState } from '../../src/asking/row-summary.js';
+import type { Model } from '../../src/asking/model.js';
+import type { RowState } from '../../src/asking/run.js';
 import { openRun } from '../../src/asking/run.js';
 import { runStage, type StageResult } from '../../src/asking/stage.js';
 import { oneByOne, type Stage, type StageJob } from '../../src/asking/stage-contract.js';
+import { targetAt } from '../../src/asking/target.js';
 import type { JournalRecord } from '../../src/run/journal-record.js';
-import type { Backend, Io, ModelFailure, ModelOutcome, ModelReply } from '../../src/types.js';
+import type { Io, ModelFailure, ModelOutcome, ModelReply } from '../../src/types.js';
 
 /** A reply that cost ten tokens. */
 export function fine(): ModelOutcome {
@@ -15,7 +17,7 @@ export function fine(): ModelOutcome {
 }
 
 /** A backend of so many slots that gives each row what `answer` says, and keeps to what `Backend` promises. */
-export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>, slots = 1): Backend {
+export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<ModelOutcome>, slots = 1): Model {
   let inFlight = 0;
   return {
     async work(jobs, solve, { stop, abort }, hooks = {}) {
@@ -41,6 +43,7 @@ export function backendOf(answer: (job: StageJob) => ModelOutcome | Promise<Mode
       if (errors.length > 0) throw errors[0];
     },
     status: () => ({ inFlight, limit: slots, pausedMs: 0, outages: [] }),
+    dropped: () => [],
     async close() {},
   };
 }
@@ -61,30 +64,36 @@ export interface MadeUp {
   /** The record that an outcome makes, or `again` to ask once more. */
   readonly settle?: (job: StageJob, outcome: ModelReply | ModelFailure) => Promise<JournalRecord | 'again'>;
   readonly stage?: Partial<Stage<StageJob>>;
+  /** In place of a backend of `slots` that gives each row its `answer`. */
+  readonly openBackend?: () => Promise<Model>;
   readonly stop?: AbortSignal;
 }
 
 /** Runs the stage once, as a command would; `asked` are the ids of the rows that were put to the backend, in order. */
 export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; result: Promise<StageResult> }> {
   const { dir, rows = 6, slots = 1, listeners = [], answer = fine, stop = new AbortController().signal } = options;
+  const { openBackend = async () => backendOf(answer, slots) } = options;
   const { settle = async (job, outcome) => recordOf(job, outcome) } = options;
   const run = await openRun({ kind: 'infer', dir, name: 'predictions', fresh: false, identity: () => ({}), stateOf });
   const asked: string[] = [];
+  const io = quietIo(dir, stop);
+  // What the model is opened with, which is made up here.
+  const settings = { fresh: false } as Stage<StageJob>['settings'];
   const jobs = Array.from({ length: rows }, (_, row) => ({
     id: `row-${row}`,
     group: 'one',
     domain: row % 2 === 0 ? 'mcp' : 'terminal',
   }));
   const stage: Stage<StageJob> = {
-    io: quietIo(dir, stop),
+    io,
     run,
-    settings: { fresh: false },
+    settings,
+    target: targetAt({ prefix: 'model', baseUrls: [], model: undefined, apiKey: '' }, io),
     rows: jobs,
     order: jobs,
-    isStale: () => false,
+    stampOf: () => '',
     isDone: (_, { status }) => status === 'ok',
     asks: () => true,
-    openBackend: async () => backendOf(answer, slots),
     solve: oneByOne(async (job, ask) => {
       if (options.stage?.asks?.(job) === false) return { id: job.id, row: { status: 'ok' }, log: {} };
       for (;;) {
@@ -97,15 +106,14 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
       }
     }),
     questions: async () => [],
-    sent: { now: () => '', entered: () => '', enter() {} },
-    madeFrom: () => '',
+    placeOf: () => undefined,
     compose: async (_, record) => JSON.stringify(record.row),
     outputForm: {},
     manifest: { meta: {}, settings: {}, data: {}, endpoints: [], label: undefined, predictions: undefined },
     absent: {},
     ...options.stage,
   };
-  const result = runStage(stage, listeners).finally(() => run.close());
+  const result = runStage(stage, listeners, openBackend).finally(() => run.close());
   await result.catch(() => undefined);
   return { asked, result };
 }

@@ -8,11 +8,9 @@ import { openContextWatch } from '../../model/context.js';
 import { serverFacts } from '../../model/facts.js';
 import { billText } from '../../report/bill/text.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
-import type { AskingSettings } from '../options.js';
 import type { Run } from '../run.js';
 import { samplingOf } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import type { Target } from '../target.js';
 import { billOf } from './bill-of.js';
 import { measuredBy } from './measured.js';
 
@@ -22,38 +20,27 @@ const PROGRESS_MS = 5_000;
  * Prints what asking the stage would take. Exit code 0, whatever it costs.
  * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
  */
-export async function printBill<J extends StageJob>(
-  stage: Stage<J>,
-  target: Target,
-  settings: AskingSettings,
-): Promise<ExitCode> {
-  const { io } = stage;
-  const bill = await chargedBill(stage, target, settings);
+export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
+  const { io, settings } = stage;
+  const bill = await chargedBill(stage);
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
   io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, look));
   return EXIT.done;
 }
 
 /** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
-export async function showBill<J extends StageJob>(
-  stage: Stage<J>,
-  target: Target,
-  settings: AskingSettings,
-): Promise<void> {
+export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { settings } = stage;
   if (settings.quiet) return;
   const { stderr } = stage.io;
-  const bill = await chargedBill(stage, target, settings);
+  const bill = await chargedBill(stage);
   const look = { columns: stderr.columns, color: settings.color && stderr.isTTY };
   if (bill.document.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
 }
 
 /** The bill of a stage, from what the user, earlier runs and servers say. */
-export async function chargedBill<J extends StageJob>(
-  stage: Stage<J>,
-  target: Target,
-  settings: AskingSettings,
-): Promise<Bill> {
-  const { io, run } = stage;
+export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<Bill> {
+  const { io, run, target, settings } = stage;
   const { maxTokens } = samplingOf(settings);
   const { tokenizer: file, fitMaxTokens } = settings;
   const servers = await serverFacts(target.named);

@@ -4,19 +4,13 @@ import { EXIT, UserError } from '../../errors.js';
 import { grouped } from '../../figures.js';
 import { dollars } from '../../money.js';
 import { chargedBill } from '../bill/dry-run.js';
-import type { BudgetSettings } from '../budget.js';
-import type { AskingSettings } from '../options.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import type { Target } from '../target.js';
 
 /** @throws UserError (75) where the bill is larger than what is left of the budget */
-export async function requireAffordable<J extends StageJob>(
-  stage: Stage<J>,
-  target: Target,
-  settings: AskingSettings & BudgetSettings,
-): Promise<void> {
+export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { settings } = stage;
   if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
-  const { total, measured_cache: cache, budget } = (await chargedBill(stage, target, settings)).document;
+  const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
   const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
   for (const unit of ['usd', 'tokens'] as const) {
     const { [unit]: need = 0 } = needs;

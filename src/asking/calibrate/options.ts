@@ -1,7 +1,7 @@
 // The options of awb calibrate: the rows to make predictions of, what is made of them, and the judge to calibrate.
 
 import { MOST_JUDGEMENTS } from '../../judgement.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
 import { BATCH_OPTIONS } from '../by-batch/options.js';
 import { INFER_OPTIONS } from '../infer/options.js';
 import { JUDGE_INSTRUMENT } from '../judge/options.js';
@@ -29,39 +29,32 @@ export const CALIBRATE_OPTIONS = {
     help: 'seed of the choice of rows, and of what is made of them',
   },
   fresh,
-  'max-calls': {
-    kind: 'integer',
-    min: 1,
-    default: 3000,
-    group: 'Calibration',
-    help: 'judgements at most; as many rows are taken as that allows, every domain alike',
-  },
-  trajectories: {
-    kind: 'integer',
-    min: 1,
-    group: 'Calibration',
-    help: 'trajectories of each domain at most; as many as --max-calls allows by default',
-  },
-  damages: {
-    kind: 'list',
-    value: 'LIST',
-    group: 'Calibration',
-    help: 'only these damages, or none; all by default',
-  },
-  canaries: {
-    kind: 'list',
-    value: 'LIST',
-    group: 'Calibration',
-    help: 'only these canaries (predictions with a trick), or none; all by default',
-  },
-  'judge-repeats': {
-    kind: 'integer',
-    min: 1,
-    max: MOST_JUDGEMENTS,
-    default: 2,
-    group: 'Calibration',
-    help: 'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
-  },
+  ...under('Calibration', {
+    'max-calls': {
+      kind: 'integer',
+      min: 1,
+      default: 3000,
+      help: 'judgements at most; as many rows are taken as that allows, every domain alike',
+    },
+    trajectories: {
+      kind: 'integer',
+      min: 1,
+      help: 'trajectories of each domain at most; as many as --max-calls allows by default',
+    },
+    damages: { kind: 'list', value: 'LIST', help: 'only these damages, or none; all by default' },
+    canaries: {
+      kind: 'list',
+      value: 'LIST',
+      help: 'only these canaries (predictions with a trick), or none; all by default',
+    },
+    'judge-repeats': {
+      kind: 'integer',
+      min: 1,
+      max: MOST_JUDGEMENTS,
+      default: 2,
+      help: 'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
+    },
+  }),
   ...JUDGE_INSTRUMENT,
   ...ASKING_OPTIONS,
   ...BATCH_OPTIONS,

@@ -1,17 +1,27 @@
 // The chosen rows, opened for whoever puts them to a world model: the data, the prompts, the model and its price.
 
-import { resolve } from 'node:path';
-import { type Dataset, openDataset, type RowRef } from '../../bench/dataset.js';
-import { chooseRows } from '../../bench/selection.js';
-import type { Io } from '../../types.js';
-import { openPricing } from '../pricing.js';
-import type { Pricing } from '../run.js';
+import { readdir } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { type BadRow, type Dataset, openDataset, type RowRef } from '../../bench/dataset.js';
+import { type Choice, chooseRows } from '../../bench/selection.js';
+import { codeOf, EXIT, nearest, UserError } from '../../errors.js';
+import { counted } from '../../figures.js';
+import { holdsRows, readSourceRecord } from '../../hub/source-record.js';
+import { present } from '../../present.js';
+import { printable } from '../../printable.js';
+import { RELEASED } from '../../released.js';
+import type { ShownSettings } from '../../settings/command.js';
+import { programName } from '../../settings/program-name.js';
+import { shownPath } from '../../settings/shown-path.js';
+import { shellLine } from '../../shell.js';
+import { DOMAINS, type Io } from '../../types.js';
+import { openPricing, priceOf } from '../pricing.js';
+import type { Pricing, Run } from '../run.js';
+import type { Stage, StageJob } from '../stage-contract.js';
 import { openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
 import { openTarget, type Target } from '../target.js';
 import { requireNamedTokenizer } from '../too-long.js';
-import { requireData } from './data-folder.js';
 import type { InferSettings } from './options.js';
-import { choiceOf, requirePrompts, requireUsable } from './rows.js';
 import { takenShard } from './shard.js';
 
 export interface ChosenRows {
@@ -53,4 +63,147 @@ export async function withChosenRows<T>(
   } finally {
     await dataset.close();
   }
+}
+
+/** Where `awb data fetch` puts the rows, and infer looks for them. */
+const DEFAULT = 'data';
+
+/** @throws UserError (66) with the one command to type, where there are no rows in the folder or a fetch has not brought all of them. */
+export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>): Promise<void> {
+  const folder = resolve(io.cwd, dataDir);
+  const names = await readdir(folder).catch((error: unknown) => {
+    // What else is wrong with a folder, reading it says best.
+    return codeOf(error) === 'ENOENT' ? [] : undefined;
+  });
+  if (names === undefined) return;
+  const shown = shownPath(folder, io);
+  const record = await readSourceRecord(folder);
+  const isCut = typeof record === 'object' && !record.complete;
+  if (names.some((name) => holdsRows({ name })) && !isCut) return;
+  const what = isCut
+    ? `the benchmark has not been fetched to its end into ${shown}; to go on with it, type`
+    : `there is no benchmark in ${shown} (files named *_test.jsonl); to fetch it (402 MB), type`;
+  const command = [
+    'data',
+    'fetch',
+    ...(dataDir === DEFAULT ? [] : ['--output-dir', dataDir]),
+    ...(isCut && record.revision !== RELEASED.commit ? ['--revision', record.revision] : []),
+  ];
+  const otherwise = isCut ? '' : '\nor name the folder that holds it with --data-dir';
+  throw new UserError(`${what}\n  ${programName(io)} ${shellLine(command)}${otherwise}`, EXIT.inputMissing);
+}
+
+const BAD_ROWS_SHOWN = 20;
+
+/**
+ * Lists the unusable rows, before anything is asked.
+ * @throws UserError (65) with that list, unless they are to be skipped and others are left.
+ */
+export function requireUsable(
+  dataset: Dataset,
+  settings: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
+  io: Io,
+): void {
+  const { bad, rows } = dataset;
+  if (bad.length === 0) return;
+  const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
+  if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
+  const count = `${bad.length} of ${counted(bad.length + rows.length, 'row')} in ${settings.dataDir}`;
+  if (settings.skipInvalid && rows.length > 0) {
+    if (!settings.quiet)
+      io.stderr.write(`${count} cannot be used and ${bad.length === 1 ? 'is' : 'are'} left out:\n${list.join('\n')}\n`);
+    return;
+  }
+  const remedy =
+    rows.length === 0
+      ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
+      : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
+  throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
+}
+
+/** @throws UserError (65) for a chosen row of a domain that there is no system prompt for. */
+function requirePrompts(prompts: SystemPrompts, chosen: readonly RowRef[], { files }: Dataset): void {
+  for (const { domain, file, line } of chosen) {
+    const refusal = prompts.refusal(domain);
+    if (refusal !== undefined) throw new UserError(`${files[file]}:${line}: ${refusal}`, EXIT.badData);
+  }
+}
+
+/** Unusable rows, by domain. */
+export function invalidByDomain(
+  bad: readonly BadRow[],
+  settings: Pick<InferSettings, 'domains'>,
+): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of bad) {
+    const domain = row.domain ?? 'unknown';
+    if (row.domain !== undefined && settings.domains.length > 0 && !settings.domains.includes(row.domain)) continue;
+    counts[domain] = (counts[domain] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/**
+ * Which of the usable rows the flags choose.
+ * @throws UserError (2) for a domain that neither the benchmark nor the data has.
+ */
+export function choiceOf(
+  settings: Pick<InferSettings, 'domains' | 'shard' | 'sampleSeed'> &
+    Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>,
+  dataset: Dataset,
+): Choice {
+  const known = [...new Set([...DOMAINS, ...dataset.rows.map(({ domain }) => domain)])];
+  const unknown = settings.domains.find((domain) => !known.includes(domain));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, known);
+    const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+    throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
+  }
+  const [index = 1, of = 1] = (settings.shard ?? '').split('/').map(Number);
+  return {
+    sampleSeed: settings.sampleSeed,
+    ...(settings.domains.length > 0 ? { domains: settings.domains } : {}),
+    ...(settings.ids !== undefined && settings.ids.length > 0 ? { ids: settings.ids } : {}),
+    ...(settings.limit === undefined ? {} : { limit: settings.limit }),
+    ...(settings.sample === undefined ? {} : { sample: settings.sample }),
+    ...(settings.shard === undefined ? {} : { shard: { index, of } }),
+  };
+}
+
+/** What such a stage works on, as far as its manifest tells. */
+interface DataWork {
+  readonly settings: { readonly dataDir: string };
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  /** Which part of the rows it takes, as `I/N`. */
+  readonly shard: string | undefined;
+  readonly dataset: Dataset;
+  readonly target: Target;
+  readonly pricing: Pricing;
+}
+
+/** The line of a file that a row is, and its length. */
+export function placeOfRow(
+  { files }: Dataset,
+  { file, line, length }: RowRef,
+): { readonly place: string; readonly bytes: number } {
+  return { place: `${basename(present(files[file]))}:${line}`, bytes: length };
+}
+
+/** What the manifest holds beside the counts; a calibration has no label. */
+export function manifestOfData(
+  { settings: { dataDir }, io, shown, shard, dataset, target, pricing }: DataWork,
+  run: Run,
+  { label, meta }: Pick<Stage<StageJob>['manifest'], 'label' | 'meta'>,
+): Stage<StageJob>['manifest'] {
+  return {
+    label,
+    meta,
+    settings: shard === undefined ? shown : { ...shown, shard },
+    endpoints: target.hosts,
+    get price() {
+      return priceOf(run, pricing);
+    },
+    data: { dir: resolve(io.cwd, dataDir), rows: dataset.rows.length, fingerprint: dataset.fingerprint },
+  };
 }

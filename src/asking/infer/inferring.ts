@@ -1,28 +1,37 @@
 // The work of inferring: the chosen rows through a world model or a baseline, in an open run.
 
 import { BASELINES, donorsOf } from '../../baselines.js';
+import type { Dataset, RowRef } from '../../bench/dataset.js';
 import { withMembers } from '../../bench/row-text.js';
+import { ORDERS } from '../../bench/selection.js';
+import { groupBy } from '../../groups.js';
 import { buildMessages } from '../../infer/messages.js';
-import { type PredictionId, recordedPrediction } from '../../prediction.js';
+import { flagsOf } from '../../infer/observation.js';
+import {
+  type PredictionFailure,
+  type PredictionId,
+  predicted,
+  recordedPrediction,
+  unpredicted,
+} from '../../prediction.js';
+import { present } from '../../present.js';
+import { readPrediction } from '../../reply.js';
+import { parseRowId, rowId } from '../../row-id.js';
 import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
+import { isSuspicious, tricksIn } from '../../suspicion.js';
 import { groundTruthOf } from '../../turn.js';
-import type { Io, Question } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { manifestOfData, placeOfRow } from '../data-rows.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
-import type { RowState, RowSummary } from '../row-summary.js';
-import type { Run } from '../run.js';
+import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../../types.js';
+import { requirePriced } from '../pricing.js';
+import type { RowState, RowSummary } from '../run.js';
+import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
-import type { ChosenRows } from './chosen-rows.js';
-import { type InferJob, inAskingOrder, jobsOf } from './jobs.js';
+import { markOf, oneByOne, type Stage, type StageJob } from '../stage-contract.js';
+import { type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
 import type { InferSettings } from './options.js';
-import { recordOf, recordOfText } from './records.js';
-import { invalidByDomain } from './rows.js';
 
 /** Everything that one inference works on. */
 export interface Inference extends ChosenRows {
@@ -36,37 +45,76 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
   const { baseline } = settings;
-  const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  const says = baseline && baselineOf(baseline, dataset);
   const output = inferOutput(work, run.journal);
   const questionOf = async ({ row }: InferJob): Promise<Question> => {
     const sample = await dataset.readSample(row);
     return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)) };
   };
-  const stage: AskedStage<InferJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
     ...output,
     order: inAskingOrder(output.rows, chosen, settings),
     remarks: prompts.remarks,
-    stampOf: (_job, _failure, mark) => mark,
     asks: () => baseline === undefined,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
-      const read = () => dataset.readSample(job.row);
-      if (baseline !== undefined) {
-        const donor = donors?.(job.row);
-        const gen = BASELINES[baseline](await read(), donor && (await dataset.readSample(donor)));
-        return recordOfText(job.id, idOf(job), gen, read);
-      }
-      const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: job.repeat }));
-      return recordOf(job.id, idOf(job), { ...outcome, stamp: mark() }, read);
+    solve: oneByOne(async (job, ask) => {
+      const { id, row, repeat } = job;
+      const read = () => dataset.readSample(row);
+      const outcome = says
+        ? await says(await read(), row)
+        : { ...(await ask(async () => ({ ...(await questionOf(job)), seedOffset: repeat }))), stamp: markOf(run) };
+      return recordOf(id, { key: row.key, trajectory: row.trajectory, repeat }, outcome, read);
     }),
     questions: async (job) => [await questionOf(job)],
     truth: async ({ row }) => groundTruthOf(await dataset.readSample(row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
     manifest: manifestOfData(work, run, settings),
   };
-  return openInstrument(run, target, settings).guard(stage);
+}
+
+/** What comes of a row: a reply, a failure, or what a baseline says, of which there is no log. */
+export type Outcome = ((Omit<ModelReply, 'log'> & { readonly log?: CallLog }) | PredictionFailure) & {
+  /** Of the record; absent for rows that no model was asked about. */
+  readonly stamp?: string;
+};
+
+/** What a baseline says about a row, or about a row's turn as `sample` has it. */
+export function baselineOf(name: keyof typeof BASELINES, dataset: Dataset) {
+  const donors = name === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  return async (sample: Sample, row: RowRef) => {
+    const donor = donors?.(row);
+    const content = BASELINES[name](sample, donor && (await dataset.readSample(donor)));
+    return { status: 'ok', content } as const;
+  };
+}
+
+/**
+ * The journal's record of a prediction.
+ * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something
+ */
+export async function recordOf(
+  id: string,
+  prediction: PredictionId,
+  outcome: Outcome,
+  read: (() => Promise<Sample>) | undefined,
+  more: readonly Flag[] = [],
+): Promise<JournalRecord> {
+  const log = { ...outcome.log, [STAMP_KEY.infer]: outcome.stamp };
+  const at = new Date().toISOString();
+  if (outcome.status === 'failed') return { id, row: unpredicted(prediction, outcome), log: { ...log, at } };
+  const flags = flagsOf(outcome);
+  const tricks = tricksIn(readPrediction(outcome.content));
+  if (tricks.length > 0 && read !== undefined && isSuspicious(tricks, await read())) flags.push('suspicious');
+  if (outcome.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
+  if (outcome.redacted !== undefined) flags.push('redacted');
+  return {
+    id,
+    row: predicted(prediction, outcome, [...flags, ...more]),
+    log: { ...log, model: outcome.servedModel, at },
+  };
 }
 
 /** What a file of rows with something added to each depends on, beside its journal. */
@@ -81,6 +129,7 @@ export function inferOutput(
 ) {
   return {
     rows: jobsOf(dataset, chosen, settings.repeats, journal.ids()),
+    stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), settings.lean ? TRAJECTORY_KEYS : NO_KEYS, row);
@@ -115,10 +164,6 @@ function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Ide
   return rollout ? { rollout: { from, version: ROLLOUT_VERSION } } : {};
 }
 
-function idOf({ row: { key, trajectory }, repeat }: InferJob): PredictionId {
-  return { key, trajectory, repeat };
-}
-
 /** What a prediction's record has come to. @throws TypeError for what infer never writes. */
 export function predictionState({ row }: JournalRecord): RowState {
   const prediction = recordedPrediction(row);
@@ -127,4 +172,58 @@ export function predictionState({ row }: JournalRecord): RowState {
     ...(prediction.status === 'failed' ? { class: prediction.class, reason: prediction.reason } : {}),
     flags: prediction.flags,
   };
+}
+
+/** One row in one of its repeats. */
+export interface InferJob extends StageJob {
+  readonly row: RowRef;
+  readonly repeat: number;
+}
+
+/** Every repeat of a row that is chosen now or has a record, in the order of the data. `recorded` are the ids of the run's records. */
+export function jobsOf(
+  { rows, find }: Pick<Dataset, 'rows' | 'find'>,
+  chosen: readonly RowRef[],
+  repeats: number,
+  recorded: Iterable<string>,
+): InferJob[] {
+  const isChosen = new Set(chosen);
+  const repeatsOf = new Map<RowRef, number[]>();
+  for (const row of rows) {
+    if (isChosen.has(row))
+      repeatsOf.set(
+        row,
+        Array.from({ length: repeats }, (_, repeat) => repeat),
+      );
+  }
+  for (const id of recorded) {
+    const { key = '', repeat = 0, index } = parseRowId(id) ?? {};
+    const row = index === 0 ? find(key) : undefined;
+    if (row === undefined || (isChosen.has(row) && repeat < repeats) || rowId(key, repeat) !== id) continue;
+    const known = repeatsOf.get(row);
+    if (known === undefined) repeatsOf.set(row, [repeat]);
+    else known.push(repeat);
+  }
+  return rows.flatMap((row) => (repeatsOf.get(row) ?? []).sort((a, b) => a - b).map((repeat) => jobOf(row, repeat)));
+}
+
+function jobOf(row: RowRef, repeat: number): InferJob {
+  return { id: rowId(row.key, repeat), domain: row.domain, group: row.trajectory, row, repeat };
+}
+
+/**
+ * Under `prefix` the repeats of a row follow each other: they share all of their prompt, and only the first of them is paid in full.
+ * Under other orders every row has been asked once before any is asked again. Whoever wants that under `prefix`, too, gives the command
+ * once without repeats, and once with them.
+ * @param jobs as `jobsOf` gives them for these rows and repeats
+ */
+export function inAskingOrder(
+  jobs: readonly InferJob[],
+  chosen: readonly RowRef[],
+  { order, sampleSeed, repeats }: Pick<InferSettings, 'order' | 'sampleSeed' | 'repeats'>,
+): InferJob[] {
+  const ofRow = groupBy(jobs, ({ row }) => row);
+  const ordered = ORDERS[order](chosen, sampleSeed).map((row) => present(ofRow.get(row)).slice(0, repeats));
+  if (order === 'prefix') return ordered.flat();
+  return Array.from({ length: repeats }, (_, repeat) => ordered.map((own) => present(own[repeat]))).flat();
 }

@@ -6,7 +6,7 @@ import { PROTOCOLS } from '../../infer/messages.js';
 import { keysOf } from '../../keys.js';
 import { MOST_REPEATS } from '../../prediction.js';
 import { httpUrl } from '../../settings/address.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
 import { shortLabel } from '../../settings/value.js';
 import { DOMAINS } from '../../types.js';
 import type { BatchSettings } from '../by-batch/options.js';
@@ -15,66 +15,65 @@ import { SYSTEM_PROMPT_OPTIONS } from '../system-prompts.js';
 import { shardForm } from './shard.js';
 
 export const INFER_OPTIONS = {
-  'data-dir': { kind: 'text', value: 'DIR', default: 'data', group: 'Data', help: 'folder of *_test.jsonl files' },
-  'output-dir': { kind: 'text', value: 'DIR', default: './results', group: 'Data', help: "the run's folder" },
-  domains: { kind: 'list', value: 'LIST', group: 'Data', help: `only these of ${DOMAINS.join(', ')}, or your own` },
-  limit: { kind: 'integer', min: 1, group: 'Data', help: 'only the first N rows of each domain' },
-  sample: { kind: 'integer', min: 1, group: 'Data', help: 'N rows of each domain, the same for the same seed' },
-  'sample-seed': { kind: 'integer', min: 0, default: 0, group: 'Data', help: 'seed of --sample and --order random' },
-  ids: { kind: 'list', value: 'LIST', group: 'Data', help: 'only rows with these ids or keys' },
-  shard: {
-    kind: 'text',
-    value: 'I/N',
-    group: 'Data',
-    check: shardForm,
-    help: 'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
-  },
-  'skip-invalid': { kind: 'boolean', group: 'Data', help: 'leave unusable rows out, counted against coverage' },
-  lean: { kind: 'boolean', group: 'Data', help: 'leave the trajectory text out of predictions.jsonl' },
-  fresh: { kind: 'boolean', group: 'Data', help: 'start over; the old files are kept aside' },
-  label: {
-    kind: 'text',
-    value: 'NAME',
-    check: shortLabel,
-    group: 'Data',
-    help: "the checkpoint's name in manifest, database and tables",
-  },
-  meta: { kind: 'map', value: 'K=V', group: 'Data', help: 'further facts on the checkpoint, such as step=100' },
-  'model-base-url': {
-    kind: 'list',
-    value: 'URL',
-    group: 'Model',
-    check: httpUrl,
-    help: 'OpenAI-compatible endpoint; several share the rows',
-  },
-  'model-name': { kind: 'text', value: 'NAME', group: 'Model', help: 'model to ask for' },
-  'model-api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Model', help: 'key, sent as bearer token' },
-  baseline: {
-    kind: 'choice',
-    choices: keysOf(BASELINES),
-    group: 'Model',
-    help: 'a world model that needs no model, for calibration',
-  },
-  protocol: {
-    kind: 'choice',
-    choices: keysOf(PROTOCOLS),
-    default: 'history',
-    group: 'Model',
-    help: 'message layout; history is the official one',
-  },
+  ...under('Data', {
+    'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
+    'output-dir': { kind: 'text', value: 'DIR', default: './results', help: "the run's folder" },
+    domains: { kind: 'list', value: 'LIST', help: `only these of ${DOMAINS.join(', ')}, or your own` },
+    limit: { kind: 'integer', min: 1, help: 'only the first N rows of each domain' },
+    sample: { kind: 'integer', min: 1, help: 'N rows of each domain, the same for the same seed' },
+    'sample-seed': { kind: 'integer', min: 0, default: 0, help: 'seed of --sample and --order random' },
+    ids: { kind: 'list', value: 'LIST', help: 'only rows with these ids or keys' },
+    shard: {
+      kind: 'text',
+      value: 'I/N',
+      check: shardForm,
+      help: 'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
+    },
+    'skip-invalid': { kind: 'boolean', help: 'leave unusable rows out, counted against coverage' },
+    lean: { kind: 'boolean', help: 'leave the trajectory text out of predictions.jsonl' },
+    fresh: { kind: 'boolean', help: 'start over; the old files are kept aside' },
+    label: {
+      kind: 'text',
+      value: 'NAME',
+      check: shortLabel,
+      help: "the checkpoint's name in manifest, database and tables",
+    },
+    meta: { kind: 'map', value: 'K=V', help: 'further facts on the checkpoint, such as step=100' },
+  }),
+  ...under('Model', {
+    'model-base-url': {
+      kind: 'list',
+      value: 'URL',
+      check: httpUrl,
+      help: 'OpenAI-compatible endpoint; several share the rows',
+    },
+    'model-name': { kind: 'text', value: 'NAME', help: 'model to ask for' },
+    'model-api-key': { kind: 'text', value: 'KEY', secret: true, help: 'key, sent as bearer token' },
+    baseline: {
+      kind: 'choice',
+      choices: keysOf(BASELINES),
+      help: 'a world model that needs no model, for calibration',
+    },
+    protocol: {
+      kind: 'choice',
+      choices: keysOf(PROTOCOLS),
+      default: 'history',
+      help: 'message layout; history is the official one',
+    },
+  }),
   ...SYSTEM_PROMPT_OPTIONS,
   repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
-  rollout: {
-    kind: 'boolean',
-    group: 'Simulation',
-    help: "ask every turn of a trajectory in order, behind the model's own earlier predictions",
-  },
-  'rollout-from': {
-    kind: 'integer',
-    min: 0,
-    group: 'Simulation',
-    help: 'under --rollout, give the first N turns as they were (default: 0)',
-  },
+  ...under('Simulation', {
+    rollout: {
+      kind: 'boolean',
+      help: "ask every turn of a trajectory in order, behind the model's own earlier predictions",
+    },
+    'rollout-from': {
+      kind: 'integer',
+      min: 0,
+      help: 'under --rollout, give the first N turns as they were (default: 0)',
+    },
+  }),
   order: {
     kind: 'choice',
     choices: keysOf(ORDERS),

@@ -13,7 +13,7 @@ import { openSizes } from '../../tokens/pieces.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import { groundTruthOf } from '../../turn.js';
 import type { Io } from '../../types.js';
-import { requireData } from './data-folder.js';
+import { requireData } from './chosen-rows.js';
 
 /** Rows by their sizes, and how tokens were counted. */
 interface Surveyed {

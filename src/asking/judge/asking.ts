@@ -1,12 +1,15 @@
-// One judgement: the parts of a mode asked one after the other, each until its reply can be read.
+// One judgement: the parts of a mode asked one after the other, each until its reply can be read, by one and the same snapshot.
 
-import type { Answer, CheckedMethod, Reading, Subject } from '../../judge/mode.js';
-import type { JudgementRecord } from '../../judgement.js';
+import { EXIT, UserError } from '../../errors.js';
+import type { Answer, Method, Reading, Subject } from '../../judge/mode.js';
+import { type JudgementRecord, recordedJudgement } from '../../judgement.js';
 import { present } from '../../present.js';
-import type { AskModel } from '../stage-contract.js';
+import type { Run } from '../run.js';
+import { type AskModel, markOf } from '../stage-contract.js';
+import { type Judged, LegibilityWatch, recordOf } from './records.js';
 
 interface Judging {
-  readonly method: CheckedMethod;
+  readonly method: Pick<Method, 'parts' | 'join' | 'fail'>;
   /** Reads the prediction. No text is held while a call waits. */
   read(): Promise<Subject>;
   /** Tries for each part in all. */
@@ -46,6 +49,68 @@ export async function judgementOf(judging: Judging, ask: AskModel): Promise<Judg
   }
 }
 
-function partAt(method: CheckedMethod, subject: Subject, place: number) {
-  return present(method.parts(subject)[place]);
+function partAt({ parts }: Pick<Method, 'parts'>, subject: Subject, place: number) {
+  return present(parts(subject)[place]);
+}
+
+/** A judge that is asked in a run: how judging and calibrating both put predictions to it. */
+export function openJudge(
+  run: Run,
+  settings: { readonly maxRetries: number; readonly keepGoing: boolean },
+  method: Method,
+) {
+  adoptSnapshot(run);
+  const watch = new LegibilityWatch(run.journal, settings);
+  const { maxRetries } = settings;
+  return {
+    /** Who ends a judging of which nothing can be read. */
+    watch,
+    /** The record of a judgement. `seedOf` is as `judgementOf` has it. */
+    async judge(job: Judged, read: () => Promise<Subject>, seedOf: Judging['seedOf'], ask: AskModel) {
+      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
+      const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
+      return recordOf(job, record, markOf(run));
+    },
+    questions: async (read: () => Promise<Subject>) => method.parts(await read()).map((part) => part.request(0)),
+  };
+}
+
+/** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
+function adoptSnapshot(run: Run): void {
+  if (run.identity.snapshot !== undefined) return;
+  const judged = firstJudged(run);
+  if (judged === undefined) return;
+  const { model } = recordedJudgement(run.journal.read(judged).row).judge;
+  if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
+}
+
+function firstJudged({ journal }: Run): string | undefined {
+  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') return id;
+  return undefined;
+}
+
+/** Asks one snapshot alone. @throws UserError (78) where another one answers */
+function sameSnapshot(run: Run, ask: AskModel): AskModel {
+  return async (question) => {
+    const outcome = await ask(question);
+    if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
+    return outcome;
+  };
+}
+
+/**
+ * A judge is the snapshot that answers, not the name it is asked by.
+ * @throws UserError (78) where the server reports another one than for the rows judged before.
+ */
+function requireSameSnapshot(run: Run, served: string | undefined): void {
+  if (served === undefined) return;
+  const { snapshot } = run.identity;
+  if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };
+  else if (snapshot !== served) {
+    throw new UserError(
+      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
+      EXIT.identityDiffers,
+    );
+  }
 }

@@ -3,38 +3,31 @@
 import { basename, relative } from 'node:path';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../../bench/predictions.js';
 import { withMembers } from '../../bench/row-text.js';
+import { groupBy } from '../../groups.js';
 import { flagsOf } from '../../infer/observation.js';
 import type { JsonObject } from '../../json.js';
-import type { Method, Mode } from '../../judge/mode.js';
-import { checkedMethod } from '../../judge/mode.js';
+import { type Method, MOST_PARTS, type Mode } from '../../judge/mode.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../../judged-row.js';
-import { type JudgementRecord, recordedJudgement, withoutPrediction } from '../../judgement.js';
+import { type JudgementRecord, MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../../judgement.js';
+import { MOST_REPEATS } from '../../prediction.js';
 import { readPrediction } from '../../reply.js';
-import { rowId } from '../../row-id.js';
+import { parseRowId, rowId } from '../../row-id.js';
 import { fingerprintOf, type Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { isSuspicious, tricksIn } from '../../suspicion.js';
 import type { Flag, Io } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
-import type { StageListener } from '../listeners.js';
-import { listenersOf } from '../listening.js';
-import { priceOf } from '../pricing.js';
-import type { RowSummary } from '../row-summary.js';
-import type { Pricing, Run } from '../run.js';
+import type { HeardStage } from '../command.js';
+import { priceOf, requirePriced } from '../pricing.js';
+import type { Pricing, RowSummary, Run } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { runStage, type StageResult } from '../stage.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
+import { markOf, oneByOne, type StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import { judgementOf } from './asking.js';
-import type { JudgedPredictions } from './beside.js';
-import { inJudgeOrder, type JudgeJob, jobsOf, recordedCount, seedOffsetOf } from './jobs.js';
+import { openJudge } from './asking.js';
 import type { JudgeSettings } from './options.js';
-import { holds, isDone, LegibilityWatch, recordOf, stampOf } from './records.js';
-import { replyFormOf } from './reply-form.js';
-import { adoptSnapshot, sameSnapshot } from './snapshot.js';
+import { holds, isDone, recordOf, stampOf } from './records.js';
+import type { JudgedPredictions } from './shown.js';
 
 /** Everything that one judging works on. */
 export interface Judging {
@@ -53,74 +46,66 @@ export interface Judging {
   readonly dir: string;
 }
 
-/** Judges the given predictions in an open run, each `count` times; `refs` are in output order. */
-export async function judgeRows(
-  work: Judging,
+/**
+ * Judgements of the given predictions as a stage, `count` of each.
+ * @param refs in output order
+ * @throws UserError (2) for a budget in dollars without a price
+ */
+export function judgeStage(
+  { settings, io, predictions, mode, method, target, pricing, shown, inferred }: Judging,
   run: Run,
   refs: readonly PredictionRef[],
   count: number,
-): Promise<StageResult> {
-  const { io, settings } = work;
-  const { listeners, ...stage } = await judgeStage(work, run, refs, count);
-  return runStage(stage, [...listenersOf(io, settings, run), ...listeners]);
-}
-
-/** The same as a stage, with who else is to hear it. @throws UserError (2) for a budget in dollars without a price */
-export async function judgeStage(
-  work: Judging,
-  run: Run,
-  refs: readonly PredictionRef[],
-  count: number,
-): Promise<Stage<JudgeJob> & { readonly listeners: readonly StageListener[] }> {
-  const { settings, predictions, mode, target } = work;
+): HeardStage<JudgeJob> {
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
-  const method = checkedMethod(settings.mode, mode, work.method);
-  const instrument = openInstrument(run, target, settings, replyFormOf(settings, work.method));
-  const watch = new LegibilityWatch(run.journal, settings);
-  const { maxRetries } = settings;
+  const judge = openJudge(run, settings, method);
   const asks = ({ ref }: JudgeJob) =>
     mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
   const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
-    holds(run, job, instrument.mark()),
+    holds(run, job, markOf(run)),
   );
-  adoptSnapshot(run);
-  const stage: AskedStage<JudgeJob> = {
-    io: work.io,
+  return {
+    io,
     run,
     settings,
+    target,
+    responseFormat: method.replyForm,
     rows,
     ...output,
     order: inJudgeOrder(rows.filter(({ index }) => index < count)),
     stampOf,
     asks,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
-      const read = () => predictions.read(job.ref);
-      if (asks(job)) {
-        const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, maxRetries);
-        // Of batch files each further try is another batch: what cannot be read is noted at once.
-        const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
-        const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
-        return recordOf(job, record, mark());
-      }
+    solve: oneByOne(async (job, ask) => {
+      const { ref } = job;
+      const read = () => predictions.read(ref);
+      const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, settings.maxRetries);
+      if (asks(job)) return judge.judge(job, read, seedOf, ask);
       const subject = await read();
-      const { failure } = job.ref;
       const record =
-        failure === undefined
+        ref.failure === undefined
           ? (method.alone?.(subject) ?? method.join([], subject))
-          : method.fail(withoutPrediction(failure), subject);
-      return recordOf(job, record, mark());
+          : method.fail(withoutPrediction(ref.failure), subject);
+      return recordOf(job, record, markOf(run));
     }),
-    async questions({ ref }) {
-      return method.parts(await predictions.read(ref)).map((part) => part.request(0));
-    },
+    questions: ({ ref }) => judge.questions(() => predictions.read(ref)),
     placeOf({ ref, isFurther }) {
       if (isFurther) return undefined;
       return { place: `${basename(predictions.path)}:${ref.line}`, bytes: predictions.bytesOf(ref) };
     },
-    manifest: manifestOf(work, run),
-    absent: settings.recheck === undefined ? absentFrom(work.inferred, refs) : {},
+    manifest: {
+      label: inferred?.label ?? settings.label,
+      meta: inferred?.meta ?? {},
+      settings: shown,
+      endpoints: target.hosts,
+      get price() {
+        return priceOf(run, pricing);
+      },
+      data: { predictions: predictions.path, rows: predictions.refs.length },
+      predictions: inferred,
+    },
+    absent: settings.recheck === undefined ? absentFrom(inferred, refs) : {},
+    listeners: mode.asksJudge ? [judge.watch] : [],
   };
-  return { ...instrument.guard(stage), listeners: mode.asksJudge ? [watch] : [] };
 }
 
 /**
@@ -165,23 +150,6 @@ function flagged({ gen, awb, sample }: PredictedRow): { readonly flags: readonly
   return { flags: [...flags, 'suspicious'], awb: isKnown ? awb : { ...awb, flags: [...before, 'suspicious'] } };
 }
 
-function manifestOf(
-  { settings, shown, inferred, predictions, target, pricing }: Judging,
-  run: Run,
-): Stage<JudgeJob>['manifest'] {
-  return {
-    label: inferred?.label ?? settings.label,
-    meta: inferred?.meta ?? {},
-    settings: shown,
-    endpoints: target.hosts,
-    get price() {
-      return priceOf(run, pricing);
-    },
-    data: { predictions: predictions.path, rows: predictions.refs.length },
-    predictions: inferred,
-  };
-}
-
 /** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */
 export function judgeIdentity(work: Judging, stored: Manifest | undefined): Identity {
   const { settings, inferred, mode, method } = work;
@@ -205,4 +173,58 @@ export function absentFrom(inferred: Manifest | undefined, refs: Iterable<Predic
   const absent = new Map(Object.entries(inferred?.chosen ?? {}));
   for (const { domain } of refs) absent.set(domain, (absent.get(domain) ?? 0) - 1);
   return Object.fromEntries([...absent].filter(([, rows]) => rows > 0));
+}
+
+/** One judgement of one prediction. */
+export interface JudgeJob extends StageJob {
+  readonly ref: PredictionRef;
+  /** Which of the prediction's judgements it is, from 0. */
+  readonly index: number;
+  /** What its record is made from. */
+  readonly stamp: string;
+}
+
+/**
+ * The first `count` judgements of every prediction, in the order of the file; those of one prediction follow each other. Where the
+ * prediction is missing there is nothing to judge, and one record says so.
+ */
+export function jobsOf(refs: readonly PredictionRef[], count: number): JudgeJob[] {
+  return refs.flatMap((ref) =>
+    Array.from({ length: ref.failure === undefined ? count : 1 }, (_, index) => judgeJob(ref, index)),
+  );
+}
+
+export function judgeJob(ref: PredictionRef, index: number): JudgeJob {
+  const { key, repeat, domain, trajectory: group, stamp } = ref;
+  return { id: rowId(key, repeat, index), domain, group, ref, index, stamp, isFurther: index > 0 ? true : undefined };
+}
+
+/** How many judgements of one prediction a journal holds at most, by the ids of its records. */
+export function recordedCount(ids: Iterable<string>): number {
+  let most = 0;
+  for (const id of ids) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
+  return Math.min(most, MOST_JUDGEMENTS);
+}
+
+/**
+ * Rows with the same judge prompt follow each other, and within them the turns of a trajectory, so that prefix caches hit. The
+ * judgements of one prediction share all of their prompt, so they follow each other too: only the first of them is paid in full.
+ * Whoever wants every prediction judged once before any is judged twice gives the command once without, and once with the count.
+ */
+export function inJudgeOrder(jobs: readonly JudgeJob[]): JudgeJob[] {
+  return [...groupBy(jobs, ({ domain }) => domain).values()].flatMap((own) =>
+    [...groupBy(own, ({ group }) => group).values()].flatMap((turns) =>
+      turns.toSorted((a, b) => a.ref.turnIdx - b.ref.turnIdx),
+    ),
+  );
+}
+
+/**
+ * Which seed a try is asked under: a number of its own for each repeat, judgement, part and try, counted in blocks. A block holds the
+ * tries of every repeat; the first is that of the first part of the first judgement, so that a prediction which is judged once is
+ * asked under the seeds of old, whatever the count. `part` and `tried` are 0-based, `tried` is less than `maxRetries`.
+ */
+export function seedOffsetOf({ ref, index }: JudgeJob, part: number, tried: number, maxRetries: number): number {
+  const block = index * MOST_PARTS + part;
+  return (block * MOST_REPEATS + ref.repeat) * maxRetries + tried;
 }

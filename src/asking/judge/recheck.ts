@@ -5,17 +5,24 @@ import { join } from 'node:path';
 import { readJudged } from '../../bench/judged.js';
 import type { PredictionFile, PredictionRef } from '../../bench/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
+import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
 import { countedPoints, isRated } from '../../points.js';
+import { printable } from '../../printable.js';
+import { estimateDocument } from '../../report/estimate-json.js';
 import { rowId } from '../../row-id.js';
 import { differencesOf, type Identity } from '../../run/identity.js';
+import { madeWith } from '../../run/made-with.js';
+import type { Manifest } from '../../run/manifest.js';
 import { pairedShift } from '../../score/clusters.js';
+import { isUniform, smallestEffect } from '../../score/intervals.js';
 import { noiseOf } from '../../score/sampling.js';
-import type { JudgedRow } from '../../types.js';
-import { printBill } from '../bill/dry-run.js';
-import { openRun } from '../run.js';
+import { withShownPaths } from '../../settings/shown-path.js';
+import type { Estimate, JudgedRow } from '../../types.js';
+import { billOrAsk, withRun } from '../command.js';
+import { wayOn } from '../session.js';
+import type { StageResult } from '../stage.js';
 import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
-import { type Judging, judgeIdentity, judgeRows, judgeStage } from './judging.js';
-import { printRecheck, type Shift } from './recheck-report.js';
+import { type Judging, judgeIdentity, judgeStage } from './judging.js';
 import { judgementState } from './records.js';
 
 /**
@@ -42,26 +49,27 @@ export async function recheck(
   const predictions = await open(path);
   try {
     const sample = sampleOf(before.rows, predictions.refs, count);
-    const run = await openRun({
-      kind: 'judge',
-      dir: work.dir,
-      name: `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`,
-      fresh: work.settings.fresh,
-      dryRun: work.settings.dryRun,
-      identity: (manifest) => ({ ...judgeIdentity(work, manifest), recheck: stored.manifest.fingerprint }),
-      stateOf: judgementState,
-      pricing: work.pricing,
+    const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
+    const { fresh, dryRun } = work.settings;
+    const identity = (manifest: Manifest | undefined) => ({
+      ...judgeIdentity(work, manifest),
+      recheck: stored.manifest.fingerprint,
     });
-    try {
-      const asked = [{ ...work, predictions }, run, sample, 1] as const;
-      if (work.settings.dryRun) return await printBill(await judgeStage(...asked), work.target, work.settings);
-      const result = await judgeRows(...asked);
-      const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
-      printRecheck(work.io, work.settings, { judged: path, stored, result, shift: shiftOf(before.rows, after) });
-      return result.exitCode;
-    } finally {
-      await run.close();
-    }
+    const { dir, pricing } = work;
+    return await withRun(
+      { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing },
+      (run) =>
+        billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
+          const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
+          const found = { judged: path, stored, result, shift: shiftOf(before.rows, after) };
+          work.io.stdout.write(
+            work.settings.json
+              ? `${JSON.stringify(documentOf(found))}\n`
+              : `${withShownPaths(linesOf(found).join('\n'), work.io)}\n`,
+          );
+          return result.exitCode;
+        }),
+    );
   } finally {
     await predictions.close();
   }
@@ -131,4 +139,91 @@ function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shi
 /** What the judge gave, in points of 0-100; undefined where it rated no dimension. */
 function totalOf(row: JudgedRow): number | undefined {
   return isRated(row) ? countedPoints(row, 'total') : undefined;
+}
+
+/** How the totals of the rows have changed that were judged then and now. */
+interface Shift {
+  /** Now minus before, in points of 0-100. */
+  readonly estimate: Estimate;
+  /** The standard deviation of one judgement, in points: the judge's own noise. */
+  readonly noise: number;
+}
+
+/** What a recheck has found. */
+interface Recheck {
+  readonly judged: string;
+  readonly stored: StoredJudging;
+  readonly result: StageResult;
+  readonly shift: Shift | undefined;
+}
+
+/**
+ * The document of `--json`. In points of 0-100: `shift`, null where nothing was compared, `judge_sd` and `smallest_shift` (what
+ * these rows would have shown, with 80 % power). `drifted` is null where nothing can be concluded.
+ */
+function documentOf({ judged, stored, result, shift }: Recheck) {
+  const { manifest } = result;
+  return {
+    schema: 'awb.recheck/1',
+    exit_code: result.exitCode,
+    state: manifest.state,
+    judged,
+    output: manifest.output?.file,
+    snapshot_before: madeWith(stored.manifest).snapshot ?? null,
+    snapshot_now: madeWith(manifest).snapshot ?? null,
+    counts: manifest.counts,
+    shift: shift === undefined ? null : estimateDocument(shift.estimate),
+    judge_sd: shift?.noise ?? null,
+    smallest_shift: (shift && smallestEffect(shift.estimate)) ?? null,
+    drifted: (shift && hasDrifted(shift.estimate)) ?? null,
+  };
+}
+
+/** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
+function hasDrifted(shift: Estimate): boolean | undefined {
+  if (isUniform(shift)) return Math.abs(shift.value) > 1e-9;
+  if (shift.low === undefined || shift.high === undefined) return undefined;
+  return shift.low > 0 || shift.high < 0;
+}
+
+const CONCLUSIONS = {
+  true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
+  false: 'no drift shown',
+  undefined: 'nothing can be concluded without an interval: take more rows, of more trajectories',
+};
+
+function linesOf({ judged, stored, result, shift }: Recheck): string[] {
+  const { counts, state, output } = result.manifest;
+  const { snapshot: before = 'not reported' } = madeWith(stored.manifest);
+  const { snapshot: now = 'not reported' } = madeWith(result.manifest);
+  const lines = [
+    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
+    `judge before: ${printable(before)}; now: ${printable(now)}`,
+  ];
+  if (shift !== undefined) {
+    const { estimate, noise } = shift;
+    const least = smallestEffect(estimate);
+    lines.push(`shift of the total: ${signed(estimate.value)} points (${surenessOf(estimate)})`);
+    lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
+    lines.push(`the judge's own noise: a judgement has a standard deviation of ${twoDecimals(noise)} points`);
+    if (least !== undefined) {
+      lines.push(
+        `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
+      );
+    }
+  }
+  if (output !== undefined) lines.push(`written: ${output.file}`);
+  if (state !== 'complete') {
+    const why = result.stopReason === undefined ? '' : ` ${printable(result.stopReason)};`;
+    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, result.exitCode)}`);
+  }
+  return lines;
+}
+
+function surenessOf(shift: Estimate): string {
+  const { rows, clusters } = shift;
+  const over = `${counted(rows, 'row')} in ${counted(clusters, 'trajectory', 'trajectories')}`;
+  if (isUniform(shift)) return `the same for each of ${over}`;
+  const interval = intervalText(shift, signed);
+  return interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
 }

@@ -6,30 +6,30 @@ import { isModelCaused } from '../../points.js';
 import { oneLine } from '../../printable.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Beginning, StageListener } from '../listeners.js';
-import type { RowState, RowSummary } from '../row-summary.js';
+import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import type { StageJob } from '../stage-contract.js';
 
 /** A judgement; `stamp` tells what it is made from. */
-interface Stamped {
+export interface Judged {
   readonly id: string;
   readonly stamp: string;
 }
 
-/** The stamp of a judgement (see `AskedStage.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
-export function stampOf({ stamp }: Pick<Stamped, 'stamp'>, failure: string | undefined, mark: string): string {
+/** The stamp of a judgement (see `StageOutput.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
+export function stampOf({ stamp }: Pick<Judged, 'stamp'>, failure: string | undefined, mark: string): string {
   return isUnasked(failure) ? stamp : `${stamp} ${mark}`;
 }
 
 /** A new record, for the journal; its log has nothing of what it cost. */
-export function recordOf(job: Stamped, record: JudgementRecord, mark: string): JournalRecord {
+export function recordOf(job: Judged, record: JudgementRecord, mark: string): JournalRecord {
   const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
   const stamp = stampOf(job, failure, mark);
   return { id: job.id, row: record, log: { [STAMP_KEY.judge]: stamp, at: new Date().toISOString() } };
 }
 
 /** Whether there is a record that is not stale, and that judging again would not mend. */
-export function holds({ journal }: Run, job: Stamped, mark: string): boolean {
+export function holds({ journal }: Run, job: Judged, mark: string): boolean {
   const summary = journal.summaryOf(job.id);
   return summary !== undefined && summary.stamp === stampOf(job, summary.class, mark) && isDone(summary);
 }

@@ -4,7 +4,7 @@ import type { Dataset, RowRef } from '../../bench/dataset.js';
 import { chooseRows, inInputOrder } from '../../bench/selection.js';
 import { canonicalJson, isInteger } from '../../json.js';
 import type { Manifest } from '../../run/manifest.js';
-import { choiceOf } from '../infer/rows.js';
+import { choiceOf } from '../infer/chosen-rows.js';
 
 /** What is read of a run's settings. */
 export interface PartSettings {

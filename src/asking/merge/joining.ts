@@ -10,16 +10,15 @@ import type { Manifest } from '../../run/manifest.js';
 import { writeManifest } from '../../run/manifest-file.js';
 import { type Join, joinJournals } from '../../run/merge.js';
 import type { Domain, Io } from '../../types.js';
-import type { RowState } from '../row-summary.js';
+import type { RowState } from '../run.js';
 import { openRun, type Run } from '../run.js';
-import { runStage } from '../stage.js';
-import { type Stage, type StageJob, summaryOf } from '../stage-contract.js';
+import { concludeRun } from '../stage.js';
+import { type StageJob, type StageOutput, summaryOf } from '../stage-contract.js';
 import type { Part } from './parts.js';
-import { unasked } from './unasked.js';
 
 type Output<J extends StageJob> = Pick<
-  Stage<J>,
-  'rows' | 'isStale' | 'isDone' | 'compose' | 'outputForm' | 'absent' | 'between' | 'beside'
+  StageOutput<J>,
+  'rows' | 'stampOf' | 'isDone' | 'compose' | 'outputForm' | 'absent' | 'between' | 'beside'
 >;
 
 /** How runs of a kind are put together. */
@@ -94,7 +93,7 @@ export async function joinRun<J extends StageJob>(
   });
   try {
     const { label, meta, settings, endpoints, price, data } = manifest;
-    const stage = unasked({
+    const stage = {
       io,
       run,
       ...(await kind.stageOf(run)),
@@ -103,8 +102,8 @@ export async function joinRun<J extends StageJob>(
         data: kind.data ?? data,
         predictions: kind.predictions,
       },
-    });
-    const result = await runStage(stage, []);
+    };
+    const result = await concludeRun(stage);
     return {
       ...{ name, own, parts, join, reasons: result.reasons },
       manifest: inPlace(result.manifest, aside, dir),
@@ -134,7 +133,7 @@ function inPlace({ output, beside, ...manifest }: Manifest, aside: string, dir: 
   };
 }
 
-function missingIn<J extends StageJob>(stage: Stage<J>): Pick<JoinedRun, 'missing' | 'lacks'> {
+function missingIn<J extends StageJob>(stage: StageOutput<J>): Pick<JoinedRun, 'missing' | 'lacks'> {
   const missing = new Map<Domain, number>();
   const ids = new Set<string>();
   for (const job of stage.rows) {

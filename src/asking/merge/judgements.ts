@@ -6,11 +6,9 @@ import { isUnasked } from '../../judgement.js';
 import { rowId } from '../../row-id.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
-import type { JudgeJob } from '../judge/jobs.js';
-import { absentFrom, judgeOutput } from '../judge/judging.js';
+import { absentFrom, type JudgeJob, judgeOutput } from '../judge/judging.js';
 import { isDone, judgementState } from '../judge/records.js';
-import { asSeen } from '../judge/sight.js';
-import type { RowState } from '../row-summary.js';
+import { asSeen } from '../judge/shown.js';
 import { STAMP_KEY } from '../run.js';
 import { mostOf, type PartSettings } from './choice.js';
 import type { MergedKind } from './joining.js';
@@ -44,16 +42,16 @@ export async function mergedJudging(
     isDone({ id, row, log }) {
       const state = judgementState({ id, row, log });
       const { [STAMP_KEY.judge]: stamp } = log;
-      return isDone(state) && typeof stamp === 'string' && holds(stamp, refOf(id)?.stamp, state, mark);
+      return isDone(state) && typeof stamp === 'string' && holds(stamp, refOf(id)?.stamp, state.class, mark);
     },
     stageOf(run) {
-      const isStale = (job: JudgeJob, summary: RowState & { readonly stamp: string }) =>
-        !holds(summary.stamp, job.stamp, summary, mark);
+      const stampOf = (job: JudgeJob, failure: string | undefined, _mark: string, recorded: string) =>
+        holds(recorded, job.stamp, failure, mark) ? recorded : undefined;
       const output = judgeOutput(predictions, predictions.refs, judgeRepeats, run.journal.ids(), (job) => {
         const summary = run.journal.summaryOf(job.id);
-        return summary !== undefined && isDone(summary) && !isStale(job, summary);
+        return summary !== undefined && isDone(summary) && holds(summary.stamp, job.stamp, summary.class, mark);
       });
-      return { ...output, isStale, absent: absentFrom(inferred, predictions.refs) };
+      return { ...output, stampOf, absent: absentFrom(inferred, predictions.refs) };
     },
     astray(ids) {
       let count = 0;
@@ -70,7 +68,7 @@ export async function mergedJudging(
  * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
  * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
  */
-function holds(recorded: string, stamp: string | undefined, { class: failure }: RowState, mark: string): boolean {
+function holds(recorded: string, stamp: string | undefined, failure: string | undefined, mark: string): boolean {
   const [made = '', ...asked] = recorded.split(' ');
   const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
   return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);

@@ -16,7 +16,7 @@ import { readManifest } from '../../run/manifest-file.js';
 import { mergedManifest, sharedIdentity } from '../../run/merged-manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
-import { requireData } from '../infer/data-folder.js';
+import { requireData } from '../infer/chosen-rows.js';
 import { missingShards, mostOf, type PartSettings, settingsIn } from './choice.js';
 import { type JoinedRun, type Joining, joinRun } from './joining.js';
 import { mergedJudging } from './judgements.js';

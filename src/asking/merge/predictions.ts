@@ -4,16 +4,15 @@ import type { Dataset } from '../../bench/dataset.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
+import type { InferJob } from '../infer/inferring.js';
 import { inferOutput, predictionState } from '../infer/inferring.js';
-import type { InferJob } from '../infer/jobs.js';
-import { isDoneTurn, stampOfTurn } from '../infer/rollout/histories.js';
+import { likelihoodOutput } from '../infer/likelihood.js';
+import { isDoneTurn } from '../infer/rollout/histories.js';
 import { planRollout } from '../infer/rollout/plan.js';
 import { recordedRows } from '../infer/rollout/planning.js';
-import { rolloutOutput, turnsBeside } from '../infer/rollout/rolling-out.js';
+import { rolloutOutput } from '../infer/rollout/rolling-out.js';
 import { type TurnJob, turnJobsOf } from '../infer/rollout/turn-jobs.js';
 import { judgementState } from '../judge/records.js';
-import { likelihoodOutput } from '../likelihood/measuring.js';
-import type { RowSummary } from '../row-summary.js';
 import { STAMP_KEY } from '../run.js';
 import { mostOf, type PartSettings, wholeChoice } from './choice.js';
 import type { MergedKind } from './joining.js';
@@ -42,16 +41,12 @@ export function mergedRows({ manifest, parts, dataset }: MergedRows): MergedKind
       const { [STAMP_KEY.infer]: stamp = '' } = record.log;
       return stateOf(record).status === 'ok' && stamp === mark;
     },
-    stageOf(run) {
-      const output = outputOf({ settings, dataset, chosen }, run.journal);
-      return { ...output, isStale: (_job, { stamp }) => stamp !== mark };
-    },
+    stageOf: (run) => outputOf({ settings, dataset, chosen }, run.journal),
   };
 }
 
 /** Predictions of a rollout, with its file of turns. */
 export function mergedRollout({ manifest, parts, dataset, stop }: MergedRows): MergedKind<TurnJob> {
-  const mark = madeWith(manifest).dropped.join(' ');
   const settings = mostOf(parts);
   const chosen = wholeChoice(dataset, parts);
   const from = rolloutFrom(manifest.identity);
@@ -63,11 +58,7 @@ export function mergedRollout({ manifest, parts, dataset, stop }: MergedRows): M
       const plan = await planRollout({ dataset, chosen, recorded, from, stop });
       const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
       const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
-      const isStale = (job: TurnJob, { stamp }: RowSummary) =>
-        stamp !== (stampOfTurn(run.journal, job, mark, stamp) ?? '');
-      const { rows, between } = jobs;
-      const beside = turnsBeside(dataset, jobs, { run, isStale });
-      return { rows, between, ...rolloutOutput({ settings, dataset }, jobs), isStale, beside };
+      return rolloutOutput({ settings, dataset }, jobs, run);
     },
   };
 }

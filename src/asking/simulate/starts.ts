@@ -9,7 +9,7 @@ import { programName } from '../../settings/program-name.js';
 import { shellLine } from '../../shell.js';
 import { freshWorld, type World, worldAt } from '../../simulate/world.js';
 import type { Io, Sample } from '../../types.js';
-import { requireData } from '../infer/data-folder.js';
+import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
 import type { SimulationSettings } from './options.js';
 

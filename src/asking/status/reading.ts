@@ -15,7 +15,7 @@ import type { Domain } from '../../types.js';
 import { predictionState } from '../infer/inferring.js';
 import { calibrationState, judgementState } from '../judge/records.js';
 import { Ledger } from '../ledger.js';
-import type { RowState } from '../row-summary.js';
+import type { RowState } from '../run.js';
 import { entryOf, STAMP_KEY, summaryOf } from '../run.js';
 import { episodeState } from '../simulate/episodes/records.js';
 import type { DomainStatus, FailureStatus, RunState, RunStatus } from './status.js';

@@ -3,15 +3,18 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { printBill } from '../../asking/bill/dry-run.js';
-import { type ChosenRows, withChosenRows } from '../../asking/infer/chosen-rows.js';
-import { requireData } from '../../asking/infer/data-folder.js';
+import { askStage, runOptions, withRun } from '../../asking/command.js';
+import {
+  type ChosenRows,
+  choiceOf,
+  requireData,
+  requireUsable,
+  withChosenRows,
+} from '../../asking/infer/chosen-rows.js';
 import { predictionState } from '../../asking/infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../../asking/infer/options.js';
-import { choiceOf, requireUsable } from '../../asking/infer/rows.js';
 import { takenShard } from '../../asking/infer/shard.js';
-import { listenersOf } from '../../asking/listening.js';
-import { openRun } from '../../asking/run.js';
-import { runStage, type StageResult } from '../../asking/stage.js';
+import type { StageResult } from '../../asking/stage.js';
 import { openDataset } from '../../bench/dataset.js';
 import { listFolder } from '../../bench/prompts.js';
 import { chooseRows } from '../../bench/selection.js';
@@ -106,28 +109,26 @@ export async function instruct(
 
 async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
   const { settings, io } = work;
-  const run = await openRun({
-    kind: 'scenarios',
-    dir: resolve(io.cwd, settings.outputDir),
-    name: 'scenarios',
-    fresh: settings.fresh,
-    dryRun: settings.dryRun,
-    identity: (stored) => scenarioIdentity(work, stored),
-    stateOf: predictionState,
-    pricing: work.pricing,
-  });
-  try {
-    const stage = scenarioStage(work, run);
-    if (settings.dryRun) {
-      await printBill(stage, work.target, settings);
-      return undefined;
-    }
-    const result = await runStage(stage, listenersOf(io, settings, run));
-    const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
-    return { result, file: run.outputPath, isTold };
-  } finally {
-    await run.close();
-  }
+  return withRun(
+    {
+      ...runOptions(settings, io),
+      kind: 'scenarios',
+      name: 'scenarios',
+      identity: (stored) => scenarioIdentity(work, stored),
+      stateOf: predictionState,
+      pricing: work.pricing,
+    },
+    async (run) => {
+      const stage = scenarioStage(work, run);
+      if (settings.dryRun) {
+        await printBill(stage);
+        return undefined;
+      }
+      const result = await askStage(stage);
+      const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
+      return { result, file: run.outputPath, isTold };
+    },
+  );
 }
 
 /** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */

@@ -1,16 +1,13 @@
 // The work of a run on scenarios: rows under instructions and their twins through a world model or a baseline, in an open run.
 
 import { createHash } from 'node:crypto';
-import { requirePriced } from '../../asking/budget.js';
-import { manifestOfData, placeOfRow } from '../../asking/data-rows.js';
-import type { ChosenRows } from '../../asking/infer/chosen-rows.js';
+import { type ChosenRows, manifestOfData, placeOfRow } from '../../asking/infer/chosen-rows.js';
+import { baselineOf, recordOf } from '../../asking/infer/inferring.js';
 import type { InferSettings } from '../../asking/infer/options.js';
-import { recordOf, recordOfText } from '../../asking/infer/records.js';
-import { type AskedStage, openInstrument } from '../../asking/instrument.js';
+import { requirePriced } from '../../asking/pricing.js';
 import type { Run } from '../../asking/run.js';
 import { samplingIdentity } from '../../asking/sampling.js';
-import { oneByOne, type Stage } from '../../asking/stage-contract.js';
-import { BASELINES, donorsOf } from '../../baselines.js';
+import { markOf, oneByOne, type Stage } from '../../asking/stage-contract.js';
 import { isModelCaused } from '../../points.js';
 import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
@@ -39,7 +36,7 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   const { journal } = run;
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
-  const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  const madeUp = baseline === undefined ? undefined : baselineOf(baseline, dataset);
   /** A later step's record holds as long as the answers that it was asked behind. */
   const stampOf = (job: ScenarioJob, mark: string) =>
     job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
@@ -48,27 +45,25 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     const messages = messagesAt(await startOf(work, job.chain), job.step, predictions, job.chain.twin !== undefined);
     return { messages };
   };
-  const stage: AskedStage<ScenarioJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
     rows: jobs,
     order: jobs,
     remarks: work.prompts.remarks,
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
-    asks: () => baseline === undefined,
-    solve: oneByOne(async (job, ask, mark: () => string) => {
+    asks: () => madeUp === undefined,
+    solve: oneByOne(async (job, ask) => {
       const { id, chain, step } = job;
       const prediction = { key: keyOfStep(chain, step), trajectory: chain.trajectory, repeat: 0 };
-      if (baseline === undefined) {
-        const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-        return recordOf(id, prediction, { ...outcome, stamp: stampOf(job, mark()) }, undefined);
-      }
-      const row = present(chain.row);
-      const donor = donors?.(row);
-      const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
-      return recordOfText(id, prediction, gen, undefined, { stamp: stampOf(job, mark()) });
+      const outcome =
+        madeUp === undefined
+          ? await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }))
+          : await madeUp(await dataset.readSample(present(chain.row)), present(chain.row));
+      return recordOf(id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) }, undefined);
     }),
     questions: async (job) => [await questionOf(job)],
     // A scenario's prompt is that of its twin, but for the instruction.
@@ -79,7 +74,6 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     manifest: manifestOfData(work, run, settings),
     absent: {},
   };
-  return openInstrument(run, target, settings).guard(stage);
 }
 
 /** Of a suite's fingerprint, in identities and headings. */

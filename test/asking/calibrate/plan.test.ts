@@ -3,8 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openMadePredictions } from '../../../src/asking/calibrate/made-predictions.js';
-import { planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
+import { openMadePredictions, planOf, takesCall } from '../../../src/asking/calibrate/plan.js';
 import { openDataset, type RowRef } from '../../../src/bench/dataset.js';
 import { RECORDED, temporaryFolder } from '../../support/cli.js';
 

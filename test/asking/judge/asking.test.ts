@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { judgementOf } from '../../../src/asking/judge/asking.js';
-import { jobsOf, seedOffsetOf } from '../../../src/asking/judge/jobs.js';
+import { jobsOf, seedOffsetOf } from '../../../src/asking/judge/judging.js';
 import type { Method, Part, Reading } from '../../../src/judge/mode.js';
 import { measured, unmeasured } from '../../../src/judgement.js';
 import { present } from '../../../src/present.js';

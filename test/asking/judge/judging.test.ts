@@ -2,7 +2,8 @@
 
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { type Judging, judgeIdentity, judgeRows } from '../../../src/asking/judge/judging.js';
+import { askStage } from '../../../src/asking/command.js';
+import { type Judging, judgeIdentity, judgeStage } from '../../../src/asking/judge/judging.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../../../src/asking/judge/options.js';
 import { judgementState } from '../../../src/asking/judge/records.js';
 import { openRun } from '../../../src/asking/run.js';
@@ -112,7 +113,7 @@ async function judge(
     stateOf: judgementState,
   });
   try {
-    const result = await judgeRows(work, run, work.predictions.refs, settings.judgeRepeats);
+    const result = await askStage(judgeStage(work, run, work.predictions.refs, settings.judgeRepeats));
     return { rows: await rowsOf(join(folder.dir, 'judged.jsonl')), result, asked: server.requests };
   } finally {
     await run.close();
@@ -170,22 +171,4 @@ it('asks all parts for each of several judgements', async () => {
   expect(asked).toHaveLength(8);
   expect(new Set(asked.slice(0, 4).map(({ body }) => body.seed)).size).toBe(4);
   expect(rows.map((row) => row.awb.judge.index)).toEqual([undefined, 1, undefined, 1]);
-});
-
-it('fails a row of which a measure cannot be, and the same command judges it again', async () => {
-  const folder = await inferred(['--domains', 'os,web']);
-  const answers = ['Infinity', '-1'];
-  const { rows, result } = await judge(({ body }) => ('prompt' in body ? 'sun' : (answers.pop() ?? '')), {}, folder);
-  expect(result.exitCode).toBe(3);
-  expect(rows.map(({ awb }) => awb.judge.reason).sort()).toEqual([
-    'the mode rubric measured bits as -1, which is below 0',
-    'the mode rubric measured bits as Infinity, which is not finite',
-  ]);
-  for (const { awb } of rows) {
-    expect(awb.judge).toMatchObject({ status: 'failed', class: 'unreadable', raw_output: 'sun' });
-    expect(awb).not.toHaveProperty('measures');
-  }
-  const again = await judge(({ body }) => ('prompt' in body ? 'sun' : '3'), {}, folder);
-  expect(again.result.exitCode).toBe(0);
-  expect(again.rows.map(({ awb }) => awb.measures.bits)).toEqual([3, 3]);
 });

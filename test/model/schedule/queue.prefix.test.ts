@@ -3,8 +3,8 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../../bench/prefix-blocks.mjs';
-import { inAskingOrder, jobsOf as inferJobs } from '../../../src/asking/infer/jobs.js';
-import { inJudgeOrder, jobsOf } from '../../../src/asking/judge/jobs.js';
+import { inAskingOrder, jobsOf as inferJobs } from '../../../src/asking/infer/inferring.js';
+import { inJudgeOrder, jobsOf } from '../../../src/asking/judge/judging.js';
 import { type Dataset, openDataset, type RowRef } from '../../../src/bench/dataset.js';
 import type { PredictionRef } from '../../../src/bench/predictions.js';
 import { loadRubricPack } from '../../../src/bench/rubric-pack.js';

@@ -5,7 +5,7 @@ import { isModelCaused } from '../../../points.js';
 import { recordedPrediction } from '../../../prediction.js';
 import type { Journal } from '../../../run/journal.js';
 import { observationOf } from '../../../simulate/rollout-turn.js';
-import type { RowState, RowSummary } from '../../row-summary.js';
+import type { RowState, RowSummary } from '../../run.js';
 import type { TurnJob } from './turn-jobs.js';
 
 /** Eight hex digits: two of them make a stamp. */

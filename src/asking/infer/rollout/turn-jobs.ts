@@ -6,7 +6,7 @@ import { present } from '../../../present.js';
 import { turnKey } from '../../../rollout.js';
 import { rowId } from '../../../row-id.js';
 import type { StageJob } from '../../stage-contract.js';
-import { jobsOf } from '../jobs.js';
+import { jobsOf } from '../inferring.js';
 import type { InferSettings } from '../options.js';
 import type { PlannedChain, RolloutPlan } from './plan.js';
 

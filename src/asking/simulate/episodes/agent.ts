@@ -10,7 +10,7 @@ import { hideKeys } from '../../../redaction.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
 import type { World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
-import { backendOptions } from '../../instrument.js';
+import { backendOptions } from '../../model.js';
 import { openPricing } from '../../pricing.js';
 import type { Pricing } from '../../run.js';
 import { samplingOf } from '../../sampling.js';

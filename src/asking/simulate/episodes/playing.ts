@@ -8,7 +8,7 @@ import type { JournalRecord } from '../../../run/journal-record.js';
 import { agentQuestion, readAgentTurn } from '../../../simulate/agent-turn.js';
 import { requestOf, type World } from '../../../simulate/world.js';
 import type { CallLog, ModelReply, Usage } from '../../../types.js';
-import type { RowSummary } from '../../row-summary.js';
+import type { RowSummary } from '../../run.js';
 import type { Simulation } from '../simulation.js';
 import type { Agent } from './agent.js';
 import { MOST_EPISODES } from './options.js';

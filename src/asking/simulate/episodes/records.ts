@@ -3,7 +3,7 @@
 import type { Journal } from '../../../run/journal.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
 import { afterObservation, type World } from '../../../simulate/world.js';
-import type { RowState, RowSummary } from '../../row-summary.js';
+import type { RowState, RowSummary } from '../../run.js';
 import { PLAYERS, type Player } from './purse.js';
 
 /** Why an episode has ended. */

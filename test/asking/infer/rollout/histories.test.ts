@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { followedBy, historyBefore, stampOfTurn } from '../../../../src/asking/infer/rollout/histories.js';
 import { TurnJob } from '../../../../src/asking/infer/rollout/turn-jobs.js';
-import type { RowSummary } from '../../../../src/asking/row-summary.js';
+import type { RowSummary } from '../../../../src/asking/run.js';
 import type { RowRef } from '../../../../src/bench/dataset.js';
 import type { JournalRecord } from '../../../../src/run/journal-record.js';
 import { rowRefs } from '../../../support/row-refs.js';

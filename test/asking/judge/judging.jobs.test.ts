@@ -8,7 +8,7 @@ import {
   judgeJob,
   recordedCount,
   seedOffsetOf,
-} from '../../../src/asking/judge/jobs.js';
+} from '../../../src/asking/judge/judging.js';
 import type { PredictionRef } from '../../../src/bench/predictions.js';
 import { MOST_JUDGEMENTS } from '../../../src/judgement.js';
 

@@ -1,7 +1,7 @@
 // What stays of records that others have replaced.
 
 import { expect, test } from 'vitest';
-import { behind, type RowSummary } from '../../src/asking/row-summary.js';
+import { behind, type RowSummary } from '../../src/asking/run.js';
 
 type Taken = Pick<RowSummary, 'usage' | 'attempts' | 'calls'>;
 

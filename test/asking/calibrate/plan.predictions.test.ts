@@ -1,7 +1,7 @@
 // Predictions of a calibration: made again whenever they are needed, of rows that are read once.
 
 import { describe, expect, it } from 'vitest';
-import { openMadePredictions } from '../../../src/asking/calibrate/made-predictions.js';
+import { openMadePredictions } from '../../../src/asking/calibrate/plan.js';
 import { type Dataset, openDataset } from '../../../src/bench/dataset.js';
 import { present } from '../../../src/present.js';
 import { RECORDED } from '../../support/cli.js';

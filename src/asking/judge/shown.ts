@@ -1,18 +1,18 @@
-// What stands beside each prediction of a judging: that of another file, or the truth of another row. And what needs no judge then.
+// What a judge is shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside the prediction:
+// that of another file, or the truth of another row.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../../bench/predictions.js';
+import { openRolloutTurns, type RolloutTurns, type SimulatedHistory } from '../../bench/rollout-turns.js';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { groupBy } from '../../groups.js';
 import type { Beside, Method, Mode } from '../../judge/mode.js';
-import { present } from '../../present.js';
 import { rowId } from '../../row-id.js';
-import { madeWith } from '../../run/made-with.js';
-import { readManifest } from '../../run/manifest-file.js';
 import { groundTruthOf } from '../../turn.js';
+import type { Sample } from '../../types.js';
+import type { JudgeSettings } from './options.js';
 
 /** Predictions as a mode judges them. */
 export interface JudgedPredictions extends PredictionFile {
@@ -21,50 +21,6 @@ export interface JudgedPredictions extends PredictionFile {
   readonly settled?: ReadonlySet<string>;
   /** What the user should know of what stands beside them. */
   readonly notices?: readonly string[];
-}
-
-/** @throws UserError (2) where --reference is given to a mode that has no use for it, or names the predictions themselves. */
-export function requireReference(
-  { beside }: Mode,
-  mode: string,
-  predictions: string,
-  reference: string | undefined,
-): void {
-  if (beside !== 'prediction' && reference !== undefined) {
-    throw new UserError(`--reference belongs to --mode reference, and --mode ${mode} has no use for it; leave one out`);
-  }
-  if (beside === 'prediction' && reference === predictions) {
-    throw new UserError(
-      '--reference names the very file of --predictions; name the predictions of another world model',
-    );
-  }
-}
-
-/** As much of a fingerprint as tells runs apart that began at the same time. */
-const SHORT = 12;
-
-/**
- * What a predictions file is known by, wherever it lies and however often it is continued: the run that made it, and when that began.
- * One without a manifest is known by its bytes. In words, since tables show it. @throws UserError (66) where it cannot be read.
- */
-export async function referenceIdentity(named: string | undefined): Promise<string> {
-  const path = present(named);
-  const beside = await readManifest(path.replace(/\.jsonl$/, '.manifest.json'));
-  const manifest = beside?.kind === 'judge' ? beside.predictions : beside;
-  if (manifest?.startedAt !== undefined) {
-    const { worldModel = 'predictions' } = madeWith({ predictions: manifest });
-    return `${worldModel}, begun ${manifest.startedAt}, run ${manifest.fingerprint.slice(0, SHORT)}`;
-  }
-  const hash = createHash('sha256');
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk);
-  } catch {
-    throw new UserError(
-      `cannot read ${path}; --reference names the predictions.jsonl of another world model`,
-      EXIT.inputMissing,
-    );
-  }
-  return `sha256 ${hash.digest('hex')}`;
 }
 
 /**
@@ -155,4 +111,66 @@ function othersOf({ key, trajectory }: PredictionRef, refs: readonly PredictionR
     .filter((other) => other.key !== key);
   const isFar = (other: PredictionRef) => other.trajectory !== trajectory;
   return [...others.filter(isFar), ...others.filter((other) => !isFar(other))];
+}
+
+/**
+ * Predictions as the judge is to see them.
+ * @param path what infer wrote: the turns of a rollout lie beside it, wherever a judged file of it lies
+ * @throws UserError: 65 for a prediction whose turn the rollout does not have, and as `openRolloutTurns`
+ */
+export async function asSeen(
+  file: PredictionFile,
+  path: string,
+  { judgeSees }: Pick<JudgeSettings, 'judgeSees'>,
+  stop: AbortSignal,
+): Promise<PredictionFile> {
+  if (judgeSees === 'history') return file;
+  const turns = await openRolloutTurns(join(dirname(path), 'rollout.jsonl'), stop).catch(async (error) => {
+    await file.close();
+    throw error;
+  });
+  const close = async () => {
+    await turns.close();
+    await file.close();
+  };
+  try {
+    return { ...asSimulated(file, turns), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The predictions with the histories that their world model saw, and without the truth. @throws UserError as `asSeen`. */
+function asSimulated(file: PredictionFile, turns: RolloutTurns): PredictionFile {
+  for (const { key, repeat, line } of file.refs) {
+    if (turns.stampOf(key, repeat) !== undefined) continue;
+    throw new UserError(
+      `${file.path}:${line}: ${turns.path} has no turn of this row (key ${key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
+      EXIT.badData,
+    );
+  }
+  // A judgement is stale where the history has changed, too.
+  const refs = file.refs.map((ref) => ({
+    ...ref,
+    stamp: `${ref.stamp}+${turns.stampOf(ref.key, ref.repeat) ?? ''}`,
+  }));
+  return {
+    ...file,
+    refs,
+    async read(ref) {
+      const read = await file.read(ref);
+      return { ...read, sample: simulated(read.sample, await turns.read(ref.key, ref.repeat)) };
+    },
+  };
+}
+
+/** The row as the world model saw it; where the truth stood, there is nothing. */
+function simulated(sample: Sample, { turns, from, prompt }: SimulatedHistory): Sample {
+  return {
+    ...sample,
+    prompts: [...sample.prompts.slice(0, from), ...turns.map((turn) => turn.prompt), prompt],
+    responses: [...sample.responses.slice(0, from), ...turns.map((turn) => turn.response), ''],
+    currentPrompt: prompt,
+  };
 }

@@ -2,7 +2,7 @@
 
 import { calcPrice } from '@pydantic/genai-prices';
 import { expect, test } from 'vitest';
-import { chargesOf, sumOf, timeOf } from '../../../src/asking/bill/charges.js';
+import { chargesOf, sumOf, timeOf } from '../../../src/asking/bill/bill-of.js';
 import type { Estimated } from '../../../src/bill.js';
 import { openPrices } from '../../../src/prices/prices.js';
 

@@ -1,7 +1,7 @@
 // The predictions of a run of infer: which are asked for, in which order, and which of earlier choices stay.
 
 import { describe, expect, test } from 'vitest';
-import { inAskingOrder, jobsOf } from '../../../src/asking/infer/jobs.js';
+import { inAskingOrder, jobsOf } from '../../../src/asking/infer/inferring.js';
 import type { RowRef } from '../../../src/bench/dataset.js';
 import { present } from '../../../src/present.js';
 import { dataOf, keyOf, rowRefs } from '../../support/row-refs.js';

@@ -1,4 +1,4 @@
-// The work of measuring: how likely the world model holds the true observation of each chosen row to be, in an open run.
+// awb likelihood: its options, and the work of measuring how likely the world model holds the true observation of each row to be.
 
 import { withMembers } from '../../bench/row-text.js';
 import { buildMessages } from '../../infer/messages.js';
@@ -16,20 +16,68 @@ import type { Identity } from '../../run/identity.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample } from '../../types.js';
-import { requirePriced } from '../budget.js';
-import { manifestOfData, placeOfRow } from '../data-rows.js';
-import type { ChosenRows } from '../infer/chosen-rows.js';
-import { type RowOutput, TRAJECTORY_KEYS } from '../infer/inferring.js';
-import { type InferJob, inAskingOrder, jobsOf } from '../infer/jobs.js';
-import { invalidByDomain } from '../infer/rows.js';
-import { type AskedStage, openInstrument } from '../instrument.js';
-import type { AskingSettings } from '../options.js';
-import type { RowSummary } from '../row-summary.js';
+import { ASKING_OPTIONS, type AskingSettings } from '../options.js';
+import { requirePriced } from '../pricing.js';
+import type { RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { samplingIdentity } from '../sampling.js';
-import { oneByOne, type Stage } from '../stage-contract.js';
-import type { LikelihoodSettings } from './options.js';
+import { markOf, oneByOne, type Stage } from '../stage-contract.js';
+import type { ChosenRows } from './chosen-rows.js';
+import { invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from './inferring.js';
+import { INFER_OPTIONS } from './options.js';
+
+/** Nothing is generated, so there is nothing to sample, to stream or to fit in. */
+const {
+  baseline,
+  repeats,
+  'max-tokens': maxTokens,
+  temperature,
+  'top-p': topP,
+  'top-k': topK,
+  'min-p': minP,
+  'presence-penalty': presencePenalty,
+  'reasoning-effort': reasoningEffort,
+  seed,
+  preset,
+  'allow-param-drop': allowParamDrop,
+  'fit-max-tokens': fitMaxTokens,
+  stream,
+  'first-token-timeout': firstTokenTimeout,
+  'gap-timeout': gapTimeout,
+  ...taken
+} = INFER_OPTIONS;
+
+export const LIKELIHOOD_OPTIONS = {
+  ...taken,
+  lean: { ...taken.lean, help: 'leave the trajectory text out of likelihood.jsonl' },
+} as const satisfies OptionTable;
+
+export type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
+
+/** As all stages ask: one token, which servers do not take less than, and the likeliest one, so that nothing is left to chance. */
+export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
+  return {
+    ...settings,
+    maxTokens: 1,
+    temperature: 0,
+    topP: undefined,
+    topK: undefined,
+    minP: undefined,
+    presencePenalty: undefined,
+    reasoningEffort: undefined,
+    seed: undefined,
+    preset: undefined,
+    allowParamDrop: false,
+    fitMaxTokens: false,
+    stream: false,
+    // Of whole replies no first token and no gap is seen.
+    firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
+    gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
+  };
+}
 
 /** Everything that one measuring works on. */
 export interface Measuring extends ChosenRows {
@@ -46,18 +94,18 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
   const { settings, dataset, chosen, prompts, target } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const output = likelihoodOutput(work, run.journal);
-  const stage: AskedStage<InferJob> = {
+  return {
     io: work.io,
     run,
     settings,
+    target,
     ...output,
     order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
-    stampOf: (_job, _failure, mark) => mark,
     asks: () => true,
-    solve: oneByOne(async ({ id, row }, ask, mark: () => string) => {
+    solve: oneByOne(async ({ id, row }, ask) => {
       const read = () => dataset.readSample(row);
       const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
-      const log = { ...outcome.log, [STAMP_KEY.likelihood]: mark(), at: now() };
+      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: now() };
       return { id, row: measuredRow(outcome, await read()), log };
     }),
     questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],
@@ -65,7 +113,6 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
     remarks: prompts.remarks,
     manifest: manifestOfData(work, run, settings),
   };
-  return openInstrument(run, target, settings).guard(stage);
 }
 
 /** The rows of the output, and the line of each. */
@@ -76,6 +123,7 @@ export function likelihoodOutput(
   const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
   return {
     rows: jobsOf(dataset, chosen, ONCE, journal.ids()),
+    stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
       return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, recordedJudgement(row)));

@@ -1,0 +1,53 @@
+// What the commands that ask have in common: a run is opened, its stage is billed or asked, and what came of it is told.
+
+import { resolve } from 'node:path';
+import type { ExitCode } from '../errors.js';
+import { printBill } from './bill/dry-run.js';
+import { budgetListener } from './budget.js';
+import { eventsListener } from './events-listener.js';
+import type { StageListener } from './listeners.js';
+import { progressListener } from './progress-listener.js';
+import { openRun, type Run } from './run.js';
+import { runStage, type StageResult } from './stage.js';
+import type { Stage, StageJob } from './stage-contract.js';
+
+/** A stage, and who is to hear it beside progress, events and the budget. */
+export type HeardStage<J extends StageJob> = Stage<J> & { readonly listeners?: readonly StageListener[] };
+
+/** Opens the run, and closes it behind what `use` makes of it. @throws UserError as `openRun` */
+export async function withRun<T>(options: Parameters<typeof openRun>[0], use: (run: Run) => Promise<T>): Promise<T> {
+  const run = await openRun(options);
+  try {
+    return await use(run);
+  } finally {
+    await run.close();
+  }
+}
+
+/** Prints the bill of a stage under --dry-run, which then is all; else asks the stage, and tells what came of it. */
+export async function billOrAsk<J extends StageJob>(
+  stage: HeardStage<J>,
+  tell: (result: StageResult) => Promise<ExitCode> | ExitCode,
+): Promise<ExitCode> {
+  return stage.settings.dryRun ? printBill(stage) : tell(await askStage(stage));
+}
+
+/** Asks a stage, heard by all who listen. */
+export function askStage<J extends StageJob>({ listeners = [], ...stage }: HeardStage<J>): Promise<StageResult> {
+  const { io, run, settings } = stage;
+  const { budgetUsd, budgetTokens, events, batchDir, finishOnline } = settings;
+  // Results of a batch are paid for, so they are read whatever they cost; what is written is held to the budget elsewhere.
+  const asksLive = batchDir === undefined || finishOnline === true;
+  const hasBudget = asksLive && (budgetUsd !== undefined || budgetTokens !== undefined);
+  return runStage(stage, [
+    progressListener(io, settings),
+    ...(hasBudget ? [budgetListener(settings)] : []),
+    ...(events === undefined ? [] : [eventsListener(events, settings, io, run.files)]),
+    ...listeners,
+  ]);
+}
+
+/** The settings by which a run is opened. */
+export function runOptions(settings: { outputDir: string; fresh: boolean; dryRun: boolean }, { cwd }: { cwd: string }) {
+  return { dir: resolve(cwd, settings.outputDir), fresh: settings.fresh, dryRun: settings.dryRun };
+}
