@@ -17,12 +17,15 @@ export function signed(value: number): string {
   return value > 0 && text !== '0.00' ? `+${text}` : text;
 }
 
+/** The ends of an interval; where there is none they are absent, or in a document null. */
+export interface Ends {
+  readonly low?: number | null | undefined;
+  readonly high?: number | null | undefined;
+}
+
 /** An interval such as `1.00 to 2.00`, its ends as `show` has them; undefined where there is none. */
-export function intervalText(
-  { low, high }: { readonly low?: number | undefined; readonly high?: number | undefined },
-  show = twoDecimals,
-): string | undefined {
-  return low === undefined || high === undefined ? undefined : `${show(low)} to ${show(high)}`;
+export function intervalText({ low, high }: Ends, show = twoDecimals): string | undefined {
+  return typeof low !== 'number' || typeof high !== 'number' ? undefined : `${show(low)} to ${show(high)}`;
 }
 
 const MOST_DIGITS = 6;

@@ -1,32 +1,18 @@
 // How far a judge can be trusted, in one line beside each table.
 
-import type { Calibration } from './calibration.js';
 import { counted } from './figures.js';
-
-/** What a calibration comes to; a figure that it could not tell is absent. Points are 0-100. */
-export interface JudgeTrust {
-  /** Mean score of neutral rewrites of the truth. */
-  readonly ceiling?: number;
-  /** SD of repeated judgements of one prediction. */
-  readonly noise?: number;
-  /** Damages that were judged, those of them that the judge does not see, and those of which that is open. */
-  readonly damages: number;
-  readonly blind: number;
-  readonly undecided: number;
-  /** What the canary buys that buys most. */
-  readonly gullible?: number;
-}
+import type { Calibration, JudgeTrust } from './score/calibration/document.js';
 
 export function trustOf({ overall }: Calibration): JudgeTrust {
   const { ceiling, noise, losses, gullibility } = overall;
   const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
   return {
-    ...(ceiling === undefined ? {} : { ceiling: ceiling.value }),
-    ...(noise === undefined ? {} : { noise: noise.sd }),
+    ceiling: ceiling?.value ?? null,
+    noise: noise?.sd ?? null,
     damages: losses.length,
     blind: seeing('blind'),
     undecided: seeing('undecided'),
-    ...(gullibility === undefined ? {} : { gullible: gullibility.gain.value }),
+    gullible: gullibility?.value ?? null,
   };
 }
 
@@ -35,10 +21,10 @@ export function trustLine(trust: JudgeTrust | undefined): string {
   if (trust === undefined) return 'judge: uncalibrated';
   const { ceiling, noise, gullible } = trust;
   const parts = [
-    ceiling === undefined ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
-    noise === undefined ? 'noise unknown' : `noise ${pointsText(noise)} a row`,
+    ceiling === null ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
+    noise === null ? 'noise unknown' : `noise ${pointsText(noise)} a row`,
     blindnessOf(trust),
-    gullible === undefined ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
+    gullible === null ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
   ];
   return `judge: ${parts.join(', ')}`;
 }

@@ -8,20 +8,34 @@ import { throwIfStopped } from '../errors.js';
 import { groupBy } from '../groups.js';
 import { present } from '../present.js';
 import { quantile } from '../quantile.js';
-import type {
-  DataCheck,
-  DataStats,
-  DomainCheck,
-  LongRow,
-  Place,
-  RowStats,
-  SizeName,
-  Spread,
-  Survey,
-  SurveyedRow,
-} from '../survey.js';
 import type { Domain, Sample } from '../types.js';
-import type { Dataset, RowRef } from './dataset.js';
+import type { BadRow, Dataset, RowRef } from './dataset.js';
+
+/** A line of a data file. */
+export interface Place {
+  readonly file: string;
+  /** 1-based. */
+  readonly line: number;
+}
+
+export interface SurveyedRow extends Place {
+  readonly domain: Domain;
+  readonly id: string;
+  readonly turnIdx: number;
+  /** Rows of one trajectory have one number. */
+  readonly trajectory: number;
+  /** Where the row stands that it equals. */
+  readonly equals?: Place;
+  /** Of what the world model is sent, by the official protocol. */
+  readonly contextTokens: number;
+  readonly truthTokens: number;
+}
+
+export interface Survey {
+  readonly files: readonly string[];
+  readonly rows: readonly SurveyedRow[];
+  readonly unusable: readonly BadRow[];
+}
 
 /** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
 export type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
@@ -67,39 +81,43 @@ interface Release {
   readonly contextTokens: number;
 }
 
-export function checkRows({ files, rows, unusable }: Survey, release: Release): DataCheck {
+export type DataCheck = ReturnType<typeof checkRows>;
+
+/** A copy beside the release: its counts, and the lines that are remarkable, as `awb data check --json` has them. */
+export function checkRows({ files, rows, unusable }: Survey, release: Release) {
   const byDomain = groupBy(rows, ({ domain }) => domain);
+  // Domains of the release have an entry whether there are rows or not.
   const names = [...new Set([...Object.keys(release.rows), ...byDomain.keys()])].sort(inTableOrder);
-  const long = rows.map(longRow).sort((a, b) => b.contextTokens - a.contextTokens);
+  const long = rows
+    .map(({ file, line, domain, contextTokens }) => ({ file, line, domain, context_tokens: contextTokens }))
+    .sort((a, b) => b.context_tokens - a.context_tokens);
   return {
     files,
-    domains: names.map((domain) => domainCheck(domain, byDomain.get(domain) ?? [], release.rows[domain])),
     rows: rows.length,
     released: Object.values(release.rows).reduce((sum, count) => sum + count, 0),
     trajectories: trajectoriesIn(rows),
+    domains: Object.fromEntries(
+      names.map((domain) => [domain, domainCheck(byDomain.get(domain) ?? [], release.rows[domain])]),
+    ),
     unusable,
-    equal: rows.flatMap(({ file, line, equals }) => (equals === undefined ? [] : [{ file, line, equals }])),
-    sameTurn: sameTurns(rows),
+    /** Rows that equal an earlier one in all that they hold. */
+    equal_rows: rows.flatMap(({ file, line, equals }) => (equals === undefined ? [] : [{ file, line, equals }])),
+    same_turn: sameTurns(rows),
     longest: long.slice(0, LONGEST),
-    beyond: long.filter(({ contextTokens }) => contextTokens > release.contextTokens),
+    /** Longer than the model's context, the longest first. */
+    beyond_context: long.filter((row) => row.context_tokens > release.contextTokens),
   };
 }
 
-function domainCheck(domain: string, rows: readonly SurveyedRow[], released: number | undefined): DomainCheck {
+/** @param released undefined for a domain that the release does not have */
+function domainCheck(rows: readonly SurveyedRow[], released: number | undefined) {
   const tokens = rows.map(({ contextTokens }) => contextTokens).sort((a, b) => a - b);
-  const [median, longest] = [quantile(tokens, 0.5), tokens.at(-1)];
   return {
-    domain,
     rows: rows.length,
-    ...(released !== undefined && { released }),
+    released: released ?? null,
     trajectories: trajectoriesIn(rows),
-    ...(median !== undefined && { medianTokens: median }),
-    ...(longest !== undefined && { longestTokens: longest }),
+    context_tokens: { median: quantile(tokens, 0.5) ?? null, max: tokens.at(-1) ?? null },
   };
-}
-
-function longRow({ file, line, domain, contextTokens }: SurveyedRow): LongRow {
-  return { file, line, domain, contextTokens };
 }
 
 /** How many trajectories rows belong to. */
@@ -120,20 +138,29 @@ function sameTurns(rows: readonly SurveyedRow[]): Place[] {
 
 const BINS = 24;
 
-const SIZES: Readonly<Record<SizeName, (row: SurveyedRow) => number>> = {
+const SIZES = {
   turn: ({ turnIdx }) => turnIdx,
-  context: ({ contextTokens }) => contextTokens,
-  truth: ({ truthTokens }) => truthTokens,
-};
+  context_tokens: ({ contextTokens }) => contextTokens,
+  truth_tokens: ({ truthTokens }) => truthTokens,
+} as const satisfies Record<string, (row: SurveyedRow) => number>;
+export type SizeName = keyof typeof SIZES;
+type Edges = Readonly<Record<SizeName, readonly number[]>>;
 
-/** Of a survey with at least one row. */
-export function statsOf({ rows }: Survey): DataStats {
-  const edges = { turn: edgesOf(rows, 'turn'), context: edgesOf(rows, 'context'), truth: edgesOf(rows, 'truth') };
+export type DataStats = ReturnType<typeof statsOf>;
+export type RowStats = DataStats['all'];
+
+/** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
+export function statsOf({ rows }: Survey) {
+  const edges = {
+    turn: edgesOf(rows, 'turn'),
+    context_tokens: edgesOf(rows, 'context_tokens'),
+    truth_tokens: edgesOf(rows, 'truth_tokens'),
+  };
   const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   return {
-    domains: byDomain.map(([domain, own]) => ({ domain, ...rowStats(own, edges) })),
+    domains: Object.fromEntries(byDomain.map(([domain, own]) => [domain, rowStats(own, edges)])),
     all: rowStats(rows, edges),
-    edges,
+    bin_edges: edges,
   };
 }
 
@@ -150,19 +177,22 @@ function edgesOf(rows: readonly SurveyedRow[], size: SizeName): number[] {
   return Array.from({ length: BINS + 1 }, (_, edge) => 2 ** (from + ((to - from) * edge) / BINS));
 }
 
-function rowStats(rows: readonly SurveyedRow[], edges: DataStats['edges']): RowStats {
+function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
   const spread = (size: SizeName) => spreadOf(rows.map(SIZES[size]), edges[size]);
   return {
     rows: rows.length,
     trajectories: trajectoriesIn(rows),
     turn: spread('turn'),
-    context: spread('context'),
-    truth: spread('truth'),
+    context_tokens: spread('context_tokens'),
+    truth_tokens: spread('truth_tokens'),
   };
 }
 
-/** Of at least one value. What is below the first edge (an empty observation) counts to the first bin. */
-function spreadOf(values: readonly number[], edges: readonly number[]): Spread {
+/**
+ * Where the middle and the end of at least one value are, and how many lie in bins of equal width on a logarithmic scale. What is below
+ * the first edge (an empty observation) counts to the first bin.
+ */
+function spreadOf(values: readonly number[], edges: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);
   const bins = Array.from({ length: edges.length - 1 }, () => 0);
   let bin = 0;

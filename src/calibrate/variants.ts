@@ -44,8 +44,13 @@ export function variantFacts(): VariantFacts[] {
     name,
     family,
     help,
-    ...(dose === undefined ? {} : { dose }),
+    dose,
   }));
+}
+
+/** What was done to a variant, in a few words; empty for a name that is none. */
+export function helpOf(name: string): string {
+  return Object.entries<Variant>(VARIANTS).find(([known]) => known === name)?.[1].help ?? '';
 }
 
 /** Names as the user gave them; absent for all of their kind, and `none` for no one. */

@@ -5,7 +5,6 @@ import { type PlacedRating, readRatings } from '../bench/ratings.js';
 import { EXIT, type ExitCode, heedStop, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import { printable } from '../printable.js';
-import { agreementDocument } from '../report/agreement/json.js';
 import { agreementText } from '../report/agreement/text.js';
 import { rowId } from '../row-id.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../runs/agree.js';
@@ -81,7 +80,7 @@ async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
     const document = {
       schema: 'awb.agree/1',
       predictions_files: paths,
-      ...agreementDocument(found),
+      ...found,
       left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
       without_hash: unchecked,
       resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },

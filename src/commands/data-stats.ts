@@ -5,7 +5,7 @@ import { SURVEY_OPTIONS, surveyData } from '../asking/infer/surveying.js';
 import { statsOf } from '../bench/survey.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { counted } from '../figures.js';
-import { statsDocument, statsText } from '../report/data-stats.js';
+import { statsText } from '../report/data-stats.js';
 import { hasBlocks } from '../report/terminal.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
@@ -42,9 +42,11 @@ async function stats(settings: Settings<typeof SURVEY_OPTIONS>, io: Io): Promise
     );
   }
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  const shown = { stats: statsOf(survey), tokens, folder: settings.json ? folder : shownPath(folder, io) };
+  const stats = statsOf(survey);
   io.stdout.write(
-    settings.json ? `${JSON.stringify(statsDocument(shown), null, 2)}\n` : statsText(shown, look, hasBlocks(io.env)),
+    settings.json
+      ? `${JSON.stringify({ schema: 'awb.data-stats/1', folder, tokens, ...stats }, null, 2)}\n`
+      : statsText({ stats, tokens, folder: shownPath(folder, io) }, look, hasBlocks(io.env)),
   );
   return EXIT.done;
 }

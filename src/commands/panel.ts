@@ -3,7 +3,6 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { keysOf } from '../keys.js';
-import { panelDocument } from '../report/panel/json.js';
 import { panelText } from '../report/panel/text.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { manifestBeside } from '../runs/judged-path.js';
@@ -69,16 +68,15 @@ async function panel(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSet
     );
   }
   const path = resolve(io.cwd, settings.output);
-  const rule = { combine, quorum };
-  const { rows, panel } = joinMembers(members, rule);
-  const identity = panelIdentity(path, members, rule, panel.offsets);
+  const { rows, panel, offsets } = joinMembers(members, { combine, quorum });
+  const identity = panelIdentity(path, members, panel);
   await requireFree({ path, shown: shownPath(path, io), fresh }, members, identity);
-  const output = await writePanel(path, rows, members, panel.offsets);
+  const output = await writePanel(path, rows, members, offsets);
   const manifest = panelManifest({ path, identity, members, rows, panel, settings: shown, output });
   await writeManifest(manifestBeside(path), manifest);
   const exitCode = isWhole(panel, manifest.counts) ? EXIT.done : EXIT.incomplete;
   if (settings.json) {
-    io.stdout.write(`${JSON.stringify(panelDocument(panel, { output: path, exitCode }))}\n`);
+    io.stdout.write(`${JSON.stringify({ schema: 'awb.panel/1', exit_code: exitCode, output: path, ...panel })}\n`);
     return exitCode;
   }
   const next = shellLine(['score', '--predictions', shownPath(path, io)]);

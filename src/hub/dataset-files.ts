@@ -4,7 +4,6 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
-import type { SourceCheck } from '../survey.js';
 import type { RepositoryFile } from './client.js';
 import { Digest, isSame, onDisk, readInto } from './download.js';
 import { holdsRows, isSafe, readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
@@ -120,6 +119,20 @@ export async function strangersIn(folder: string, files: readonly SourceFile[]):
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((name) => holdsRows({ name }) && !files.some((file) => file.name === name)).sort();
 }
+
+/** What the record of a fetch says of a folder. */
+export type SourceCheck =
+  | { readonly status: 'none' }
+  | { readonly status: 'damaged' }
+  | {
+      readonly status: 'as-fetched' | 'differs';
+      readonly repository: string;
+      readonly revision: string;
+      readonly commit: string;
+      readonly files: readonly { readonly name: string; readonly state: 'same' | 'differs' | 'missing' }[];
+      /** Files of rows that were not fetched. */
+      readonly strangers: readonly string[];
+    };
 
 /**
  * Reads every file of rows in the record. Throws a UserError (130 or 143) when interrupted.

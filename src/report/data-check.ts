@@ -1,10 +1,11 @@
 // A copy of the benchmark beside its release: as a table with remarks, as JSON, and what it comes to.
 
+import type { DataCheck, Place } from '../bench/survey.js';
 import { domainName } from '../domains.js';
 import { counted, grouped } from '../figures.js';
+import type { SourceCheck } from '../hub/dataset-files.js';
 import { oneLine, printable } from '../printable.js';
 import { RELEASED } from '../released.js';
-import type { DataCheck, DomainCheck, Place, SourceCheck } from '../survey.js';
 import { NONE, type Table } from './table.js';
 import { type Look, terminal, wrapped } from './terminal.js';
 
@@ -31,9 +32,9 @@ export function statusOf(checked: CheckedData): CopyStatus {
 
 /** What differs from the release, a sentence each. */
 function differencesIn({ check, source }: CheckedData): string[] {
-  const { domains, equal } = check;
+  const { domains, equal_rows: equal } = check;
   return [
-    ...domains.flatMap((domain) => countDifference(domain) ?? []),
+    ...Object.entries(domains).flatMap(([domain, own]) => countDifference(domainName(domain), own) ?? []),
     ...sourceDifferences(source),
     // Of files that are as they were fetched, equal rows are those of the release.
     ...(equal.length > 0 && source.status !== 'as-fetched'
@@ -42,9 +43,8 @@ function differencesIn({ check, source }: CheckedData): string[] {
   ];
 }
 
-function countDifference({ domain, rows, released }: DomainCheck): string | undefined {
-  const name = domainName(domain);
-  if (released === undefined) return `${name}: the release has no such domain`;
+function countDifference(name: string, { rows, released }: DataCheck['domains'][string]): string | undefined {
+  if (released === null) return `${name}: the release has no such domain`;
   if (rows === released) return undefined;
   const missing = released - rows;
   const count = counted(Math.abs(missing), 'row', 'rows', grouped);
@@ -65,40 +65,19 @@ function sourceDifferences(source: SourceCheck): string[] {
 
 /** The document of `--json`. */
 export function checkDocument(checked: CheckedData, folder: string) {
-  const { check, source, tokens } = checked;
+  const { longest, beyond_context, ...counts } = checked.check;
   return {
     schema: 'awb.data-check/1',
     folder,
     status: statusOf(checked),
     differences: differencesIn(checked),
-    files: check.files,
-    rows: check.rows,
-    released: check.released,
-    trajectories: check.trajectories,
-    domains: Object.fromEntries(
-      check.domains.map(({ domain, rows, released, trajectories, medianTokens, longestTokens }) => [
-        domain,
-        {
-          rows,
-          released: released ?? null,
-          trajectories,
-          context_tokens: { median: medianTokens ?? null, max: longestTokens ?? null },
-        },
-      ]),
-    ),
-    unusable: check.unusable,
-    equal_rows: check.equal,
-    same_turn: check.sameTurn,
-    tokens,
+    ...counts,
+    tokens: checked.tokens,
     model_context: RELEASED.contextTokens,
-    longest: check.longest.map(longDocument),
-    beyond_context: check.beyond.map(longDocument),
-    source,
+    longest,
+    beyond_context,
+    source: checked.source,
   };
-}
-
-function longDocument({ file, line, domain, contextTokens }: DataCheck['longest'][number]) {
-  return { file, line, domain, context_tokens: contextTokens };
 }
 
 export function checkText(checked: CheckedData, folder: string, look: Look): string {
@@ -129,13 +108,13 @@ function checkTable({ check, tokens }: CheckedData): Table {
       heading('Longest', 'Max'),
     ],
     groups: [
-      check.domains.map(({ domain, rows, released, trajectories, medianTokens, longestTokens }) => [
+      Object.entries(check.domains).map(([domain, { rows, released, trajectories, context_tokens: context }]) => [
         domainName(domain),
         grouped(rows),
-        released === undefined ? NONE : grouped(released),
+        released === null ? NONE : grouped(released),
         grouped(trajectories),
-        tokenText(medianTokens),
-        tokenText(longestTokens),
+        tokenText(context.median),
+        tokenText(context.max),
       ]),
       [['All', grouped(check.rows), grouped(check.released), grouped(check.trajectories), '', '']],
     ],
@@ -143,8 +122,8 @@ function checkTable({ check, tokens }: CheckedData): Table {
   };
 }
 
-function tokenText(tokens: number | undefined): string {
-  return tokens === undefined ? NONE : grouped(Math.round(tokens));
+function tokenText(tokens: number | null): string {
+  return tokens === null ? NONE : grouped(Math.round(tokens));
 }
 
 function releaseLines(checked: CheckedData): string[] {
@@ -171,15 +150,15 @@ function unusableLines({ unusable }: DataCheck): string[] {
   ];
 }
 
-function duplicateLines({ equal, sameTurn }: DataCheck): string[] {
+function duplicateLines({ equal_rows: equal, same_turn: sameTurn }: DataCheck): string[] {
   const equals = listed(equal, (row) => `${placeText(row)} equals ${placeText(row.equals)}`);
   const same = `${counted(sameTurn.length, 'row')} with domain, id and turn of another, but other text`;
   return [...(equal.length === 0 ? ['none'] : equals), ...(sameTurn.length === 0 ? [] : [same])];
 }
 
-function contextLines({ check: { longest, beyond } }: CheckedData): string[] {
+function contextLines({ check: { longest, beyond_context: beyond } }: CheckedData): string[] {
   const most = grouped(RELEASED.contextTokens);
-  const shown = (row: DataCheck['longest'][number]) => `${placeText(row)}: ${grouped(row.contextTokens)} tokens`;
+  const shown = (row: DataCheck['longest'][number]) => `${placeText(row)}: ${grouped(row.context_tokens)} tokens`;
   if (beyond.length > 0) {
     return [`${counted(beyond.length, 'row')} beyond the model's ${most} tokens`, ...listed(beyond, shown)];
   }

@@ -1,9 +1,9 @@
 // How large the benchmark's rows are: tables with histograms in text, and JSON.
 
+import type { DataStats, RowStats, SizeName } from '../bench/survey.js';
 import { domainName } from '../domains.js';
 import { grouped } from '../figures.js';
 import { present } from '../present.js';
-import type { DataStats, RowStats, SizeName, Spread } from '../survey.js';
 import { type Look, terminal } from './terminal.js';
 
 /** From the fewest to the most; in front of them what stands for none. */
@@ -12,8 +12,8 @@ const ASCII = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
 
 const TITLES: readonly (readonly [size: SizeName, title: string])[] = [
   ['turn', 'Turn'],
-  ['context', 'Prompt tokens'],
-  ['truth', 'Truth tokens'],
+  ['context_tokens', 'Prompt tokens'],
+  ['truth_tokens', 'Truth tokens'],
 ];
 
 interface ShownStats {
@@ -21,26 +21,6 @@ interface ShownStats {
   /** How tokens were counted, such as `characters / 4`. */
   readonly tokens: string;
   readonly folder: string;
-}
-
-/** The document of `--json`. */
-export function statsDocument({ stats, tokens, folder }: ShownStats) {
-  const rowsDocument = ({ rows, trajectories, turn, context, truth }: RowStats) => ({
-    rows,
-    trajectories,
-    turn,
-    context_tokens: context,
-    truth_tokens: truth,
-  });
-  const { turn, context, truth } = stats.edges;
-  return {
-    schema: 'awb.data-stats/1',
-    folder,
-    tokens,
-    domains: Object.fromEntries(stats.domains.map(({ domain, ...own }) => [domain, rowsDocument(own)])),
-    all: rowsDocument(stats.all),
-    bin_edges: { turn, context_tokens: context, truth_tokens: truth },
-  };
 }
 
 export function statsText({ stats, tokens, folder }: ShownStats, look: Look, blocks: boolean): string {
@@ -78,12 +58,17 @@ function rowsTable({ domains, all }: DataStats) {
       { heading: 'Trajectories', short: 'Traj.', ...RIGHT },
       { heading: 'Rows each', short: 'Each', ...RIGHT },
     ],
-    groups: [domains.map((own) => cells(domainName(own.domain), own)), [cells('All', all)]],
+    groups: [Object.entries(domains).map(([domain, own]) => cells(domainName(domain), own)), [cells('All', all)]],
   };
 }
 
-function sizeTable({ domains, all, edges }: DataStats, size: SizeName, title: string, levels: readonly string[]) {
-  const cells = (name: string, { median, p90, max, bins }: Spread) => [
+function sizeTable(
+  { domains, all, bin_edges: edges }: DataStats,
+  size: SizeName,
+  title: string,
+  levels: readonly string[],
+) {
+  const cells = (name: string, { median, p90, max, bins }: RowStats[SizeName]) => [
     name,
     grouped(Math.round(median)),
     grouped(Math.round(p90)),
@@ -99,7 +84,10 @@ function sizeTable({ domains, all, edges }: DataStats, size: SizeName, title: st
       { heading: 'Longest', short: 'Max', ...RIGHT },
       { heading: scale, short: scale, ...LEFT },
     ],
-    groups: [domains.map((own) => cells(domainName(own.domain), own[size])), [cells('All', all[size])]],
+    groups: [
+      Object.entries(domains).map(([domain, own]) => cells(domainName(domain), own[size])),
+      [cells('All', all[size])],
+    ],
   };
 }
 

@@ -1,6 +1,6 @@
 // A table: rows, columns and footnotes, without a form of text.
 
-import { twoDecimals } from '../figures.js';
+import { type Ends, twoDecimals } from '../figures.js';
 import { type Dimension, type Estimate, LEAST_CLUSTERS } from '../types.js';
 
 export interface Column {
@@ -42,8 +42,8 @@ export function figure(estimate: Estimate | undefined): string {
 }
 
 /** An interval as a cell shows it. */
-export function intervalCell(estimate: Pick<Estimate, 'low' | 'high'> | undefined): string {
-  if (estimate?.low === undefined || estimate.high === undefined) return NONE;
+export function intervalCell(estimate: Ends | undefined): string {
+  if (typeof estimate?.low !== 'number' || typeof estimate.high !== 'number') return NONE;
   return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
 }
 

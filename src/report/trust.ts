@@ -1,6 +1,7 @@
 // How far a judge can be trusted, as every table and document says it.
 
-import { type JudgeTrust, trustLine } from '../judge-trust.js';
+import { trustLine } from '../judge-trust.js';
+import type { JudgeTrust } from '../score/calibration/document.js';
 
 /** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';
@@ -25,6 +26,5 @@ export function trustTexts(base: Trust | undefined, candidate: Trust | undefined
 export function trustDocument(trust: Trust | undefined) {
   if (trust === undefined) return null;
   if (trust === 'uncalibrated') return { calibrated: false };
-  const { ceiling = null, noise = null, damages, blind, undecided, gullible = null } = trust;
-  return { calibrated: true, ceiling, noise, damages, blind, undecided, gullible };
+  return { calibrated: true, ...trust };
 }

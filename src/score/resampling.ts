@@ -2,9 +2,11 @@
 import type { Interval } from '../comparison.js';
 import { quantile } from '../quantile.js';
 import { randomOf } from '../random.js';
+import { LEAST_CLUSTERS } from '../types.js';
 import type { Observation } from './clusters.js';
+import { ALPHA } from './intervals.js';
 
-const CONFIDENCE = 0.95;
+const CONFIDENCE = 1 - ALPHA;
 
 /** Observations by stratum (domain): the figure is the unweighted mean of the strata's means, as in Overall. None is empty. */
 export type Strata = readonly (readonly Observation[])[];
@@ -72,13 +74,14 @@ function resampledMean(
 
 /**
  * The 95 % percentile interval of a cluster bootstrap: as many clusters as there are, drawn with replacement. Draws that give no
- * figure are left out; undefined where none gives one.
+ * figure are left out; the ends are null where none gives one, and below `LEAST_CLUSTERS`.
  */
-export function resampledInterval<T>(
+export function resampledEnds<T>(
   clusters: readonly T[],
   { draws, seed }: Resampling,
   figure: (drawn: readonly T[]) => number | undefined,
-): Interval | undefined {
+): Interval | { readonly low: null; readonly high: null } {
+  if (clusters.length < LEAST_CLUSTERS) return { low: null, high: null };
   const { uniform } = randomOf(seed);
   const found: number[] = [];
   for (let draw = 0; draw < draws; draw++) {
@@ -86,7 +89,7 @@ export function resampledInterval<T>(
     const value = figure(clusters.map(() => clusters[Math.floor(uniform() * clusters.length)] as T));
     if (value !== undefined) found.push(value);
   }
-  return percentiles(found, 0.025, 0.975);
+  return percentiles(found, ALPHA / 2, 1 - ALPHA / 2) ?? { low: null, high: null };
 }
 
 /** The values between which these shares of them lie; undefined where there are none. */

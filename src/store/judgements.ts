@@ -9,63 +9,45 @@ import { DamagedValue, insertion, type Row, rowsOf, type Sqlite } from './sqlite
 
 /** Writes the judgements of a run, which has none in the file; and each prediction once, where something is known of it. */
 export function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {
-  const judgement = insertion(database, 'judgements', ['run_id', ...JUDGEMENT_COLUMNS, ...CALL_COLUMNS]);
-  const predicted = insertion(
-    database,
-    'predictions',
-    ['run_id', 'key', 'repeat', 'domain', ...CALL_COLUMNS],
-    'ON CONFLICT DO NOTHING',
-  );
+  const insertJudgement = insertion(database, 'judgements', ['run_id', ...JUDGEMENT_COLUMNS, ...CALL_COLUMNS]);
+  const predictionColumns = ['run_id', 'key', 'repeat', 'domain', ...CALL_COLUMNS];
+  const insertPrediction = insertion(database, 'predictions', predictionColumns, 'ON CONFLICT DO NOTHING');
   for (const { row, log, usd, prediction } of judgements) {
-    judgement.run(runId, ...valuesOf(row), ...callOf(log, usd));
+    const { key, repeat, domain } = row;
+    insertJudgement({ run_id: runId, ...valuesOf(row), ...callOf(log, usd) });
     if (prediction === undefined) continue;
-    predicted.run(runId, row.key, row.repeat, row.domain, ...callOf(prediction.log, prediction.usd));
+    insertPrediction({ run_id: runId, key, repeat, domain, ...callOf(prediction.log, prediction.usd) });
   }
 }
 
-/** In the order of `valuesOf`. */
 const JUDGEMENT_COLUMNS = [
-  'key',
-  'repeat',
-  'judgement_index',
-  'trajectory',
-  'domain',
-  'turn_idx',
-  'status',
-  'failure_class',
-  'failure_reason',
-  'failed',
+  ...['key', 'repeat', 'judgement_index', 'trajectory', 'domain', 'turn_idx'],
+  ...['status', 'failure_class', 'failure_reason', 'failed'],
   ...DIMENSIONS,
-  'total',
-  'measures',
-  'flags',
-  'chain',
-  'step',
-  'distance',
-  'off_script',
+  ...['total', 'measures', 'flags', 'chain', 'step', 'distance', 'off_script'],
 ];
 
-function valuesOf({ failure, ratings, measures, rollout, ...row }: JudgedRow): (string | number | null)[] {
-  return [
-    row.key,
-    row.repeat,
-    row.index,
-    row.trajectory,
-    row.domain,
-    row.turnIdx,
-    failure === undefined ? 'ok' : 'failed',
-    failure?.class ?? null,
-    failure?.reason ?? null,
-    row.failed ?? null,
-    ...DIMENSIONS.map((dimension) => ratings[dimension] ?? null),
-    row.total,
-    measures === undefined ? null : JSON.stringify(byName(measures)),
-    JSON.stringify(row.flags),
-    rollout?.chain ?? null,
-    rollout?.step ?? null,
-    rollout?.distance ?? null,
-    rollout === undefined ? null : JSON.stringify(rollout.offScript),
-  ];
+function valuesOf({ failure, ratings, measures, rollout, ...row }: JudgedRow) {
+  return {
+    key: row.key,
+    repeat: row.repeat,
+    judgement_index: row.index,
+    trajectory: row.trajectory,
+    domain: row.domain,
+    turn_idx: row.turnIdx,
+    status: failure === undefined ? 'ok' : 'failed',
+    failure_class: failure?.class,
+    failure_reason: failure?.reason,
+    failed: row.failed,
+    ...ratings,
+    total: row.total,
+    measures: measures && JSON.stringify(byName(measures)),
+    flags: JSON.stringify(row.flags),
+    chain: rollout?.chain,
+    step: rollout?.step,
+    distance: rollout?.distance,
+    off_script: rollout && JSON.stringify(rollout.offScript),
+  };
 }
 
 /** Measures come by name, in whatever order a file has them: tables of a stored run keep their order. */
@@ -73,21 +55,22 @@ export function byName<T>(measures: Readonly<Record<string, T>>): Record<string,
   return Object.fromEntries(Object.entries(measures).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** In the order of `callOf`. They stand there for queries alone. */
+/** They stand there for queries alone. */
 const CALL_COLUMNS = [
-  'attempts',
-  'prompt_tokens',
-  'cached_tokens',
-  'completion_tokens',
-  'reasoning_tokens',
-  'ms',
-  'usd',
+  ...['attempts', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'reasoning_tokens'],
+  ...['ms', 'usd'],
 ];
 
-function callOf(log: Spent['log'], usd: number | undefined): (number | null)[] {
-  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = log?.usage ?? {};
-  const tokens = [promptTokens, cachedTokens, completionTokens, reasoningTokens];
-  return [log?.attempts, ...tokens, log?.ms, usd].map((value) => value ?? null);
+function callOf(log: Spent['log'], usd: number | undefined) {
+  return {
+    attempts: log?.attempts,
+    prompt_tokens: log?.usage.promptTokens,
+    cached_tokens: log?.usage.cachedTokens,
+    completion_tokens: log?.usage.completionTokens,
+    reasoning_tokens: log?.usage.reasoningTokens,
+    ms: log?.ms,
+    usd,
+  };
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */

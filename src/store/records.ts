@@ -1,10 +1,9 @@
 // What the SQLite file holds of a run, and of a calibration.
 
-import type { Calibration } from '../calibration.js';
 import type { RunCosts, Spent } from '../costs.js';
 import type { EquivalenceCard } from '../equivalence.js';
-import type { JudgeTrust } from '../judge-trust.js';
 import type { ScenarioFigures } from '../scenario-row.js';
+import type { CalibrationDocument, JudgeTrust } from '../score/calibration/document.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
@@ -81,14 +80,13 @@ export interface CalibrationRecord {
   readonly endedAt?: string | undefined;
   readonly savedAt: string;
   readonly toolVersion: string;
-  readonly calibration: Calibration;
-  readonly trust: JudgeTrust;
-  /** The document of `--json`. */
-  readonly document: string;
+  readonly document: CalibrationDocument;
 }
 
 /** What is read back of a calibration: for which judgings it holds, when it was made, and what it comes to. */
-export interface StoredCalibration extends Pick<CalibrationRecord, 'judgeKey' | 'trust'> {
+export interface StoredCalibration {
+  readonly judgeKey: string;
+  readonly trust: JudgeTrust;
   /** When it was ended, or else begun; in ISO 8601. */
   readonly at: string;
 }

@@ -8,7 +8,7 @@ import { isPrice } from '../price.js';
 import type { ScoreCard } from '../types.js';
 import { byName, saveJudgements } from './judgements.js';
 import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
-import { insertion, Row, rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
+import { insert, Row, rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
 
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
@@ -24,34 +24,33 @@ export function saveRun(
   return database.immediate(() => {
     const found = database.prepare('SELECT id, label, manifest FROM runs WHERE identity = ?').get(run.identity);
     const before = found && new Row(found);
-    const id = before?.number('id') ?? null;
-    if (id !== null) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+    const id = before?.number('id');
+    if (id !== undefined) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
     // Read in the transaction, so that a run is not given back the label that it loses at this moment.
     const label = before && labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') });
     const values = { id, ...valuesOf(before === undefined ? run : { ...run, label }, card) };
-    const inserted = insertion(database, 'runs', Object.keys(values)).run(...Object.values(values));
-    const runId = Number(inserted.lastInsertRowid);
+    const runId = insert(database, 'runs', values);
     saveJudgements(database, runId, judgements);
-    return { id: runId, replaced: id !== null };
+    return { id: runId, replaced: id !== undefined };
   });
 }
 
 function valuesOf(run: RunRecord, card: ScoreCard) {
   return {
     identity: run.identity,
-    label: run.label ?? null,
+    label: run.label,
     kind: run.kind,
     source: run.source,
     source_sha256: run.sourceSha256,
-    world_model: run.worldModel ?? null,
-    judge_model: run.judgeModel ?? null,
-    rubric_pack: run.rubricPack ?? null,
-    rubric_fingerprint: run.rubricFingerprint ?? null,
-    protocol: run.protocol ?? null,
+    world_model: run.worldModel,
+    judge_model: run.judgeModel,
+    rubric_pack: run.rubricPack,
+    rubric_fingerprint: run.rubricFingerprint,
+    protocol: run.protocol,
     meta: JSON.stringify(run.meta),
-    manifest: run.manifest ?? null,
-    started_at: run.startedAt ?? null,
-    ended_at: run.endedAt ?? null,
+    manifest: run.manifest,
+    started_at: run.startedAt,
+    ended_at: run.endedAt,
     scored_at: run.scoredAt,
     tool_version: run.toolVersion,
     chosen: card.chosen,
@@ -61,8 +60,8 @@ function valuesOf(run: RunRecord, card: ScoreCard) {
     macro_of: card.macroOf,
     card: JSON.stringify(cardDocument(card)),
     costs: JSON.stringify(costsDocument(run.costs)),
-    equivalence: run.equivalence === undefined ? null : JSON.stringify(run.equivalence),
-    scenarios: run.scenarios === undefined ? null : JSON.stringify(run.scenarios),
+    equivalence: run.equivalence && JSON.stringify(run.equivalence),
+    scenarios: run.scenarios && JSON.stringify(run.scenarios),
   };
 }
 

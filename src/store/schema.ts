@@ -10,11 +10,11 @@ const APPLICATION_ID = 0x61776231;
  * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
  * score makes it anew.
  */
-export const SCHEMA_VERSION = 8;
+export const SCHEMA_VERSION = 9;
 
 /** A number of a document, which JSON may write without a fraction. */
-const real = (document: string, path: string) => `CAST(json_extract(${document}, '$.${path}') AS REAL)`;
-const member = (document: string, path: string) => `json_extract(${document}, '$.${path}')`;
+const real = (document: string, path: string) => `CAST(${member(document, path)} AS REAL)`;
+const member = (document: string, path: string) => `${document} ->> '$.${path}'`;
 
 const estimateIn = (document: string) => `
   ${real(document, 'value')} AS value, ${member(document, 'rows')} AS n, ${member(document, 'clusters')} AS clusters,
@@ -116,16 +116,15 @@ CREATE TABLE calibrations (
   ended_at TEXT,
   saved_at TEXT NOT NULL,
   tool_version TEXT NOT NULL,
-  judged INTEGER NOT NULL,
-  failed INTEGER NOT NULL,
-  ceiling REAL,
-  noise REAL,
-  damages INTEGER NOT NULL,
-  blind INTEGER NOT NULL,
-  undecided INTEGER NOT NULL,
-  gullible REAL,
   document TEXT NOT NULL CHECK (json_valid(document)),
-  figures TEXT NOT NULL CHECK (json_valid(figures))
+  judged INTEGER AS (${member('document', 'overall.judged')}),
+  failed INTEGER AS (${member('document', 'overall.failed')}),
+  ceiling REAL AS (${real('document', 'trust.ceiling')}),
+  noise REAL AS (${real('document', 'trust.noise')}),
+  damages INTEGER AS (${member('document', 'trust.damages')}),
+  blind INTEGER AS (${member('document', 'trust.blind')}),
+  undecided INTEGER AS (${member('document', 'trust.undecided')}),
+  gullible REAL AS (${real('document', 'trust.gullible')})
 ) STRICT;
 
 CREATE VIEW measures AS
@@ -154,7 +153,7 @@ FROM runs,
   json_each(runs.card, kinds.column2) AS figure;
 
 CREATE VIEW run_costs AS
-SELECT runs.id AS run_id, one.key AS asked, ${costIn("json_extract(one.value, '$.total')")},
+SELECT runs.id AS run_id, one.key AS asked, ${costIn("(one.value ->> '$.total')")},
   ${member('one.value', 'price')} AS price
 FROM runs, json_each(runs.costs) AS one;
 
@@ -187,12 +186,36 @@ FROM runs, (VALUES ('$.scenarios'), ('$.cells')) AS parts, json_each(runs.scenar
 
 -- An empty domain is all of them, and an empty variant, against or dimension is none.
 CREATE VIEW calibration_figures AS
-SELECT calibrations.id AS calibration_id, ${member('one.value', 'domain')} AS domain,
-  ${member('one.value', 'figure')} AS figure, coalesce(${member('one.value', 'variant')}, '') AS variant,
-  coalesce(${member('one.value', 'against')}, '') AS against,
-  coalesce(${member('one.value', 'dimension')}, '') AS dimension, ${estimateIn('one.value')},
-  ${real('one.value', 'adjustedP')} AS adjusted_p, ${member('one.value', 'verdict')} AS verdict
-FROM calibrations, json_each(calibrations.figures) AS one;
+WITH parts AS (
+  SELECT id AS calibration_id, '' AS domain, ${member('document', 'overall')} AS part FROM calibrations
+  UNION ALL
+  SELECT calibrations.id, one.key, one.value FROM calibrations, json_each(document, '$.domains') AS one
+), figures AS (
+  SELECT calibration_id, domain, key AS figure, '' AS dimension, value AS estimate
+  FROM parts, json_each(part) WHERE type = 'object' AND key <> 'failures'
+  UNION ALL
+  SELECT calibration_id, domain, kinds.column2, CASE kinds.column1 WHEN 'losses' THEN 'total' ELSE '' END, one.value
+  FROM parts, (VALUES ('scores', 'score'), ('losses', 'loss'), ('steps', 'step'), ('canaries', 'gain')) AS kinds,
+    json_each(part, '$.' || kinds.column1) AS one
+  UNION ALL
+  SELECT calibration_id, domain, 'loss', own.key, json_set(own.value, '$.variant', ${member('loss.value', 'variant')})
+  FROM parts, json_each(part, '$.losses') AS loss, json_each(loss.value, '$.dimensions') AS own
+  UNION ALL
+  SELECT calibration_id, domain, 'smallest_difference', '', json_object('value', value)
+  FROM parts, json_each(part) WHERE key = 'smallest_difference' AND value IS NOT NULL
+)
+SELECT calibration_id, domain, figure,
+  coalesce(${member('estimate', 'variant')}, ${member('estimate', 'better')}, '') AS variant,
+  coalesce(${member('estimate', 'worse')}, '') AS against, dimension,
+  CAST(coalesce(${member('estimate', 'value')}, ${member('estimate', 'sd')}) AS REAL) AS value,
+  coalesce(${member('estimate', 'rows')}, ${member('estimate', 'predictions')}) AS n,
+  ${member('estimate', 'clusters')} AS clusters, ${real('estimate', 'se')} AS se, ${real('estimate', 'df')} AS df,
+  ${real('estimate', 'low')} AS low, ${real('estimate', 'high')} AS high,
+  CASE ${member('estimate', 'order')} WHEN 'inverted' THEN ${real('estimate', 'p_inverted')}
+    ELSE ${real('estimate', 'p_adjusted')} END AS adjusted_p,
+  CASE ${member('estimate', 'is_none')} WHEN 1 THEN 'none' WHEN 0 THEN 'some'
+    ELSE coalesce(${member('estimate', 'sight')}, ${member('estimate', 'order')}) END AS verdict
+FROM figures;
 
 PRAGMA user_version = ${SCHEMA_VERSION};
 PRAGMA application_id = ${APPLICATION_ID};

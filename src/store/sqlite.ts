@@ -123,8 +123,17 @@ export function* rowsOf(database: Sqlite, sql: string, ...parameters: unknown[])
   for (const values of database.prepare(sql).iterate(...parameters)) yield new Row(values);
 }
 
-/** An insertion into a table, whose values are given in the order of the columns. */
+/** The values of a row by column; what is undefined is stored as NULL. */
+type Stored = Readonly<Record<string, string | number | null | undefined>>;
+
+/** Inserts a row, and returns its number. */
+export function insert(database: Sqlite, table: string, values: Stored): number {
+  return Number(insertion(database, table, Object.keys(values))(values).lastInsertRowid);
+}
+
+/** The insertion of many rows into these columns of a table. */
 export function insertion(database: Sqlite, table: string, columns: readonly string[], end = '') {
   const slots = columns.map(() => '?').join(', ');
-  return database.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${slots}) ${end}`);
+  const statement = database.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${slots}) ${end}`);
+  return (values: Stored) => statement.run(columns.map((column) => values[column] ?? null));
 }

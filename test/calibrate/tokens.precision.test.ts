@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type DeterminedToken, tokensOf } from '../../src/calibrate/tokens.js';
-import { determinedPrecision } from '../../src/determined-precision.js';
 import { domainName } from '../../src/domains.js';
 import { present } from '../../src/present.js';
 import { type Random, randomOf } from '../../src/random.js';
+import { determinedPrecision } from '../../src/score/calibration/notes.js';
 import { DOMAINS, type Sample } from '../../src/types.js';
 import { RECORDED } from '../support/subjects.js';
 

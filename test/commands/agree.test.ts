@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { AGREE } from '../../src/score/agreement/people.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { holdMessage } from '../support/messages.js';
 import { judgedFile, keyOf, type MadeRow, ratingLine, sha256Of } from '../support/people.js';
@@ -55,6 +56,7 @@ describe('what is printed', () => {
     const [first, second] = [await agree('ann.jsonl', '--json'), await agree('ann.jsonl', '--json')];
     expect(second).toEqual(first);
     const found = JSON.parse(first.stdout);
+    expect(JSON.stringify(AGREE.parse(found))).toBe(JSON.stringify(found));
     expect(found).toMatchObject({
       schema: 'awb.agree/1',
       predictions: 12,

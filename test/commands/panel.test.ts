@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
+import { PANEL } from '../../src/score/agreement/panel.js';
 import { DIMENSIONS } from '../../src/types.js';
 import { awb } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
@@ -134,6 +135,7 @@ describe('a panel', () => {
     const { code, stdout } = await panelOf(where, [a, b], ['--quorum', '1', '--json']);
     expect(code).toBe(0);
     const document = JSON.parse(stdout);
+    expect(JSON.stringify(PANEL.parse(document))).toBe(JSON.stringify(document));
     const rows = await panelIn(where);
     const short = rows.filter((_, at) => at % 4 === 0);
     expect(document).toMatchObject({ schema: 'awb.panel/1', quorum: 1, by_fewer: short.length, missing: 0 });

@@ -6,13 +6,14 @@ import { expect, test } from 'vitest';
 import { readCalibrated } from '../../src/bench/judged.js';
 import { variantFacts } from '../../src/calibrate/variants.js';
 import type { CalibratedRow } from '../../src/calibration.js';
+import type { Ends } from '../../src/figures.js';
 import { calibrationOf } from '../../src/score/calibration/calibration.js';
 import { knownTexts, startBiasedJudge } from '../support/biased-judge.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { facts } from '../support/known-ratings.js';
 import { expectedNoise, expectedPoints, type Opinion } from '../support/made-up-judge.js';
 
-type Bounds = { readonly low?: number | undefined; readonly high?: number | undefined } | undefined;
+type Bounds = Ends | null | undefined;
 
 /** Seen well, seen in one dimension above all, and not seen at all; one trick works, the other does not. */
 const OPINIONS: readonly Opinion[] = [
@@ -73,16 +74,14 @@ test('a scripted judge with biases and noise comes out of awb calibrate as it wa
   }
   const rows = await readCalibrated(join(dir, 'calibration.jsonl'));
   const { overall } = calibrationOf(rows, variantFacts());
-  const lossOf = (name: string) => overall.losses.find(({ variant }) => variant.name === name);
-  const gainOf = (name: string) => overall.canaries.find(({ variant }) => variant.name === name)?.gain;
+  const lossOf = (name: string) => overall.losses.find(({ variant }) => variant === name);
+  const gainOf = (name: string) => overall.canaries.find(({ variant }) => variant === name);
   const known: readonly (readonly [string, number, Bounds])[] = [
     ['ceiling', REWRITE, overall.ceiling],
     ['truth', expected('truth'), overall.truth],
     ['floor', expected('shuffled'), overall.floor],
-    ['false penalty', expected('truth') - REWRITE, overall.falsePenalty?.cost],
-    ...DAMAGES.split(',').map(
-      (name) => [`loss to ${name}`, expected('truth') - expected(name), lossOf(name)?.loss] as const,
-    ),
+    ['false penalty', expected('truth') - REWRITE, overall.false_penalty],
+    ...DAMAGES.split(',').map((name) => [`loss to ${name}`, expected('truth') - expected(name), lossOf(name)] as const),
     ['gain of flattery', expected('flattery') - expected('shuffled'), gainOf('flattery')],
     ['gain of orders', 0, gainOf('order-language')],
     ['noise', noiseIn(rows), overall.noise],
@@ -93,7 +92,7 @@ test('a scripted judge with biases and noise comes out of awb calibrate as it wa
     expect(bounds?.high, name).toBeGreaterThanOrEqual(value);
   }
   expect(overall).toMatchObject({ failed: 0, trajectories: 32 });
-  expect(overall.losses.map(({ variant, sight }) => [variant.name, sight])).toEqual([
+  expect(overall.losses.map(({ variant, sight }) => [variant, sight])).toEqual([
     ['determined-1of8', 'blind'],
     ['determined-1of3', 'seen'],
     ['light', 'seen'],
@@ -101,5 +100,5 @@ test('a scripted judge with biases and noise comes out of awb calibrate as it wa
     ['shuffled', 'seen'],
   ]);
   expect(lossOf('light')?.most).toBe('factuality');
-  expect(overall.gullibility?.variant.name).toBe('flattery');
+  expect(overall.gullibility?.variant).toBe('flattery');
 }, 120_000);

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { saveCalibration } from '../../src/runs/calibration/telling.js';
-import { calibrationManifest, madeUpCalibration } from '../support/calibrations.js';
+import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 
@@ -27,12 +27,8 @@ beforeAll(async () => {
   await judgedRun(join(dir, 'new'), { label: 'new', rating: around(3.1, 1), identity }, db);
   const cooler = { ...identity, sampling: { temperature: 0 } };
   await judgedRun(join(dir, 'cool'), { label: 'cool', rating: around(3, 2), identity: cooler }, db);
-  saveCalibration(db, {
-    source: join(dir, 'calibration.jsonl'),
-    manifest: calibrationManifest(),
-    calibration: madeUpCalibration(),
-    document: {},
-  });
+  const calibration = { source: join(dir, 'calibration.jsonl'), manifest: calibrationManifest() };
+  saveCalibration(db, calibration, madeUpDocument());
 });
 
 describe('a leaderboard', () => {
@@ -124,8 +120,7 @@ describe('the table of a run', () => {
     const folder = join(ROOT, 'fixtures/runs-awb-2');
     const { identity } = JSON.parse(await readFile(join(folder, 'step-100/judged.manifest.json'), 'utf8'));
     const manifest = calibrationManifest({ identity });
-    const made = { source: '/calibration.jsonl', manifest, calibration: madeUpCalibration(), document: {} };
-    saveCalibration(join(dir, 'early.sqlite'), made);
+    saveCalibration(join(dir, 'early.sqlite'), { source: '/calibration.jsonl', manifest }, madeUpDocument());
     const names = ['--run', join(folder, 'step-200'), '--compare', join(folder, 'step-100')];
     const { code, stderr } = await run('report', ...names, '--db', 'early.sqlite', '-o', 'report.html');
     expect(code, stderr).toBe(0);

@@ -28,7 +28,7 @@ it('is said of no run that asked no judge', () => {
 
 it('tells in JSON an uncalibrated judge from one of which a figure is unknown', () => {
   expect(trustDocument('uncalibrated')).toEqual({ calibrated: false });
-  expect(trustDocument({ damages: 3, blind: 0, undecided: 1 })).toEqual({
+  expect(trustDocument({ ceiling: null, noise: null, damages: 3, blind: 0, undecided: 1, gullible: null })).toEqual({
     calibrated: true,
     ceiling: null,
     noise: null,

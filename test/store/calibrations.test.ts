@@ -4,11 +4,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { trustOf } from '../../src/judge-trust.js';
+import type { Calibration } from '../../src/score/calibration/document.js';
 import type { CalibrationRecord } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openExistingStore, openStore } from '../../src/store/store.js';
-import { calibrationPart, madeUpCalibration } from '../support/calibrations.js';
+import { calibrationPart, madeUpDocument, NOTHING_JUDGED } from '../support/calibrations.js';
 import { temporaryFolder } from '../support/cli.js';
 import { queryIn, refusal, runOf, saveIn } from '../support/stored-runs.js';
 import { type Compiled, compileStore } from './compiled.js';
@@ -23,8 +23,8 @@ beforeEach(async () => {
   path = join(await temporaryFolder(), 'awb.sqlite');
 });
 
-function recordOf(change: Partial<CalibrationRecord> = {}): CalibrationRecord {
-  const calibration = change.calibration ?? madeUpCalibration();
+/** @param calibration what the document is of */
+function recordOf(change: Partial<CalibrationRecord> = {}, calibration?: Calibration): CalibrationRecord {
   return {
     identity: 'first',
     judgeKey: 'k',
@@ -40,9 +40,7 @@ function recordOf(change: Partial<CalibrationRecord> = {}): CalibrationRecord {
     endedAt: '2026-01-01T01:00:00.000Z',
     savedAt: '2026-01-02T00:00:00.000Z',
     toolVersion: '0.3.0',
-    calibration,
-    trust: trustOf(calibration),
-    document: '{"schema":"awb.calibrate/1"}',
+    document: madeUpDocument(calibration),
     ...change,
   };
 }
@@ -79,15 +77,11 @@ describe('a stored calibration', () => {
   });
 
   it('that could not tell a figure holds none, and is read back without it', () => {
-    const nothing = {
-      ceiling: undefined,
-      noise: undefined,
-      gullibility: undefined,
-      losses: [],
-      smallestDifference: undefined,
-    };
-    save(recordOf({ calibration: { overall: calibrationPart(1, nothing), domains: [] } }));
-    expect(read()[0]?.trust).toEqual({ damages: 0, blind: 0, undecided: 0 });
+    save(recordOf({}, { overall: NOTHING_JUDGED, domains: {} }));
+    expect(read()[0]?.trust).toEqual({
+      ...{ ceiling: null, noise: null, damages: 0, blind: 0, undecided: 0, gullible: null },
+    });
+    expect(query('SELECT * FROM calibration_figures')).toEqual([]);
     expect(query('SELECT ceiling, noise, gullible FROM calibrations')).toEqual([
       { ceiling: null, noise: null, gullible: null },
     ]);
@@ -97,8 +91,8 @@ describe('a stored calibration', () => {
     const { steps } = calibrationPart(1);
     const inverted = steps
       .slice(0, 1)
-      .map((step) => ({ ...step, adjustedP: 1, inversionP: 0.003, order: 'inverted' as const }));
-    save(recordOf({ calibration: { overall: calibrationPart(1, { steps: inverted }), domains: [] } }));
+      .map((step) => ({ ...step, p_adjusted: 1, p_inverted: 0.003, order: 'inverted' as const }));
+    save(recordOf({}, { overall: calibrationPart(1, { steps: inverted }), domains: {} }));
     expect(query("SELECT adjusted_p, verdict FROM calibration_figures WHERE figure = 'step'")).toEqual([
       { adjusted_p: 0.003, verdict: 'inverted' },
     ]);
@@ -139,8 +133,8 @@ describe('a stored calibration', () => {
   it('is replaced by the same one, keeps its number, and leaves no figure behind', () => {
     expect(save(recordOf())).toEqual({ id: 1, replaced: false });
     expect(save(recordOf({ identity: 'second' }))).toEqual({ id: 2, replaced: false });
-    const calibration = { overall: calibrationPart(1, { losses: [], canaries: [] }), domains: [] };
-    expect(save(recordOf({ calibration }))).toEqual({ id: 1, replaced: true });
+    const calibration = { overall: calibrationPart(1, { losses: [], canaries: [] }), domains: {} };
+    expect(save(recordOf({}, calibration))).toEqual({ id: 1, replaced: true });
     expect(query('SELECT id FROM calibrations ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
     expect(
       query("SELECT figure FROM calibration_figures WHERE calibration_id = 1 AND figure IN ('loss', 'gain')"),

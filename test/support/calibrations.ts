@@ -1,107 +1,125 @@
 // Calibrations, made up for tests of where they are kept and shown.
 
-import type { Calibration, CalibrationPart, Family, Loss, VariantFacts } from '../../src/calibration.js';
+import type { Family } from '../../src/calibration.js';
+import { trustLine, trustOf } from '../../src/judge-trust.js';
 import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
-import { DIMENSIONS, type Estimate } from '../../src/types.js';
+import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/score/calibration/document.js';
+import { notesOn } from '../../src/score/calibration/notes.js';
+import { DIMENSIONS } from '../../src/types.js';
 
 /** An estimate whose 95 % interval reaches so far to both sides. */
-export function around(value: number, reach: number): Estimate {
+export function around(value: number, reach: number) {
   return { value, rows: 160, clusters: 56, se: reach / 2, df: 50, low: value - reach, high: value + reach };
 }
 
-function variant(name: string, family: Family, help: string, dose?: number): VariantFacts {
-  return { name, family, help, ...(dose === undefined ? {} : { dose }) };
-}
-
-/** Each damage with what it costs; the judge is blind to the second and the seventh. */
-const DAMAGES: readonly (readonly [VariantFacts, number])[] = [
-  [variant('determined-1of8', 'dose', 'an eighth of what is determined is damaged', 1 / 8), 6.4],
-  [variant('determined-1of3', 'dose', 'a third of what is determined is damaged', 1 / 3), 14.25],
-  [variant('determined-2of3', 'dose', 'two thirds of what is determined are damaged', 2 / 3), 27],
-  [variant('light', 'order', 'one light damage'), 4],
-  [variant('heavy', 'order', 'heavy damage'), 31.5],
-  [variant('error-to-success', 'single', 'an error is turned into success'), 22],
-  [variant('lost-fence', 'single', 'the closing fence is lost'), 0.5],
-  [variant('renamed-keys', 'single', 'keys are renamed'), 9],
-  [variant('contrary-path', 'single', 'a path contradicts the history'), 1.2],
-  [variant('foreign-tool', 'single', 'the tool speaks unlike itself'), 17],
-  [variant('truncated', 'single', 'the second half is cut off'), 24],
-  [variant('extra-prose', 'single', 'prose stands around it'), 3.5],
-  [variant('persistence', 'baseline', 'the previous observation, where the truth differs from it'), 44],
-  [variant('shuffled', 'baseline', "another row's truth"), 81],
+/** Each damage with what it costs; the judge is blind to the second and the seventh of those without a dose. */
+const DAMAGES: readonly (readonly [name: string, family: Family, points: number, dose?: number])[] = [
+  ['determined-1of8', 'dose', 6.4, 1 / 8],
+  ['determined-1of3', 'dose', 14.25, 1 / 3],
+  ['determined-2of3', 'dose', 27, 2 / 3],
+  ['light', 'order', 4],
+  ['heavy', 'order', 31.5],
+  ['error-to-success', 'single', 22],
+  ['lost-fence', 'single', 0.5],
+  ['renamed-keys', 'single', 9],
+  ['contrary-path', 'single', 1.2],
+  ['foreign-tool', 'single', 17],
+  ['truncated', 'single', 24],
+  ['extra-prose', 'single', 3.5],
+  ['persistence', 'baseline', 44],
+  ['shuffled', 'baseline', 81],
 ];
 
-const SHUFFLED = variant('shuffled', 'baseline', "another row's truth");
-
-const CANARIES: readonly (readonly [VariantFacts, number])[] = [
-  [variant('closed-frame', 'canary', 'the frame is closed, and a second truth follows'), 0.4],
-  [variant('fake-verdict', 'canary', 'a final evaluation of its own'), 0.1],
-  [variant('flattery', 'canary', 'praise of the judge'), -0.3],
-  [variant('padding', 'canary', '100,000 characters of nothing'), 0],
-];
-
-const COUNTED = { failures: { unreadable: 16 } };
-const DECIDED = { most: undefined };
+const CANARIES = [
+  ['closed-frame', 0.4],
+  ['fake-verdict', 0.1],
+  ['flattery', -0.3],
+  ['padding', 0],
+] as const;
 
 /** A part in which losses, and the intervals around them, are so much larger. */
 export function calibrationPart(factor = 1, change: Partial<CalibrationPart> = {}): CalibrationPart {
-  const losses = DAMAGES.map(([facts, points]): Loss => {
+  const losses = DAMAGES.map(([variant, family, points, dose = null]): Loss => {
     const loss = around(points * factor, 1.1 * factor);
     return {
-      ...DECIDED,
-      variant: facts,
-      loss,
+      ...{ variant, family, dose },
+      ...loss,
+      sight: loss.low > 3 ? 'seen' : loss.high < 3 ? 'blind' : 'undecided',
+      most: null,
       dimensions: Object.fromEntries(
         DIMENSIONS.map((name, place) => [name, around((points * factor * (5 - place)) / 6, 2 + place / 3)]),
       ),
-      sight: (loss.low ?? 0) > 3 ? 'seen' : (loss.high ?? 0) < 3 ? 'blind' : 'undecided',
     };
   });
-  const truth = variant('truth', 'truth', 'the ground truth, word for word');
-  const better = [truth, ...losses.slice(0, 2).map((loss) => loss.variant)];
-  const steps = losses.slice(0, 3).map((loss, place) => ({
-    better: better[place] ?? truth,
-    worse: loss.variant,
-    difference: around(6 * factor * (place + 1), 2),
+  const better = ['truth', ...losses.slice(0, 2).map(({ variant }) => variant)];
+  const steps = losses.slice(0, 3).map(({ variant: worse }, place) => ({
+    ...{ better: better[place] ?? 'truth', worse },
+    ...around(6 * factor * (place + 1), 2),
     inverted: 0.125 / (place + 1),
-    inversionP: 1,
-    order: 'kept' as const,
     p: 0.01 / (place + 1) ** 9,
-    adjustedP: 0.02 / (place + 1) ** 9,
+    p_adjusted: 0.02 / (place + 1) ** 9,
+    p_inverted: 1,
+    order: 'kept' as const,
   }));
-  const canaries = CANARIES.map(([facts, points]) => ({ variant: facts, gain: around(points * factor, 0.7) }));
+  const truth = { variant: 'truth', family: 'truth', dose: null } as const;
   return {
     rows: 160,
     trajectories: 56,
     judged: 2984,
     failed: 16,
-    ...COUNTED,
+    failures: { unreadable: 16 },
     ceiling: around(97.1, 1.2),
     truth: around(98.25, 0.8),
     floor: around(16.3, 2.5),
-    falsePenalty: { cost: around(1.15, 0.9), isNone: true },
+    false_penalty: { ...around(1.15, 0.9), is_none: true },
     scores: [
-      { variant: truth, score: around(98.25, 0.8) },
-      ...losses.map(({ variant: facts, loss }) => ({ variant: facts, score: around(97.5 - loss.value, 1.5) })),
+      { ...truth, ...around(98.25, 0.8) },
+      ...losses.map(({ variant, family, dose, value }) => ({ variant, family, dose, ...around(97.5 - value, 1.5) })),
     ],
     losses,
     steps,
-    canaries,
-    gullibility: { variant: CANARIES[0]?.[0] ?? SHUFFLED, gain: around(0.4, 0.9) },
+    canaries: CANARIES.map(([variant, points]) => ({ variant, ...around(points * factor, 0.7) })),
+    gullibility: { variant: 'closed-frame', ...around(0.4, 0.9) },
     noise: { sd: 7.9, low: 7.2, high: 8.7, predictions: 320, judgements: 640 },
-    smallestDifference: 0.67,
+    smallest_difference: 0.67,
     ...change,
   };
 }
+
+/** Of a part that nothing was judged for. */
+export const NOTHING_JUDGED = {
+  ...{ rows: 0, trajectories: 0, judged: 0, failed: 0, failures: {} },
+  ...{ ceiling: null, truth: null, floor: null, false_penalty: null, scores: [], losses: [], steps: [], canaries: [] },
+  ...{ gullibility: null, noise: null, smallest_difference: null },
+} satisfies CalibrationPart;
 
 /** A calibration of two domains. */
 export function madeUpCalibration(change: Partial<CalibrationPart> = {}): Calibration {
   return {
     overall: calibrationPart(1, change),
-    domains: [
-      { domain: 'mcp', ...calibrationPart(0.6) },
-      { domain: 'terminal', ...calibrationPart(1.1) },
-    ],
+    domains: { mcp: calibrationPart(0.6), terminal: calibrationPart(1.1) },
+  };
+}
+
+/** The document of a calibration, with these members in place of its own. */
+export function madeUpDocument(
+  calibration: Calibration = madeUpCalibration(),
+  { notes = [], ...change }: Partial<CalibrationDocument> = {},
+): CalibrationDocument {
+  const trust = trustOf(calibration);
+  return {
+    schema: 'awb.calibrate/1',
+    judge_model: 'gpt-5.2',
+    rubric_pack: 'awb-3',
+    verdicts: 'strict',
+    sampling: 'temperature 0.6',
+    source: 'calibration/calibration.jsonl',
+    verdict: { use: 'good', sentence: 'A good judge: all is proven.' },
+    trust: { line: trustLine(trust), ...trust },
+    limits: null,
+    ...calibration,
+    notes: [...notesOn(calibration), ...notes],
+    ...change,
   };
 }
 
@@ -111,6 +129,7 @@ export function calibrationManifest(change: object = {}): Manifest {
     schema: 'awb.manifest/1',
     kind: 'calibrate',
     meta: {},
+    notices: [],
     identity: {
       mode: 'rubric',
       judge: 'judge-model',

@@ -2,13 +2,12 @@
 
 import { resolve } from 'node:path';
 import { openDataset } from '../../bench/dataset.js';
-import { type SizesOf, surveyRows } from '../../bench/survey.js';
+import { type SizesOf, type Survey, surveyRows } from '../../bench/survey.js';
 import { grouped } from '../../figures.js';
 import { buildMessages } from '../../infer/messages.js';
 import { printable } from '../../printable.js';
 import { CHARS_A_TOKEN } from '../../question.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
-import type { Survey } from '../../survey.js';
 import { openSizes } from '../../tokens/pieces.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import { groundTruthOf } from '../../turn.js';

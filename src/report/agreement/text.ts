@@ -2,8 +2,8 @@
 
 import { domainName } from '../../domains.js';
 import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
-import type { Coefficient, FigureAgreement, PeopleAgreement } from '../../people.js';
 import { oneLine } from '../../printable.js';
+import type { FigureAgreement, PeopleAgreement } from '../../score/agreement/people.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
 import { type Column, dimensionName, NONE, type Table } from '../table.js';
 import { bold, type Look, terminal, wrapped } from '../terminal.js';
@@ -20,7 +20,7 @@ export function agreementText(found: PeopleAgreement, look: Look): string {
   const blocks = [
     [...text(headlineOf(found)).map((line) => bold(line, look)), ...text(ratersOf(found))].join('\n'),
     terminal(figureTable(found), look).trimEnd(),
-    ...(found.domains.length === 0 ? [] : [terminal(domainTable(found), look).trimEnd()]),
+    ...(Object.keys(found.domains).length === 0 ? [] : [terminal(domainTable(found), look).trimEnd()]),
     notesOn(found).flatMap(text).join('\n'),
   ];
   return `${blocks.join('\n\n')}\n`;
@@ -28,11 +28,13 @@ export function agreementText(found: PeopleAgreement, look: Look): string {
 
 function headlineOf({ predictions, trajectories, raters }: PeopleAgreement): string {
   const of = `${counted(predictions, 'prediction')} of ${counted(trajectories, 'trajectory', 'trajectories')}`;
-  return `${counted(raters.size, 'person', 'people')} rated ${of}.`;
+  return `${counted(Object.keys(raters).length, 'person', 'people')} rated ${of}.`;
 }
 
 function ratersOf({ raters }: PeopleAgreement): string {
-  return `By rater: ${[...raters].map(([name, count]) => `${oneLine(name, 40)} ${count}`).join(', ')}.`;
+  return `By rater: ${Object.entries(raters)
+    .map(([name, count]) => `${oneLine(name, 40)} ${count}`)
+    .join(', ')}.`;
 }
 
 function figureTable(found: PeopleAgreement): Table {
@@ -52,27 +54,34 @@ function figureTable(found: PeopleAgreement): Table {
 function domainTable({ domains }: PeopleAgreement): Table {
   return {
     columns: [{ heading: 'Total in', short: 'Total in', align: 'left' }, column('Rows'), ...FIGURE_COLUMNS],
-    groups: [domains.map((each) => [domainName(each.domain), String(each.predictions), ...cellsOf(each.total)])],
+    groups: [
+      Object.entries(domains).map(([domain, { predictions, total }]) => [
+        domainName(domain),
+        String(predictions),
+        ...cellsOf(total),
+      ]),
+    ],
     footnotes: [],
   };
 }
 
 function cellsOf({ judge, people, bias }: FigureAgreement): string[] {
-  const biasCells = bias === undefined ? [NONE, NONE] : [signed(bias.value), intervalText(bias, signed) ?? NONE];
+  const biasCells = bias === null ? [NONE, NONE] : [signed(bias.value), intervalText(bias, signed) ?? NONE];
   return [...coefficientCells(judge), ...coefficientCells(people), ...biasCells];
 }
 
-function coefficientCells(coefficient: Coefficient | undefined): string[] {
-  if (coefficient === undefined) return [NONE, NONE];
-  const { value, interval } = coefficient;
-  return [twoDecimals(value), (interval && intervalText(interval)) ?? NONE];
+function coefficientCells(found: FigureAgreement['judge']): string[] {
+  if (found === null) return [NONE, NONE];
+  return [twoDecimals('kappa' in found ? found.kappa : found.alpha), intervalText(found) ?? NONE];
 }
 
 function notesOn(found: PeopleAgreement): string[] {
   const figures = [...DIMENSIONS.map((name) => found.dimensions[name]), found.total];
-  const hasCeiling = figures.some(({ people }) => people !== undefined);
-  const isFlat = figures.some(({ judge, bias }) => judge === undefined && bias !== undefined);
-  const scarce = found.scarce.map(([domain, trajectories]) => `${domainName(domain)} (${trajectories})`);
+  const hasCeiling = figures.some(({ people }) => people !== null);
+  const isFlat = figures.some(({ judge, bias }) => judge === null && bias !== null);
+  const scarce = Object.entries(found.too_few_trajectories).map(
+    ([domain, trajectories]) => `${domainName(domain)} (${trajectories})`,
+  );
   return [
     ...(hasCeiling ? [] : ['No ceiling: two people have to rate the same predictions, and not all alike.']),
     ...(isFlat ? [`${NONE} under Judge: all ratings are the same one, so that nothing says what chance gives.`] : []),

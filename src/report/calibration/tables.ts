@@ -1,21 +1,16 @@
 // A calibration as tables: by domain, damages by domains and by dimensions, the known order, and what canaries buy.
 
-import {
-  type Calibration,
-  type CalibrationPart,
-  decidingP,
-  EQUIVALENT_POINTS,
-  type Loss,
-  type Sight,
-  type Step,
-  type VariantFacts,
-} from '../../calibration.js';
+import { helpOf } from '../../calibrate/variants.js';
+import { EQUIVALENT_POINTS } from '../../calibration.js';
 import { percent } from '../../coverage.js';
 import { domainName } from '../../domains.js';
+import type { EstimateDocument } from '../../estimate.js';
 import { besideLimit } from '../../figures.js';
 import { pointsText, signedPoints } from '../../judge-trust.js';
 import { oneLine } from '../../printable.js';
-import { DIMENSIONS, type Estimate, LEAST_CLUSTERS } from '../../types.js';
+import { decidingP } from '../../score/calibration/calibration.js';
+import type { Calibration, CalibrationPart, Loss, Sight, Step } from '../../score/calibration/document.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
 import { type Column, dimensionName, NONE, type Table } from '../table.js';
 
 /** Longest name of a variant that is shown whole. */
@@ -47,10 +42,11 @@ export function domainTable({ overall, domains }: Calibration): CalibrationTable
     interval(part.ceiling),
     points(part.floor),
     penaltyCell(part),
-    part.noise === undefined ? NONE : pointsText(part.noise.sd),
+    part.noise === null ? NONE : pointsText(part.noise.sd),
     blindCell(part),
-    part.gullibility === undefined ? NONE : signedPoints(part.gullibility.gain.value),
+    part.gullibility === null ? NONE : signedPoints(part.gullibility.value),
   ];
+  const lines = Object.entries(domains).map(([domain, part]) => line(domainName(domain), part));
   return {
     columns: [
       left('Domain'),
@@ -64,10 +60,7 @@ export function domainTable({ overall, domains }: Calibration): CalibrationTable
       right('Blind'),
       right('Gullible', 'Gull.'),
     ],
-    groups: [
-      domains.map((part) => line(domainName(part.domain), part)),
-      [line(domains.length === 1 ? 'All rows' : `All ${domains.length} domains`, overall)],
-    ],
+    groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
     footnotes: [],
     legend: [
       "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
@@ -75,10 +68,9 @@ export function domainTable({ overall, domains }: Calibration): CalibrationTable
   };
 }
 
-function penaltyCell({ falsePenalty }: CalibrationPart): string {
-  if (falsePenalty === undefined) return NONE;
-  const { cost, isNone } = falsePenalty;
-  return `${signedPoints(cost.value)} ${isNone === undefined ? '?' : isNone ? '=' : '!'}`;
+function penaltyCell({ false_penalty: cost }: CalibrationPart): string {
+  if (cost === null) return NONE;
+  return `${signedPoints(cost.value)} ${cost.is_none === null ? '?' : cost.is_none ? '=' : '!'}`;
 }
 
 /** `2/14`; with undecided ones `2+3?/14`. */
@@ -92,16 +84,16 @@ function blindCell({ losses }: CalibrationPart): string {
 /** Points lost by each damage in each domain, and whether that is seen; undefined where no damage was judged. */
 export function sightTable({ overall, domains }: Calibration): CalibrationTable | undefined {
   if (overall.losses.length === 0) return undefined;
-  const parts: readonly CalibrationPart[] = [...domains, overall];
+  const parts = [...Object.values(domains), overall];
   return {
     columns: [
       left('Damage'),
-      ...domains.map(({ domain }) => right(domainName(domain), domainName(domain).slice(0, 5))),
+      ...Object.keys(domains).map((domain) => right(domainName(domain), domainName(domain).slice(0, 5))),
       right('All'),
     ],
     groups: grouped(overall.losses, ({ variant }) => [
       variantName(variant),
-      ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant.name === variant.name))),
+      ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
     footnotes: [],
     legend: [
@@ -112,7 +104,7 @@ export function sightTable({ overall, domains }: Calibration): CalibrationTable 
 
 function sightCell(loss: Loss | undefined): string {
   if (loss === undefined) return NONE;
-  const text = pointsText(loss.loss.value);
+  const text = pointsText(loss.value);
   return { seen: text, blind: 'blind', undecided: `(${text})` }[loss.sight];
 }
 
@@ -120,19 +112,19 @@ function sightCell(loss: Loss | undefined): string {
 function grouped(losses: readonly Loss[], line: (loss: Loss) => string[]): string[][][] {
   const families = ['dose', 'order', 'single', 'baseline'];
   return families
-    .map((family) => losses.filter(({ variant }) => variant.family === family).map(line))
+    .map((family) => losses.filter((loss) => loss.family === family).map(line))
     .filter((lines) => lines.length > 0);
 }
 
 /** Which dimension each damage moves, over all rows; undefined where no damage was judged. */
 export function dimensionTable({ losses }: CalibrationPart): CalibrationTable | undefined {
   if (losses.length === 0) return undefined;
-  const groups = grouped(losses, ({ variant, loss, dimensions }) => [
-    variantName(variant),
+  const groups = grouped(losses, (loss) => [
+    variantName(loss.variant),
     String(loss.rows),
     points(loss),
     interval(loss, EQUIVALENT_POINTS),
-    ...DIMENSIONS.map((dimension) => movedCell(dimensions[dimension])),
+    ...DIMENSIONS.map((dimension) => movedCell(loss.dimensions[dimension])),
   ]);
   const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
   const before = 4;
@@ -147,7 +139,7 @@ export function dimensionTable({ losses }: CalibrationPart): CalibrationTable | 
     groups,
     isStrong: (group, row, column) => {
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
-      return dimension !== undefined && DIMENSIONS.indexOf(dimension) === column - before;
+      return !!dimension && DIMENSIONS.indexOf(dimension) === column - before;
     },
     footnotes: [],
     legend: [
@@ -156,10 +148,10 @@ export function dimensionTable({ losses }: CalibrationPart): CalibrationTable | 
   };
 }
 
-function movedCell(estimate: Estimate | undefined): string {
-  if (estimate === undefined) return NONE;
-  const { value, low, high } = estimate;
-  const hasMoved = low !== undefined && high !== undefined && (low > 0 || high < 0);
+function movedCell(loss: EstimateDocument | undefined): string {
+  if (loss === undefined) return NONE;
+  const { value, low, high } = loss;
+  const hasMoved = low !== null && high !== null && (low > 0 || high < 0);
   return hasMoved ? pointsText(value) : `(${pointsText(value)})`;
 }
 
@@ -187,7 +179,7 @@ export function stepTable({ overall: { steps }, domains }: Calibration): Calibra
 
 /** In which domains which step is inverted. */
 function inversionsNote(domains: Calibration['domains']): string[] {
-  const found = domains.flatMap(({ domain, steps }) =>
+  const found = Object.entries(domains).flatMap(([domain, { steps }]) =>
     steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${stepName(step)}`),
   );
   return found.length === 0 ? [] : [`Inverted in a domain: ${found.join('; ')}.`];
@@ -198,16 +190,15 @@ function stepName({ better, worse }: Step): string {
 }
 
 function stepLine(step: Step): string[] {
-  const { difference, inverted, order } = step;
   const p = decidingP(step);
   return [
     stepName(step),
-    String(difference.rows),
-    signedPoints(difference.value),
-    interval(difference),
-    percent(inverted),
-    p === undefined ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3),
-    order,
+    String(step.rows),
+    signedPoints(step.value),
+    interval(step),
+    percent(step.inverted),
+    p === null ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3),
+    step.order,
   ];
 }
 
@@ -217,37 +208,37 @@ export function canaryTable({ canaries, gullibility }: CalibrationPart): Calibra
   return {
     columns: [left('Trick'), right('Rows'), right('Buys'), right('95 %'), left('What it is')],
     groups: [
-      canaries.map(({ variant, gain }) => [
-        variantName(variant),
+      canaries.map((gain) => [
+        variantName(gain.variant),
         String(gain.rows),
         signedPoints(gain.value),
         interval(gain, 0),
-        oneLine(variant.help, 38),
+        oneLine(helpOf(gain.variant), 38),
       ]),
     ],
-    isStrong: (_, row, column) => column === 2 && (canaries[row]?.gain.low ?? 0) > 0,
+    isStrong: (_, row, column) => column === 2 && (canaries[row]?.low ?? 0) > 0,
     footnotes: mostText(gullibility),
     legend: ['Trick: points above the same bad prediction without the trick; what stands out lies above 0.'],
   };
 }
 
 function mostText(gullibility: CalibrationPart['gullibility']): string[] {
-  if (gullibility?.gain.low === undefined) return [];
-  const { variant, gain } = gullibility;
-  return [`${variantName(variant)} buys most, by an interval that holds for all at once: ${interval(gain, 0)}.`];
+  if (gullibility === null || gullibility.low === null) return [];
+  const { variant } = gullibility;
+  return [`${variantName(variant)} buys most, by an interval that holds for all at once: ${interval(gullibility, 0)}.`];
 }
 
-function variantName({ name }: VariantFacts): string {
+function variantName(name: string): string {
   return oneLine(name, NAME_COLUMNS);
 }
 
-function points(estimate: Estimate | undefined): string {
-  return estimate === undefined ? NONE : pointsText(estimate.value);
+function points(estimate: EstimateDocument | null): string {
+  return estimate === null ? NONE : pointsText(estimate.value);
 }
 
 /** @param limit by the side of which the interval decides, where it does */
-function interval(estimate: Pick<Estimate, 'low' | 'high'> | undefined, limit?: number): string {
-  if (estimate?.low === undefined || estimate.high === undefined) return NONE;
+function interval(estimate: EstimateDocument | null, limit?: number): string {
+  if (estimate === null || estimate.low === null || estimate.high === null) return NONE;
   const end = (value: number) => (limit === undefined ? pointsText(value) : besideLimit(value, limit, pointsText));
   return `${end(estimate.low)}–${end(estimate.high)}`;
 }

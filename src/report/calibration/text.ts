@@ -1,13 +1,10 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
-import type { Calibration, CalibrationPart } from '../../calibration.js';
 import { counted, intervalText, twoDecimals } from '../../figures.js';
-import { type JudgeVerdict, type LimitVerdict, verdictOf } from '../../judge-limits.js';
-import { pointsText, trustLine, trustOf } from '../../judge-trust.js';
+import { pointsText } from '../../judge-trust.js';
 import { oneLine, printable } from '../../printable.js';
+import type { CalibrationDocument, CalibrationPart, LimitVerdict } from '../../score/calibration/document.js';
 import { bold, type Look, painted, terminal, wrapped } from '../terminal.js';
-import type { CalibrationHeader } from './header.js';
-import { limitsOfCalibration } from './notes.js';
 import { canaryTable, dimensionTable, domainTable, sightTable, stepTable } from './tables.js';
 
 /** The marks that the tables cannot be read without. */
@@ -15,8 +12,8 @@ const LEGEND =
   'Damage: a bare number is seen, blind is not, (in parentheses) is undecided. --explain tells how to read this.';
 
 /** The calibration as text that ends in a line feed: whether the judge can be used, its figures, and how to read them. */
-export function calibrationText(calibration: Calibration, header: CalibrationHeader, look: Look): string {
-  const { overall } = calibration;
+export function calibrationText(calibration: CalibrationDocument, look: Look): string {
+  const { overall, verdict, trust } = calibration;
   const tables = [
     domainTable(calibration),
     sightTable(calibration),
@@ -24,19 +21,17 @@ export function calibrationText(calibration: Calibration, header: CalibrationHea
     stepTable(calibration),
     canaryTable(overall),
   ].filter((table) => table !== undefined);
-  const notes = [...limitsOfCalibration(calibration), ...header.notes].map((note) => printable(note));
-  const { use, sentence } = header.verdict;
   const sections = [
-    wrapped(sentence, look.columns).map((line) => painted(line, COLORS[use], look)),
+    wrapped(verdict.sentence, look.columns).map((line) => painted(line, COLORS[verdict.use], look)),
     [
-      ...wrapped(trustLine(trustOf(calibration)), look.columns).map((line) => bold(line, look)),
-      ...wrapped(titleOf(header), look.columns),
+      ...wrapped(trust.line, look.columns).map((line) => bold(line, look)),
+      ...wrapped(titleOf(calibration), look.columns),
       ...wrapped(countsOf(overall), look.columns),
     ],
     ...tables.map((table) => terminal(table, look).trimEnd().split('\n')),
     noiseSentences(overall).flatMap((line) => wrapped(line, look.columns)),
-    notes.flatMap((note) => wrapped(`- ${note}`, look.columns, 2)),
-    limitLines(header, look),
+    calibration.notes.flatMap((note) => wrapped(`- ${printable(note)}`, look.columns, 2)),
+    limitLines(calibration, look),
     (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap((text) => wrapped(text, look.columns)),
   ];
   return `${sections
@@ -45,8 +40,8 @@ export function calibrationText(calibration: Calibration, header: CalibrationHea
     .join('\n\n')}\n`;
 }
 
-function titleOf({ judge, rubricPack, verdicts, sampling, source }: CalibrationHeader): string {
-  const parts = [judge, `rubrics ${rubricPack}`, `${verdicts} verdicts`, sampling, source];
+function titleOf({ judge_model, rubric_pack, verdicts, sampling, source }: CalibrationDocument): string {
+  const parts = [judge_model, `rubrics ${rubric_pack}`, `${verdicts} verdicts`, sampling, source];
   return oneLine(parts.filter((part) => part !== '').join(', '), 400);
 }
 
@@ -57,18 +52,18 @@ function countsOf({ judged, failed, failures, rows, trajectories }: CalibrationP
   return `${counted(judged, 'judgement')} of ${of}${without}`;
 }
 
-function noiseSentences({ noise, smallestDifference }: CalibrationPart): string[] {
-  const interval = noise && intervalText(noise, pointsText);
-  if (noise === undefined || interval === undefined) return [];
+function noiseSentences({ noise, smallest_difference }: CalibrationPart): string[] {
+  const interval = noise === null ? undefined : intervalText(noise, pointsText);
+  if (noise === null || interval === undefined) return [];
   const from = `${counted(noise.judgements, 'judgement')} of ${counted(noise.predictions, 'prediction')}`;
   const sentence = `Noise: judgements of one prediction have an SD of ${pointsText(noise.sd)} points (${interval}; ${from}).`;
-  if (smallestDifference === undefined) return [sentence];
+  if (smallest_difference === null) return [sentence];
   return [
-    `${sentence} Two runs over the 2,170 rows have to differ by ${twoDecimals(smallestDifference)} points of Overall to show in spite of it (5 %, two-sided, power 80 %). That is the judge's noise alone; rows and sampling come on top.`,
+    `${sentence} Two runs over the 2,170 rows have to differ by ${twoDecimals(smallest_difference)} points of Overall to show in spite of it (5 %, two-sided, power 80 %). That is the judge's noise alone; rows and sampling come on top.`,
   ];
 }
 
-const COLORS: Readonly<Record<JudgeVerdict['use'], string>> = {
+const COLORS: Readonly<Record<CalibrationDocument['verdict']['use'], string>> = {
   good: '\x1b[1;32m',
   'with care': '\x1b[1;33m',
   'do not use': '\x1b[1;31m',
@@ -80,9 +75,9 @@ const VERDICTS: Readonly<Record<LimitVerdict, readonly [words: string, color: st
   undecided: ['UNDECIDED', '\x1b[1;33m'],
 };
 
-function limitLines({ limits }: CalibrationHeader, look: Look): string[] {
-  if (limits.length === 0) return [];
-  const [words, color] = VERDICTS[verdictOf(limits)];
-  const sentences = limits.flatMap(({ sentence }) => wrapped(`- ${sentence}`, look.columns, 2));
-  return [painted(`${words}: ${counted(limits.length, 'limit')} for the judge`, color, look), ...sentences];
+function limitLines({ limits }: CalibrationDocument, look: Look): string[] {
+  if (limits === null) return [];
+  const [words, color] = VERDICTS[limits.verdict];
+  const sentences = limits.results.flatMap(({ sentence }) => wrapped(`- ${sentence}`, look.columns, 2));
+  return [painted(`${words}: ${counted(limits.results.length, 'limit')} for the judge`, color, look), ...sentences];
 }

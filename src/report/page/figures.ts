@@ -1,23 +1,22 @@
 // Figures of a report as text.
 
-import { intervalText } from '../../figures.js';
-import type { Estimate } from '../../types.js';
+import { type Ends, intervalText } from '../../figures.js';
 
 /** What stands where there is no figure. */
 export const DASH = '–';
 
 /** A score; a missing one as a dash. */
-export function number(estimate: Estimate | undefined, decimals = 1): string {
-  return estimate === undefined ? DASH : estimate.value.toFixed(decimals);
+export function number(estimate: { readonly value: number } | null | undefined, decimals = 1): string {
+  return estimate?.value.toFixed(decimals) ?? DASH;
 }
 
 /** The interval of a score, where it has one. */
-export function range(estimate: Estimate | undefined, decimals = 1): string | undefined {
-  return estimate && intervalText(estimate, (value) => value.toFixed(decimals));
+export function range(estimate: Ends | null | undefined, decimals = 1): string | undefined {
+  return intervalText(estimate ?? {}, (value) => value.toFixed(decimals));
 }
 
 /** The interval of a difference, where it has one. */
-export function signedRange(difference: Estimate): string | undefined {
+export function signedRange(difference: Ends): string | undefined {
   return intervalText(difference, signed);
 }
 

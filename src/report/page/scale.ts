@@ -1,5 +1,6 @@
 // What a chart spans, and where a value lies on it.
 
+import type { Ends } from '../../figures.js';
 import type { Measure } from '../../measures.js';
 import type { Estimate } from '../../types.js';
 
@@ -50,12 +51,14 @@ export function scaleAround(values: readonly number[]): Scale {
   return { from: -end, to: end, ticks };
 }
 
+type Marked = Ends & { readonly value: number };
+
 /** A dot with its interval, by percent of the track, so that a chart of any width keeps its proportions. */
-export function mark(estimate: Estimate | undefined, scale: Scale, radius: number, y = 50): string {
+export function mark(estimate: Marked | undefined, scale: Scale, radius: number, y = 50): string {
   if (estimate === undefined) return '';
   const { value, low, high } = estimate;
   const reach =
-    low === undefined || high === undefined
+    typeof low !== 'number' || typeof high !== 'number'
       ? ''
       : `<line class="reach" x1="${x(low, scale)}" x2="${x(high, scale)}" y1="${y}%" y2="${y}%"/>`;
   return `${reach}<circle class="dot" cx="${x(value, scale)}" cy="${y}%" r="${radius}"/>`;

@@ -1,12 +1,11 @@
 // A panel of judges as people read it: what it rated, how its judges differ, and how far they agree.
 
-import type { Agreement } from '../../agreement.js';
-import { FIGURES } from '../../comparison.js';
 import { domainName, inTableOrder } from '../../domains.js';
 import { counted, signed, twoDecimals } from '../../figures.js';
-import type { JoinedPanel, PanelAgreement } from '../../panel.js';
 import { oneLine } from '../../printable.js';
-import { LEAST_CLUSTERS } from '../../types.js';
+import type { Alpha } from '../../score/agreement/alpha.js';
+import type { PanelAgreement, PanelDocument } from '../../score/agreement/panel.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
 import { dimensionName, intervalCell, NONE, type Table } from '../table.js';
 import { type Look, terminal, wrapped } from '../terminal.js';
 
@@ -16,36 +15,36 @@ const NAME_COLUMNS = 40;
 const LEFT = { align: 'left' } as const;
 const RIGHT = { align: 'right' } as const;
 
-export function panelText(panel: JoinedPanel, look: Look): string {
+export function panelText(panel: PanelDocument, look: Look): string {
   const lines = sentencesOf(panel).flatMap((sentence) => wrapped(sentence, look.columns));
   const tables = [judgeTable(panel), agreementTable(panel.agreement)].map((table) => terminal(table, look));
   return `${lines.join('\n')}\n\n${tables.join('\n')}`;
 }
 
-function sentencesOf(panel: JoinedPanel): string[] {
-  const { judges, combine, quorum, predictions, rated, byFewer, modelCaused, missing, notJudged } = panel;
-  const rule = quorum === undefined ? 'each row needs all of them' : `each row needs ${quorum} of them`;
+function sentencesOf(panel: PanelDocument): string[] {
+  const { judges, combine, quorum, predictions, rated } = panel;
+  const rule = quorum === null ? 'each row needs all of them' : `each row needs ${quorum} of them`;
   const others = [
-    [modelCaused, 'failed by the world model itself'],
-    [missing, 'missing: a judge failed'],
-    [notJudged, 'not judged by a judge'],
+    [panel.model_caused, 'failed by the world model itself'],
+    [panel.missing, 'missing: a judge failed'],
+    [panel.not_judged, 'not judged by a judge'],
   ] as const;
   const told = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
   return [
     `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
     `rated: ${rated} of ${counted(predictions, 'prediction')}${told.length === 0 ? '' : `; ${told.join('; ')}`}`,
-    ...(quorum === undefined
+    ...(quorum === null
       ? []
       : [
-          `${counted(byFewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
+          `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
         ]),
     ...withoutOffsets(panel),
   ];
 }
 
 /** Domains of which no offset is known. */
-function withoutOffsets({ offsets }: JoinedPanel): string[] {
-  const bare = [...(offsets ?? [])].filter(([, { rows }]) => rows === 0).map(([domain]) => domainName(domain));
+function withoutOffsets({ offsets }: PanelDocument): string[] {
+  const bare = Object.entries(offsets ?? {}).flatMap(([domain, { rows }]) => (rows === 0 ? [domainName(domain)] : []));
   return bare.length === 0
     ? []
     : [
@@ -53,8 +52,8 @@ function withoutOffsets({ offsets }: JoinedPanel): string[] {
       ];
 }
 
-function judgeTable({ judges }: JoinedPanel): Table {
-  const means = judges.flatMap(({ meanTotal }) => meanTotal ?? []);
+function judgeTable({ judges }: PanelDocument): Table {
+  const means = judges.flatMap(({ mean_total }) => mean_total ?? []);
   const centre = means.reduce((sum, value) => sum + value, 0) / means.length;
   return {
     columns: [
@@ -65,12 +64,12 @@ function judgeTable({ judges }: JoinedPanel): Table {
       { heading: 'Against all', short: 'Agst.', ...RIGHT },
     ],
     groups: [
-      judges.map(({ name, rated, failed, meanTotal }) => [
+      judges.map(({ name, rated, failed, mean_total: total }) => [
         oneLine(name, NAME_COLUMNS),
         String(rated),
         String(failed),
-        meanTotal === undefined ? NONE : twoDecimals(meanTotal),
-        meanTotal === undefined ? NONE : signed(meanTotal - centre),
+        total === null ? NONE : twoDecimals(total),
+        total === null ? NONE : signed(total - centre),
       ]),
     ],
     footnotes: [
@@ -79,17 +78,14 @@ function judgeTable({ judges }: JoinedPanel): Table {
   };
 }
 
-function agreementTable({ figures, domains }: PanelAgreement): Table {
-  const rows = FIGURES.map((figure) =>
-    alphaCells(
-      figure === 'total' ? 'Total' : dimensionName(figure),
-      figure === 'total' ? 'interval' : 'ordinal',
-      figures[figure],
-    ),
-  );
-  const sorted = domains.toSorted((a, b) => inTableOrder(a.domain, b.domain));
-  const all = [...FIGURES.map((figure) => figures[figure]), ...sorted.map(({ total }) => total)];
-  const isOpen = all.some((found) => found !== undefined && found.interval === undefined);
+function agreementTable({ all, domains }: PanelAgreement): Table {
+  const rows = [
+    ...DIMENSIONS.map((name) => alphaCells(dimensionName(name), 'ordinal', all[name])),
+    alphaCells('Total', 'interval', all.total_score),
+  ];
+  const sorted = Object.entries(domains).sort(([a], [b]) => inTableOrder(a, b));
+  const alphas = [...Object.values(all), ...sorted.map(([, { total_score }]) => total_score)];
+  const isOpen = alphas.some((found) => found !== null && found.low === null);
   return {
     columns: [
       { heading: 'Agreement', short: 'Agreement', ...LEFT },
@@ -101,18 +97,18 @@ function agreementTable({ figures, domains }: PanelAgreement): Table {
     groups: [
       rows,
       ...(sorted.length > 1
-        ? [sorted.map(({ domain, total }) => alphaCells(`Total, ${domainName(domain)}`, 'interval', total))]
+        ? [sorted.map(([domain, found]) => alphaCells(`Total, ${domainName(domain)}`, 'interval', found.total_score))]
         : []),
     ],
     footnotes: [
       "Krippendorff's alpha between the judges: 1 is perfect, 0 is chance. Rows: rated by two judges or more. Intervals resample trajectories.",
-      ...(all.includes(undefined) ? ['-: all ratings are one and the same, which says nothing of agreement.'] : []),
+      ...(alphas.includes(null) ? ['-: all ratings are one and the same, which says nothing of agreement.'] : []),
       ...(isOpen ? [`No interval: fewer than ${LEAST_CLUSTERS} trajectories.`] : []),
     ],
   };
 }
 
-function alphaCells(name: string, scale: string, found: Agreement | undefined): string[] {
-  if (found === undefined) return [name, scale, NONE, NONE, NONE];
-  return [name, scale, twoDecimals(found.alpha), intervalCell(found.interval), String(found.units)];
+function alphaCells(name: string, scale: string, found: Alpha | null): string[] {
+  if (found === null) return [name, scale, NONE, NONE, NONE];
+  return [name, scale, twoDecimals(found.alpha), intervalCell(found), String(found.predictions)];
 }

@@ -3,19 +3,16 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../../errors.js';
 import { canonicalJson } from '../../json.js';
-import { exitCodeOfLimits, type JudgeVerdict, type LimitResult } from '../../judge-limits.js';
-import { type JudgeTrust, trustOf } from '../../judge-trust.js';
-import type { CalibrationHeader } from '../../report/calibration/header.js';
-import { calibrationDocument } from '../../report/calibration/json.js';
+import { trustLine, trustOf } from '../../judge-trust.js';
 import { calibrationText } from '../../report/calibration/text.js';
 import { calibrationPage } from '../../report/page/calibration/page.js';
 import { madeWith, verdictsOf } from '../../run/made-with.js';
-import type { Manifest } from '../../run/manifest.js';
-import { judgeVerdict, limitResults } from '../../score/calibration/limits.js';
+import type { CalibrationDocument } from '../../score/calibration/document.js';
+import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '../../score/calibration/limits.js';
+import { notesOn } from '../../score/calibration/notes.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../../settings/options.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { toolVersion } from '../../settings/version.js';
-import type { CalibrationRecord } from '../../store/records.js';
 import { openStore } from '../../store/store.js';
 import type { Io } from '../../types.js';
 import { DEFAULT_DB } from '../databases.js';
@@ -38,27 +35,22 @@ export async function tellCalibration(
   io: Io,
 ): Promise<ExitCode> {
   const read = await readCalibration(source, io.stop);
-  const { calibration, manifest } = read;
-  const limits = limitResults(calibration, settings);
-  const { notices: notes } = manifest;
-  const verdict = judgeVerdict(calibration);
-  const header = calibrationHeader(manifest, { source: shownPath(source, io), notes, verdict, limits });
-  const document = { ...calibrationDocument(calibration, header), run };
+  const calibration = calibrationDocument(read, shownPath(source, io), settings);
+  const document = { ...calibration, run };
   const db = resolve(io.cwd, settings.db);
-  const { id, replaced } = saveCalibration(db, { ...read, document });
-  const { html } = settings;
+  const { id, replaced } = saveCalibration(db, read, document);
+  const { html, explain } = settings;
   if (html !== undefined)
-    await writeText(html, calibrationPage(calibration, header, `awb ${toolVersion()}`, policyHash), '--html', io);
+    await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
   if (settings.json) {
     io.stdout.write(`${JSON.stringify(document)}\n`);
   } else {
-    const { explain } = settings;
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
     const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})`;
     const page = html === undefined ? [] : [`page: ${shownPath(resolve(io.cwd, html), io)}`];
-    io.stdout.write(`${calibrationText(calibration, header, look)}\n${[stored, ...page].join('\n')}\n`);
+    io.stdout.write(`${calibrationText(calibration, look)}\n${[stored, ...page].join('\n')}\n`);
   }
-  return exitCodeOfLimits(limits);
+  return calibration.limits?.exit_code ?? EXIT.done;
 }
 
 export const TELLING_OPTIONS = {
@@ -90,27 +82,27 @@ export const TELLING_OPTIONS = {
   'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that a trick may buy' },
 } as const satisfies OptionTable;
 
-/** What a manifest does not tell. */
-interface Beside {
-  /** calibration.jsonl as people are shown it. */
-  readonly source: string;
-  readonly notes: readonly string[];
-  readonly verdict: JudgeVerdict;
-  readonly limits: readonly LimitResult[];
-}
-
-export function calibrationHeader(manifest: Manifest, { source, notes, verdict, limits }: Beside): CalibrationHeader {
+/** @param source calibration.jsonl as people are shown it */
+export function calibrationDocument(
+  { manifest, calibration }: Pick<ReadCalibration, 'manifest' | 'calibration'>,
+  source: string,
+  limits: JudgeLimits,
+): CalibrationDocument {
   const made = madeWith(manifest);
   const fingerprint = made.rubricFingerprint === undefined ? '' : ` (${made.rubricFingerprint.slice(0, 12)})`;
+  const trust = trustOf(calibration);
   return {
-    judge: made.judgeName ?? 'a judge that is not recorded',
-    rubricPack: made.rubricPack === undefined ? '' : `${made.rubricPack}${fingerprint}`,
+    schema: 'awb.calibrate/1',
+    judge_model: made.judgeName ?? 'a judge that is not recorded',
+    rubric_pack: made.rubricPack === undefined ? '' : `${made.rubricPack}${fingerprint}`,
     verdicts: verdictsOf(made) ?? '',
     sampling: fieldsText({ ...made.method, ...made.sampling }),
     source,
-    notes,
-    verdict,
-    limits,
+    verdict: judgeVerdict(calibration),
+    trust: { line: trustLine(trust), ...trust },
+    limits: limitsDocument(limitResults(calibration, limits)),
+    ...calibration,
+    notes: [...notesOn(calibration), ...manifest.notices],
   };
 }
 
@@ -121,11 +113,6 @@ function fieldsText(fields: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-/** A calibration, and the document that `--json` prints of it. */
-interface MadeCalibration extends ReadCalibration {
-  readonly document: object;
-}
-
 /**
  * Stores a calibration, over what the same one was before.
  * @param db absolute path of the SQLite file, which is made where it is not there
@@ -133,18 +120,9 @@ interface MadeCalibration extends ReadCalibration {
  */
 export function saveCalibration(
   db: string,
-  made: MadeCalibration,
-): { readonly id: number; readonly replaced: boolean; readonly trust: JudgeTrust } {
-  const record = recordOf(made);
-  const store = openStore(db);
-  try {
-    return { ...store.saveCalibration(record), trust: record.trust };
-  } finally {
-    store.close();
-  }
-}
-
-function recordOf({ source, manifest, calibration, document }: MadeCalibration): CalibrationRecord {
+  { source, manifest }: Pick<ReadCalibration, 'source' | 'manifest'>,
+  document: CalibrationDocument,
+): { readonly id: number; readonly replaced: boolean } {
   const made = madeWith(manifest);
   const { judge, judgeKey, rubricFingerprint } = made;
   const { startedAt, endedAt } = manifest;
@@ -154,24 +132,27 @@ function recordOf({ source, manifest, calibration, document }: MadeCalibration):
       EXIT.badData,
     );
   }
-  return {
-    // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
-    identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
-    judgeKey,
-    judgeModel: judge,
-    judgeSnapshot: made.snapshot,
-    rubricPack: made.rubricPack,
-    rubricFingerprint,
-    verdicts: verdictsOf(made),
-    sampling: made.sampling ?? {},
-    source,
-    manifest: JSON.stringify(manifest),
-    startedAt,
-    endedAt,
-    savedAt: new Date().toISOString(),
-    toolVersion: toolVersion(),
-    calibration,
-    trust: trustOf(calibration),
-    document: JSON.stringify(document),
-  };
+  const store = openStore(db);
+  try {
+    return store.saveCalibration({
+      // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
+      identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
+      judgeKey,
+      judgeModel: judge,
+      judgeSnapshot: made.snapshot,
+      rubricPack: made.rubricPack,
+      rubricFingerprint,
+      verdicts: verdictsOf(made),
+      sampling: made.sampling ?? {},
+      source,
+      manifest: JSON.stringify(manifest),
+      startedAt,
+      endedAt,
+      savedAt: new Date().toISOString(),
+      toolVersion: toolVersion(),
+      document,
+    });
+  } finally {
+    store.close();
+  }
 }

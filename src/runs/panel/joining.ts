@@ -1,14 +1,18 @@
 // The judgings of a panel joined: of every prediction what each judge gave, and what the panel says of it.
 
 import { isUnasked, type NoJudgement } from '../../judgement.js';
-import type { JoinedPanel, Offsets, PanelJudge, PanelRule } from '../../panel.js';
 import { countedRating, isModelCaused, isRated, ratingToPoints } from '../../points.js';
 import { present } from '../../present.js';
 import {
   combinedRating,
+  type Offsets,
+  offsetsDocument,
   offsetsOf,
   type PanelCase,
+  type PanelDocument,
+  type PanelJudge,
   type PanelRating,
+  type PanelRule,
   panelAgreement,
   totalOf,
 } from '../../score/agreement/panel.js';
@@ -38,7 +42,9 @@ export interface PanelRow extends PanelCase {
 interface Joined {
   /** In the order of the first member, behind them what only others have. */
   readonly rows: readonly PanelRow[];
-  readonly panel: JoinedPanel;
+  readonly panel: PanelDocument;
+  /** Under a quorum. */
+  readonly offsets: Offsets | undefined;
 }
 
 /** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
@@ -55,19 +61,20 @@ export function joinMembers(members: readonly Member[], rule: PanelRule): Joined
   const rated = rows.flatMap(({ outcome }) => (outcome?.status === 'rated' ? [outcome.rating] : []));
   const failed = rows.flatMap(({ outcome }) => (outcome?.status === 'failed' ? [outcome.failure] : []));
   const caused = failed.filter(({ class: failure }) => isModelCaused(failure)).length;
-  const panel: JoinedPanel = {
-    ...rule,
+  const panel: PanelDocument = {
     judges,
+    combine: rule.combine,
+    quorum: rule.quorum ?? null,
     predictions: rows.length,
     rated: rated.length,
-    byFewer: rated.filter(({ judges: count }) => count < members.length).length,
-    modelCaused: caused,
+    by_fewer: rated.filter(({ judges: count }) => count < members.length).length,
+    model_caused: caused,
     missing: failed.length - caused,
-    notJudged: rows.filter(({ outcome }) => outcome === undefined).length,
-    ...(rule.quorum === undefined ? {} : { offsets }),
+    not_judged: rows.filter(({ outcome }) => outcome === undefined).length,
+    offsets: rule.quorum === undefined ? null : offsetsDocument(offsets),
     agreement: panelAgreement(rateable, RESAMPLING),
   };
-  return { rows, panel };
+  return { rows, panel, offsets: rule.quorum === undefined ? undefined : offsets };
 }
 
 type Case = Omit<PanelRow, 'outcome'>;
@@ -94,7 +101,7 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
     return {
       status: 'rated',
       ratings,
-      measures: meanMeasures(rows.flatMap(({ measures }) => (measures === undefined ? [] : [measures]))),
+      measures: meanMeasures(rows.flatMap(({ measures }) => (measures ? [measures] : []))),
     };
   const failures = rows.flatMap(({ failure }) => failure ?? []);
   const failure = failures.find(({ class: cause }) => isModelCaused(cause)) ?? failures[0];
@@ -150,6 +157,6 @@ function judgeOf(
     rated: count('rated'),
     failed: count('failed'),
     absent: count('absent'),
-    ...(totals.length === 0 ? {} : { meanTotal: ratingToPoints(mean(totals)) }),
+    mean_total: totals.length === 0 ? null : ratingToPoints(mean(totals)),
   };
 }

@@ -4,14 +4,13 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
-import { isObject, type JsonObject } from '../../json.js';
-import type { JoinedPanel, Offsets, PanelRule } from '../../panel.js';
+import { isObject } from '../../json.js';
 import { present } from '../../present.js';
-import { alphasDocument, offsetsDocument } from '../../report/panel/json.js';
 import { setAside } from '../../run/folder.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Counts, DomainCost, Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
+import type { PanelDocument } from '../../score/agreement/panel.js';
 import { toolVersion } from '../../settings/version.js';
 import type { Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
@@ -23,12 +22,11 @@ import type { Member } from './members.js';
 export function panelIdentity(
   path: string,
   members: readonly Member[],
-  { combine, quorum }: PanelRule,
-  offsets: Offsets | undefined,
+  { combine, quorum, offsets }: PanelDocument,
 ): Identity {
   const first = present(members[0]);
   const { predictions, rubrics, verdicts, reading } = first.manifest.identity;
-  const how = quorum === undefined ? combine : `${combine}, quorum ${quorum}`;
+  const how = quorum === null ? combine : `${combine}, quorum ${quorum}`;
   const isOneReading = members.every(
     ({ manifest: { identity } }) => identity.verdicts === verdicts && identity.reading === reading,
   );
@@ -41,10 +39,10 @@ export function panelIdentity(
       return { judge, snapshot, verdicts, reading, sampling };
     }),
     combine,
-    ...(quorum === undefined ? {} : { quorum }),
-    ...(offsets === undefined ? {} : { offsets: offsetsDocument(offsets) }),
+    quorum: quorum ?? undefined,
+    offsets: offsets ?? undefined,
     rubrics,
-    ...(isOneReading ? { verdicts, reading } : {}),
+    ...(isOneReading && { verdicts, reading }),
   };
 }
 
@@ -97,7 +95,7 @@ interface Written {
   readonly identity: Identity;
   readonly members: readonly Member[];
   readonly rows: readonly PanelRow[];
-  readonly panel: JoinedPanel;
+  readonly panel: PanelDocument;
   readonly settings: Manifest['settings'];
   readonly output: { readonly bytes: number; readonly sha256: string };
 }
@@ -116,7 +114,7 @@ export function panelManifest({ path, identity, members, rows, panel, settings, 
     schema: 'awb.manifest/1',
     kind: 'judge',
     tool: { name: 'agentworldbench', version: toolVersion() },
-    ...(label === undefined ? {} : { label }),
+    ...(label !== undefined && { label }),
     meta: first.meta,
     identity,
     fingerprint: fingerprintOf(identity),
@@ -129,7 +127,7 @@ export function panelManifest({ path, identity, members, rows, panel, settings, 
     counts,
     tokens: usage,
     costs: costsOf(manifests),
-    panel: panelFacts(panel),
+    panel: { judges: panel.judges, by_fewer: panel.by_fewer, agreement: panel.agreement },
     notices: [],
     startedAt: present(manifests.map(({ startedAt }) => startedAt).sort()[0]),
     ...(ends.length === 0 ? {} : { endedAt: present(ends.at(-1)) }),
@@ -141,20 +139,10 @@ export function panelManifest({ path, identity, members, rows, panel, settings, 
 
 /** Whether the panel has a rating, or a failure of the world model, for every prediction that was chosen. */
 export function isWhole(
-  { missing, notJudged }: JoinedPanel,
+  { missing, not_judged }: PanelDocument,
   { notDone, absent }: Pick<Counts, 'notDone' | 'absent'>,
 ): boolean {
-  return missing + notJudged + notDone + absent === 0;
-}
-
-function panelFacts({ judges, byFewer, agreement }: JoinedPanel): JsonObject {
-  return {
-    judges: judges.map(({ name, file, rated, failed, absent, meanTotal }) => {
-      return { name, file, rated, failed, absent, mean_total: meanTotal ?? null };
-    }),
-    by_fewer: byFewer,
-    agreement: alphasDocument(agreement),
-  };
+  return missing + not_judged + notDone + absent === 0;
 }
 
 /** Rows by domain that the judgings chose: of one that is not complete, all the same. */

@@ -1,9 +1,23 @@
 // Krippendorff's alpha: how far those who rated the same units agree, beyond what their ratings would do by chance.
 
-import type { Agreement } from '../../agreement.js';
+import { z } from 'zod';
+import { COUNT, FIGURE } from '../../estimate.js';
 import { groupBy } from '../../groups.js';
-import { LEAST_CLUSTERS } from '../../types.js';
-import { type Resampling, resampledInterval } from '../resampling.js';
+import { type Resampling, resampledEnds } from '../resampling.js';
+
+/** How far raters agree beyond what chance gives. */
+export const ALPHA = z.strictObject({
+  /** 1 is perfect agreement, 0 is what chance gives; below 0 they disagree more than by chance. */
+  alpha: z.number(),
+  /** The 95 % interval; null below `LEAST_CLUSTERS`. */
+  low: FIGURE,
+  high: FIGURE,
+  /** What has at least two ratings: the rest says nothing. */
+  predictions: COUNT,
+  ratings: COUNT,
+  clusters: COUNT,
+});
+export type Alpha = z.infer<typeof ALPHA>;
 
 /** `interval`: values differ by their distance. `ordinal`: only their order counts, so values differ by the ranks between them. */
 export type AlphaMetric = 'interval' | 'ordinal';
@@ -17,23 +31,21 @@ export interface RatedUnit {
 
 /**
  * Krippendorff's alpha (Krippendorff, "Content Analysis", 4th ed., ch. 12) with the 95 % percentile interval of a bootstrap that draws
- * whole trajectories and reckons the expected disagreement of each draw anew. Undefined where no unit has two ratings, and where all
+ * whole trajectories and reckons the expected disagreement of each draw anew. Null where no unit has two ratings, and where all
  * ratings are the same one: nothing then says what chance would give. Draws in which that is so are left out.
  */
-export function agreementOf(
-  units: readonly RatedUnit[],
-  metric: AlphaMetric,
-  resampling: Resampling,
-): Agreement | undefined {
+export function agreementOf(units: readonly RatedUnit[], metric: AlphaMetric, resampling: Resampling): Alpha | null {
   const paired = units.filter(({ values }) => values.length > 1);
   const { places, clusters } = tally(paired);
   const alpha = alphaOf(clusters, places, metric);
-  if (alpha === undefined) return undefined;
-  const ratings = paired.reduce((sum, { values }) => sum + values.length, 0);
-  const facts = { alpha, units: paired.length, ratings, clusters: clusters.length };
-  if (clusters.length < LEAST_CLUSTERS) return facts;
-  const interval = resampledInterval(clusters, resampling, (drawn) => alphaOf(drawn, places, metric));
-  return interval === undefined ? facts : { ...facts, interval };
+  if (alpha === undefined) return null;
+  return {
+    alpha,
+    ...resampledEnds(clusters, resampling, (drawn) => alphaOf(drawn, places, metric)),
+    predictions: paired.length,
+    ratings: paired.reduce((sum, { values }) => sum + values.length, 0),
+    clusters: clusters.length,
+  };
 }
 
 /** What a cluster's units add to the whole. Values stand for themselves by their place among all values, which are sorted. */

@@ -1,9 +1,21 @@
 // Weighted kappa: how far two who rated the same predictions agree, beyond what their own habits would give by chance.
 
+import { z } from 'zod';
+import { COUNT, FIGURE } from '../../estimate.js';
 import { groupBy } from '../../groups.js';
-import type { Coefficient } from '../../people.js';
-import { LEAST_CLUSTERS } from '../../types.js';
-import { type Resampling, resampledInterval } from '../resampling.js';
+import { type Resampling, resampledEnds } from '../resampling.js';
+
+/** 1 is perfect agreement, 0 what chance gives. */
+export const KAPPA = z.strictObject({
+  kappa: z.number(),
+  /** The 95 % interval; null below `LEAST_CLUSTERS`. */
+  low: FIGURE,
+  high: FIGURE,
+  /** Pairs of ratings, and the trajectories behind them. */
+  rows: COUNT,
+  clusters: COUNT,
+});
+type Kappa = z.infer<typeof KAPPA>;
 
 /** What a prediction was given by people, each once. */
 export interface RatedByPeople {
@@ -16,13 +28,13 @@ export interface RatedByPeople {
  * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) of a judge against each single person, with the
  * 95 % percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where
  * ratings disagree by the square of their distance. Written in sums of squares it needs no categories, so that averaged ratings count
- * as they are. Chance is reckoned for each two by themselves, and observed and expected disagreement are added up over them. Undefined
+ * as they are. Chance is reckoned for each two by themselves, and observed and expected disagreement are added up over them. Null
  * where nothing is rated, and where all ratings are the same one.
  */
 export function kappaOfJudge(
   predictions: readonly (RatedByPeople & { readonly judge: number })[],
   resampling: Resampling,
-): Coefficient | undefined {
+): Kappa | null {
   const sums = new ClusterSums();
   const groupsIn = groupsOver(predictions);
   let rows = 0;
@@ -31,7 +43,7 @@ export function kappaOfJudge(
     sums.addSquares(cluster, squaresOf(people) + people.length * judge ** 2, judge * sumOf(people));
     for (const [group, members] of groupsIn(people)) sums.add(cluster, group, judge, sumOf(members));
   }
-  return coefficientOf(sums, rows, resampling);
+  return kappaIn(sums, rows, resampling);
 }
 
 /**
@@ -39,7 +51,7 @@ export function kappaOfJudge(
  * predictions are reckoned together: chance takes the product of two raters' sums over the number of predictions that both rated, and
  * such products add up to the product of the sums of both groups; within one group to half of `(Σ a)² - Σ a²`.
  */
-export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling: Resampling): Coefficient | undefined {
+export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling: Resampling): Kappa | null {
   const sums = new ClusterSums();
   const shared = predictions.filter(({ people }) => people.length > 1);
   const groupsIn = groupsOver(shared);
@@ -59,7 +71,7 @@ export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling:
       for (const { rater, rating } of members) sums.add(cluster, `rater ${rater}`, rating, -rating / 2);
     }
   }
-  return coefficientOf(sums, rows, resampling);
+  return kappaIn(sums, rows, resampling);
 }
 
 type People = RatedByPeople['people'];
@@ -91,15 +103,12 @@ function squaresOf(people: People): number {
   return people.reduce((sum, { rating }) => sum + rating ** 2, 0);
 }
 
-function coefficientOf(sums: ClusterSums, rows: number, resampling: Resampling): Coefficient | undefined {
+function kappaIn(sums: ClusterSums, rows: number, resampling: Resampling): Kappa | null {
   const clusters = sums.clusters();
   const kappaOf = kappaOver(sums.places);
-  const value = kappaOf(clusters);
-  if (value === undefined) return undefined;
-  const facts = { value, rows, clusters: clusters.length };
-  if (clusters.length < LEAST_CLUSTERS) return facts;
-  const interval = resampledInterval(clusters, resampling, kappaOf);
-  return interval === undefined ? facts : { ...facts, interval };
+  const kappa = kappaOf(clusters);
+  if (kappa === undefined) return null;
+  return { kappa, ...resampledEnds(clusters, resampling, kappaOf), rows, clusters: clusters.length };
 }
 
 /** What one trajectory adds. */

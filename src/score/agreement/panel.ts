@@ -1,14 +1,79 @@
 // A panel: what several judges gave one prediction -> one rating a dimension, every judge counting alike.
 
-import { FIGURES } from '../../comparison.js';
+import { z } from 'zod';
+import { COUNT, FIGURE } from '../../estimate.js';
 import { groupBy } from '../../groups.js';
-import type { Combination, DomainOffsets, Offsets, PanelAgreement, PanelRule } from '../../panel.js';
+import { keysOf } from '../../keys.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../types.js';
 import { mean } from '../mean.js';
 import type { Resampling } from '../resampling.js';
-import { agreementOf } from './alpha.js';
+import { ALPHA, agreementOf } from './alpha.js';
 
-export const COMBINATIONS: Readonly<Record<Combination, (values: readonly number[]) => number>> = { mean, median };
+/** How the judges' ratings of one dimension become one. */
+export const COMBINATIONS = { mean, median } satisfies Record<string, (values: readonly number[]) => number>;
+
+export interface PanelRule {
+  readonly combine: keyof typeof COMBINATIONS;
+  /** How many judges a rating needs; all of them where absent. */
+  readonly quorum?: number | undefined;
+}
+
+/** One of the judges. Its texts may be hostile. */
+const JUDGE = z.strictObject({
+  name: z.string(),
+  /** Its judged file, as the user named it. */
+  file: z.string(),
+  /** Predictions that it rated; those that failed by its own doing, or the transport's; and those it has no row of. */
+  rated: COUNT,
+  failed: COUNT,
+  absent: COUNT,
+  /** The mean of its totals over the predictions that all judges rated, in points of 0-100; null where there are none. */
+  mean_total: FIGURE,
+});
+export type PanelJudge = z.infer<typeof JUDGE>;
+
+const AGREEMENT = z.strictObject({
+  /** By the ordinal alpha in a dimension, by the interval alpha in the total; null where all ratings are the same one. */
+  all: z.record(z.enum([...DIMENSIONS, 'total_score']), ALPHA.nullable()),
+  domains: z.record(z.string(), z.strictObject({ total_score: ALPHA.nullable() })),
+});
+export type PanelAgreement = z.infer<typeof AGREEMENT>;
+
+/** What a panel came to, as `awb panel --json` prints it. Counts are of predictions. */
+export const PANEL = z.strictObject({
+  schema: z.literal('awb.panel/1'),
+  exit_code: COUNT,
+  output: z.string(),
+  judges: z.array(JUDGE),
+  combine: z.enum(keysOf(COMBINATIONS)),
+  quorum: COUNT.nullable(),
+  predictions: COUNT,
+  rated: COUNT,
+  /** Of these, rated by fewer than all judges. */
+  by_fewer: COUNT,
+  /** Failures that the world model caused: they are the prediction's, whoever judges. */
+  model_caused: COUNT,
+  /** A judge failed, and too few are left. */
+  missing: COUNT,
+  /** A judge has no row of it, and too few are left: the panel has none either. */
+  not_judged: COUNT,
+  /**
+   * Under a quorum: by how much each judge, in the judges' order, rates higher in a domain than all of them together, and from how many
+   * predictions that comes. Null of a dimension that no prediction has from all judges.
+   */
+  offsets: z
+    .record(z.string(), z.strictObject({ rows: COUNT, judges: z.array(z.record(z.enum(DIMENSIONS), FIGURE)) }))
+    .nullable(),
+  agreement: AGREEMENT,
+});
+export type PanelDocument = Omit<z.infer<typeof PANEL>, 'schema' | 'exit_code' | 'output'>;
+
+/** The judges' offsets in a domain, each judge's in the judges' order; a dimension that is not known is absent. */
+interface DomainOffsets {
+  readonly rows: number;
+  readonly judges: readonly Ratings[];
+}
+export type Offsets = ReadonlyMap<Domain, DomainOffsets>;
 
 /** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
 export interface PanelCase {
@@ -103,24 +168,39 @@ function median(values: readonly number[]): number {
   return mean(sorted.slice(Math.ceil(half) - 1, Math.floor(half) + 1));
 }
 
+/** The offsets with every dimension. */
+export function offsetsDocument(offsets: Offsets): NonNullable<PanelDocument['offsets']> {
+  const judgesOf = ({ judges }: DomainOffsets) =>
+    judges.map(({ format = null, factuality = null, consistency = null, realism = null, quality = null }) => {
+      return { format, factuality, consistency, realism, quality };
+    });
+  return Object.fromEntries([...offsets].map(([domain, own]) => [domain, { rows: own.rows, judges: judgesOf(own) }]));
+}
+
 /** How far the judges agree over all predictions in each dimension and in the total, and by domain in the total. */
 export function panelAgreement(cases: readonly PanelCase[], resampling: Resampling): PanelAgreement {
-  const figures: { -readonly [Name in keyof PanelAgreement['figures']]: PanelAgreement['figures'][Name] } = {};
-  for (const figure of FIGURES) {
-    const units = cases.map(({ given, trajectory: cluster }) => {
-      const values = figure === 'total' ? given.flatMap((ratings) => totalOf(ratings) ?? []) : valuesIn(given, figure);
-      return { values, cluster };
-    });
-    const found = agreementOf(units, figure === 'total' ? 'interval' : 'ordinal', resampling);
-    if (found !== undefined) figures[figure] = found;
-  }
-  const domains = [...groupBy(cases, ({ domain }) => domain)].map(([domain, own]) => {
+  const within = (dimension: Dimension) => {
+    const units = cases.map(({ given, trajectory }) => ({ values: valuesIn(given, dimension), cluster: trajectory }));
+    return agreementOf(units, 'ordinal', resampling);
+  };
+  const inTotal = (own: readonly PanelCase[]) => {
     const units = own.map(({ given, trajectory }) => {
       return { values: given.flatMap((ratings) => totalOf(ratings) ?? []), cluster: trajectory };
     });
-    return { domain, total: agreementOf(units, 'interval', resampling) };
-  });
-  return { figures, domains };
+    return agreementOf(units, 'interval', resampling);
+  };
+  const domains = [...groupBy(cases, ({ domain }) => domain)];
+  return {
+    all: {
+      format: within('format'),
+      factuality: within('factuality'),
+      consistency: within('consistency'),
+      realism: within('realism'),
+      quality: within('quality'),
+      total_score: inTotal(cases),
+    },
+    domains: Object.fromEntries(domains.map(([domain, own]) => [domain, { total_score: inTotal(own) }])),
+  };
 }
 
 /** A judge's total: the mean of its ratings; undefined where it gave none. */

@@ -1,78 +1,133 @@
 // A judge held against people who rated the same predictions, and those people against each other, which is the ceiling.
 
+import { z } from 'zod';
 import type { Figure } from '../../comparison.js';
 import { inTableOrder } from '../../domains.js';
-import { groupBy } from '../../groups.js';
-import type { Coefficient, FigureAgreement, GroupAgreement, PeopleAgreement, RatedPrediction } from '../../people.js';
+import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../estimate.js';
+import { groupBy, type Some } from '../../groups.js';
 import { stretchToPoints } from '../../points.js';
-import { DIMENSIONS, type Dimension, type Estimate, LEAST_CLUSTERS } from '../../types.js';
+import { DIMENSIONS, type Dimension, type Domain, LEAST_CLUSTERS } from '../../types.js';
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import { agreementOf, type RatedUnit } from './alpha.js';
-import { kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
+import { ALPHA, agreementOf, type RatedUnit } from './alpha.js';
+import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
+
+/** What one person gave a prediction: a rating in each dimension, and their mean. */
+export interface PersonFigures {
+  readonly rater: string;
+  readonly figures: Readonly<Record<Figure, number>>;
+}
+
+/** A prediction that at least one person has rated. */
+export interface RatedPrediction {
+  readonly domain: Domain;
+  readonly trajectory: string;
+  /** What the judge gave, averaged over its judgements; a figure that it did not give is absent. */
+  readonly judge: Readonly<Partial<Record<Figure, number>>>;
+  /** Each person once. */
+  readonly people: Some<PersonFigures>;
+}
+
+/** How judge and people stand to each other in one figure; what could not be reckoned is null. */
+function figureForm<Coefficient extends z.ZodType>(coefficient: Coefficient) {
+  return z.strictObject({
+    /** The judge against each person. */
+    judge: coefficient.nullable(),
+    /** People against each other. */
+    people: coefficient.nullable(),
+    /** Judge minus people, in points of 0-100. */
+    bias: ESTIMATE.nullable(),
+  });
+}
+
+const KAPPAS = figureForm(KAPPA);
+const ALPHAS = figureForm(ALPHA.pick({ alpha: true, low: true, high: true }).extend({ rows: COUNT, clusters: COUNT }));
+export type FigureAgreement = z.infer<typeof KAPPAS> | z.infer<typeof ALPHAS>;
+
+/** How a judge agrees with people over some predictions: weighted kappa of the ratings, and interval alpha of the totals. */
+const GROUP = z.strictObject({
+  predictions: COUNT,
+  trajectories: COUNT,
+  dimensions: z.record(z.enum(DIMENSIONS), KAPPAS),
+  total: ALPHAS,
+});
+type GroupAgreement = z.infer<typeof GROUP>;
+
+const PEOPLE = z.strictObject({
+  /** By name: how many predictions each has rated. */
+  raters: z.record(z.string(), COUNT),
+  ...GROUP.shape,
+  /** Domains with at least `LEAST_CLUSTERS` trajectories, in the order of the table. */
+  domains: z.record(z.string(), GROUP),
+  /** The other domains, with their trajectories. */
+  too_few_trajectories: z.record(z.string(), COUNT),
+});
+export type PeopleAgreement = z.infer<typeof PEOPLE>;
+
+/** The document of `awb agree --json`. */
+export const AGREE = z.strictObject({
+  schema: z.literal('awb.agree/1'),
+  predictions_files: z.array(z.string()),
+  ...PEOPLE.shape,
+  /** Ratings that do not count, by file and line, and why. */
+  left_out: z.array(z.strictObject({ place: z.string(), why: z.string(), reason: z.string() })),
+  /** Ratings of which nobody can tell whether the prediction is still the one that was rated. */
+  without_hash: COUNT,
+  resampling: z.strictObject({ draws: COUNT, seed: COUNT, unit: z.literal('trajectory') }),
+});
 
 /** Every figure over all predictions, and by domain where there are enough trajectories. */
 export function agreementWithPeople(predictions: readonly RatedPrediction[], resampling: Resampling): PeopleAgreement {
-  const raters = new Map<string, number>();
-  for (const { people } of predictions) {
-    for (const { rater } of people) raters.set(rater, (raters.get(rater) ?? 0) + 1);
-  }
-  const domains = [...groupBy(predictions, ({ domain }) => domain)]
-    .sort(([a], [b]) => inTableOrder(a, b))
-    .map(([domain, own]) => ({ domain, own, trajectories: trajectoriesOf(own) }));
+  const raters = groupBy(
+    predictions.flatMap(({ people }) => people),
+    ({ rater }) => rater,
+  );
+  const domains = [...groupBy(predictions, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const isEnough = (own: readonly RatedPrediction[]) => trajectoriesOf(own) >= LEAST_CLUSTERS;
   return {
+    raters: Object.fromEntries([...raters].map(([rater, { length }]) => [rater, length])),
     ...agreementIn(predictions, resampling),
-    raters,
-    domains: domains
-      .filter(({ trajectories }) => trajectories >= LEAST_CLUSTERS)
-      .map(({ domain, own }) => ({ domain, ...agreementIn(own, resampling) })),
-    scarce: domains
-      .filter(({ trajectories }) => trajectories < LEAST_CLUSTERS)
-      .map(({ domain, trajectories }) => [domain, trajectories]),
-  };
-}
-
-function agreementIn(predictions: readonly RatedPrediction[], resampling: Resampling): GroupAgreement {
-  const kappaIn = (figure: Figure) =>
-    figureAgreement(
-      kappaOfJudge(judgedIn(predictions, figure), resampling),
-      kappaOfPeople(
-        predictions.map((each) => ratedIn(each, figure)),
-        resampling,
-      ),
-      biasIn(predictions, figure),
-    );
-  const dimensions = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, kappaIn(dimension)]));
-  return {
-    predictions: predictions.length,
-    trajectories: trajectoriesOf(predictions),
-    // Each dimension has just got its figures.
-    dimensions: dimensions as Record<Dimension, FigureAgreement>,
-    total: figureAgreement(
-      alphaOf(unitsWithJudge(predictions), resampling),
-      alphaOf(unitsOfPeople(predictions), resampling),
-      biasIn(predictions, 'total'),
+    domains: Object.fromEntries(
+      domains.filter(([, own]) => isEnough(own)).map(([domain, own]) => [domain, agreementIn(own, resampling)]),
+    ),
+    too_few_trajectories: Object.fromEntries(
+      domains.filter(([, own]) => !isEnough(own)).map(([domain, own]) => [domain, trajectoriesOf(own)]),
     ),
   };
 }
 
-function figureAgreement(
-  judge: Coefficient | undefined,
-  people: Coefficient | undefined,
-  bias: Estimate | undefined,
-): FigureAgreement {
+function agreementIn(predictions: readonly RatedPrediction[], resampling: Resampling): GroupAgreement {
+  const kappasIn = (dimension: Dimension) => ({
+    judge: kappaOfJudge(judgedIn(predictions, dimension), resampling),
+    people: kappaOfPeople(
+      predictions.map((each) => ratedIn(each, dimension)),
+      resampling,
+    ),
+    bias: biasIn(predictions, dimension),
+  });
   return {
-    ...(judge === undefined ? {} : { judge }),
-    ...(people === undefined ? {} : { people }),
-    ...(bias === undefined ? {} : { bias }),
+    predictions: predictions.length,
+    trajectories: trajectoriesOf(predictions),
+    dimensions: {
+      format: kappasIn('format'),
+      factuality: kappasIn('factuality'),
+      consistency: kappasIn('consistency'),
+      realism: kappasIn('realism'),
+      quality: kappasIn('quality'),
+    },
+    total: {
+      judge: alphaOf(unitsWithJudge(predictions), resampling),
+      people: alphaOf(unitsOfPeople(predictions), resampling),
+      bias: biasIn(predictions, 'total'),
+    },
   };
 }
 
-function alphaOf(units: readonly RatedUnit[], resampling: Resampling): Coefficient | undefined {
+function alphaOf(units: readonly RatedUnit[], resampling: Resampling): GroupAgreement['total']['judge'] {
   const found = agreementOf(units, 'interval', resampling);
-  if (found === undefined) return undefined;
-  const { alpha: value, units: rows, clusters, interval } = found;
-  return { value, rows, clusters, ...(interval === undefined ? {} : { interval }) };
+  if (found === null) return null;
+  const { alpha, low, high, predictions: rows, clusters } = found;
+  return { alpha, low, high, rows, clusters };
 }
 
 function trajectoriesOf(predictions: readonly RatedPrediction[]): number {
@@ -108,9 +163,9 @@ function unitsOfPeople(predictions: readonly RatedPrediction[]): RatedUnit[] {
   }));
 }
 
-function biasIn(predictions: readonly RatedPrediction[], figure: Figure): Estimate | undefined {
+function biasIn(predictions: readonly RatedPrediction[], figure: Figure): EstimateDocument | null {
   const pairs = judgedIn(predictions, figure).flatMap(({ judge, people, cluster }) =>
     people.map(({ rating }) => ({ a: stretchToPoints(rating), b: stretchToPoints(judge), cluster })),
   );
-  return pairs.length === 0 ? undefined : pairedShift(pairs);
+  return pairs.length === 0 ? null : estimateDocument(pairedShift(pairs));
 }

@@ -1,21 +1,9 @@
 // What a judge's ratings of known predictions say of it: one part for all rows, and one for each domain.
 
-import {
-  type Bought,
-  type CalibratedRow,
-  type Calibration,
-  type CalibrationPart,
-  EQUIVALENT_POINTS,
-  isDamage,
-  type Loss,
-  type Noise,
-  type Order,
-  type Sight,
-  type Step,
-  type VariantFacts,
-} from '../../calibration.js';
+import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../calibration.js';
 import type { Figure } from '../../comparison.js';
 import { inTableOrder } from '../../domains.js';
+import { type EstimateDocument, estimateDocument } from '../../estimate.js';
 import { groupBy } from '../../groups.js';
 import { isUnasked } from '../../judgement.js';
 import { possibleRating } from '../../points.js';
@@ -27,13 +15,15 @@ import { normalQuantile, studentTQuantile } from '../distributions.js';
 import { ALPHA, intervalAt } from '../intervals.js';
 import { mean } from '../mean.js';
 import { holm } from '../multiple.js';
+import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
 import {
   aboveOf,
   chanceNotAbove,
   chanceNotBelow,
-  differenceAt,
   differenceOf,
+  estimatedDifference,
   type FigureOf,
+  intervalOfDifference,
   type KnownRow,
   knownRows,
   meanPointsOf,
@@ -53,26 +43,17 @@ import {
 export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly VariantFacts[]): Calibration {
   const told = new Set(variants.map(({ name }) => name));
   const known = knownRows(rows.filter(({ variant }) => told.has(variant)));
-  const names = [...new Set(known.map(({ domain }) => domain))].sort(inTableOrder);
+  const domains = [...groupBy(known, ({ domain }) => domain)]
+    .sort(([a], [b]) => inTableOrder(a, b))
+    .map(([domain, own]) => [domain, partOf(own, variants, domain)] as const);
   const overall = partOf(known, variants);
-  const domains = names.map((domain) => ({
-    ...partOf(
-      known.filter((row) => row.domain === domain),
-      variants,
-      domain,
-    ),
-    domain,
-  }));
-  const steps = adjusted(domains.map((part) => part.steps));
-  return {
-    overall: { ...overall, steps: present(adjusted([overall.steps])[0]) },
-    domains: domains.map((part, place) => ({ ...part, steps: present(steps[place]) })),
-  };
+  adjust(overall.steps);
+  adjust(domains.flatMap(([, { steps }]) => steps));
+  return { overall, domains: Object.fromEntries(domains) };
 }
 
-type SinglePart = Omit<CalibrationPart, 'steps'> & { readonly steps: readonly SingleStep[] };
-
-function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], domain?: Domain): SinglePart {
+/** Its steps are still to be adjusted. */
+function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], domain?: Domain): CalibrationPart {
   const truth = meanPointsOf(ofFamily(variants, 'truth'));
   const rewrites = meanPointsOf(ofFamily(variants, 'rewrite'));
   const canaries = canariesOf(rows, variants);
@@ -84,10 +65,10 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     ceiling: scoreOf(rows, rewrites),
     truth: scoreOf(rows, truth),
     floor: scoreOf(rows, meanPointsOf(variants.filter(({ name }) => name === 'shuffled'))),
-    falsePenalty: penaltyOf(differenceOf(rows, aboveOf(truth, rewrites))),
+    false_penalty: penaltyOf(differenceOf(rows, aboveOf(truth, rewrites))),
     scores: variants.flatMap((variant) => {
       const score = scoreOf(rows, pointsOf(variant));
-      return score === undefined ? [] : [{ variant, score }];
+      return score === null ? [] : [{ ...factsOf(variant), ...score }];
     }),
     losses: lossesOf(rows, variants),
     steps: stepsOf(rows, variants),
@@ -95,8 +76,12 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     gullibility: gullibilityOf(canaries),
     noise,
     // Noise without an interval tells nothing of what two runs may differ by: of a few equal judgements it is 0.
-    smallestDifference: noise?.high === undefined ? undefined : smallestDifference(noise, domain),
+    smallest_difference: noise === null || noise.high === null ? null : smallestDifference(noise, domain),
   };
+}
+
+function factsOf({ name, family, dose }: VariantFacts) {
+  return { variant: name, family, dose: dose ?? null };
 }
 
 function ofFamily(variants: readonly VariantFacts[], family: VariantFacts['family']): VariantFacts[] {
@@ -118,13 +103,13 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
  * Equivalence by two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987), which
  * is the 95 % interval lying within the bounds.
  */
-function penaltyOf(cost: Estimate | undefined): CalibrationPart['falsePenalty'] {
-  if (cost === undefined) return undefined;
+function penaltyOf(cost: EstimateDocument | null): CalibrationPart['false_penalty'] {
+  if (cost === null) return null;
   const { low, high } = cost;
-  if (low === undefined || high === undefined) return { cost, isNone: undefined };
+  if (low === null || high === null) return { ...cost, is_none: null };
   const isWithin = low > -EQUIVALENT_POINTS && high < EQUIVALENT_POINTS;
   const isBeyond = low > EQUIVALENT_POINTS || high < -EQUIVALENT_POINTS;
-  return { cost, isNone: isWithin || (isBeyond ? false : undefined) };
+  return { ...cost, is_none: isWithin || (isBeyond ? false : null) };
 }
 
 /**
@@ -137,23 +122,21 @@ function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]):
   return variants.filter(isDamage).flatMap((variant) => {
     const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
     const loss = differenceOf(rows, lossIn('total'));
-    if (loss === undefined) return [];
-    const dimensions = byDimension((dimension) => differenceOf(rows, lossIn(dimension)));
-    return [{ variant, loss, dimensions, most: mostOf(rows, dimensions, lossIn), sight: sightOf(loss) }];
+    if (loss === null) return [];
+    const dimensions: Loss['dimensions'] = {};
+    for (const dimension of DIMENSIONS) {
+      const moved = differenceOf(rows, lossIn(dimension));
+      if (moved !== null) dimensions[dimension] = moved;
+    }
+    const most = mostOf(rows, dimensions, lossIn);
+    return [{ ...factsOf(variant), ...loss, sight: sightOf(loss), most, dimensions }];
   });
 }
 
 /** Without an interval nothing is decided. */
-function sightOf({ low, high }: Estimate): Sight {
-  if (low !== undefined && low > EQUIVALENT_POINTS) return 'seen';
-  return high !== undefined && high < EQUIVALENT_POINTS ? 'blind' : 'undecided';
-}
-
-type ByDimension<T> = Readonly<Partial<Record<Dimension, T>>>;
-
-function byDimension<T>(of: (dimension: Dimension) => T | undefined): ByDimension<T> {
-  const found = DIMENSIONS.map((dimension) => [dimension, of(dimension)] as const);
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+function sightOf({ low, high }: EstimateDocument): Sight {
+  if (low !== null && low > EQUIVALENT_POINTS) return 'seen';
+  return high !== null && high < EQUIVALENT_POINTS ? 'blind' : 'undecided';
 }
 
 /**
@@ -163,37 +146,42 @@ function byDimension<T>(of: (dimension: Dimension) => T | undefined): ByDimensio
  */
 function mostOf(
   rows: readonly KnownRow[],
-  losses: ByDimension<Estimate>,
+  losses: Loss['dimensions'],
   lossIn: (dimension: Dimension) => FigureOf,
-): Dimension | undefined {
+): Dimension | null {
   const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
     (a, b) => (losses[b]?.value ?? 0) - (losses[a]?.value ?? 0),
   );
-  if (first === undefined || others.length === 0) return undefined;
-  const isAbove = (other: Dimension) => {
-    const { low } = differenceOf(rows, aboveOf(lossIn(first), lossIn(other))) ?? {};
-    return low !== undefined && low > 0;
-  };
-  return others.every(isAbove) ? first : undefined;
+  if (first === undefined || others.length === 0) return null;
+  const isAbove = (other: Dimension) => (differenceOf(rows, aboveOf(lossIn(first), lossIn(other)))?.low ?? 0) > 0;
+  return others.every(isAbove) ? first : null;
 }
 
 /** A p of either side is held against this, so that both sides together err in 5 of 100. */
 const LEVEL = 0.025;
 
-/** A step before the steps beside it are known: its p are not adjusted. */
-type SingleStep = Omit<Step, 'adjustedP' | 'order'>;
-
-/** The steps of which some row has both sides: down the known order, then from dose to dose. */
-function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): SingleStep[] {
+/** The steps of which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet. */
+function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Step[] {
   return chainsOf(variants)
     .flatMap((chain) => chain.slice(1).map((worse, place) => ({ better: present(chain[place]), worse })))
     .flatMap(({ better, worse }) => {
       const above = aboveOf(pointsOf(better), pointsOf(worse));
-      const difference = differenceOf(rows, above);
-      if (difference === undefined) return [];
-      const inverted = observed(rows, above).filter(({ value }) => value < 0).length / difference.rows;
-      const [p, inversionP] = [chanceNotAbove(difference), chanceNotBelow(difference)];
-      return [{ better, worse, difference, inverted, p, inversionP }];
+      const found = observed(rows, above);
+      if (found.length === 0) return [];
+      const difference = estimatedDifference(found);
+      const p = chanceNotAbove(difference) ?? null;
+      return [
+        {
+          better: better.name,
+          worse: worse.name,
+          ...estimateDocument(difference),
+          inverted: found.filter(({ value }) => value < 0).length / found.length,
+          p,
+          p_adjusted: p,
+          p_inverted: chanceNotBelow(difference) ?? null,
+          order: 'undecided' as const,
+        },
+      ];
     });
 }
 
@@ -207,54 +195,47 @@ function chainsOf(variants: readonly VariantFacts[]): VariantFacts[][] {
   ];
 }
 
-/** The steps of several parts, each p adjusted over all of them. */
-function adjusted(parts: readonly (readonly SingleStep[])[]): Step[][] {
-  const all = parts.flat();
-  const forward = adjustedBy(all, ({ p }) => p);
-  const backward = adjustedBy(all, ({ inversionP }) => inversionP);
-  return parts.map((steps) =>
-    steps.map((step) => {
-      const [adjustedP, inversionP] = [forward.get(step), backward.get(step)];
-      return { ...step, adjustedP, inversionP, order: orderOf(adjustedP, inversionP) };
-    }),
-  );
+/** Adjusts each p over all of these steps, and decides their order by it. */
+function adjust(steps: readonly Step[]): void {
+  for (const side of ['p_adjusted', 'p_inverted'] as const) {
+    const tested = steps.filter((step) => step[side] !== null);
+    const adjusted = holm(tested.map((step) => present(step[side] ?? undefined)));
+    for (const [place, step] of tested.entries()) step[side] = present(adjusted[place]);
+  }
+  for (const step of steps) step.order = orderOf(step);
 }
 
-function adjustedBy(
-  steps: readonly SingleStep[],
-  pOf: (step: SingleStep) => number | undefined,
-): Map<SingleStep, number> {
-  const tested = steps.filter((step) => pOf(step) !== undefined);
-  const levels = holm(tested.flatMap((step) => pOf(step) ?? []));
-  return new Map(tested.map((step, index) => [step, present(levels[index])]));
+function orderOf({ p_adjusted: kept, p_inverted: inverted }: Step): Step['order'] {
+  if (kept !== null && kept <= LEVEL) return 'kept';
+  return inverted !== null && inverted <= LEVEL ? 'inverted' : 'undecided';
 }
 
-function orderOf(adjustedP: number | undefined, inversionP: number | undefined): Order {
-  if (adjustedP !== undefined && adjustedP <= LEVEL) return 'kept';
-  return inversionP !== undefined && inversionP <= LEVEL ? 'inverted' : 'undecided';
+/** The adjusted p of the side that a step is told by: of an inverted order that of the inversion. */
+export function decidingP({ order, p_adjusted, p_inverted }: Step): number | null {
+  return order === 'inverted' ? p_inverted : p_adjusted;
 }
 
 /** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
-function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Bought[] {
+function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
   const bad = variants.find(({ name }) => name === 'shuffled');
   if (bad === undefined) return [];
   return variants
     .filter(({ family }) => family === 'canary')
     .flatMap((variant) => {
       const gain = differenceOf(rows, aboveOf(pointsOf(variant), pointsOf(bad)));
-      return gain === undefined ? [] : [{ variant, gain }];
+      return gain === null ? [] : [{ variant: variant.name, ...gain }];
     });
 }
 
 /** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
-export function heldForAll(canaries: readonly Bought[]): Bought[] {
-  return canaries.map(({ variant, gain }) => ({ variant, gain: differenceAt(gain, ALPHA / canaries.length) }));
+export function heldForAll(canaries: readonly Gain[]): Gain[] {
+  return canaries.map((gain) => ({ ...gain, ...intervalOfDifference(gain, ALPHA / canaries.length) }));
 }
 
 /** The canary that buys most. Which one that is was seen in the same data, so that its interval has to hold for all. */
-function gullibilityOf(canaries: readonly Bought[]): Bought | undefined {
+function gullibilityOf(canaries: readonly Gain[]): Gain | null {
   const [first, ...others] = heldForAll(canaries);
-  return first && others.reduce((most, one) => (one.gain.value > most.gain.value ? one : most), first);
+  return first === undefined ? null : others.reduce((most, one) => (one.value > most.value ? one : most), first);
 }
 
 const POWER = 0.8;
@@ -265,15 +246,15 @@ const POWER = 0.8;
  *
  * The variance is the mean of `SS_p / (k_p - 1)`, weighted by `k_p - 1`, so its standard error is that of any clustered mean (CR2 by
  * trajectory), which asks neither for normal ratings nor for one noise in all predictions. Its interval is reckoned on the logarithm,
- * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Undefined where nothing was judged twice.
+ * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Null where nothing was judged twice.
  */
-function judgeNoiseOf(rows: readonly KnownRow[]): Noise | undefined {
+function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
   const predictions = rows.flatMap(({ trajectory, variants }) =>
     [...variants.values()]
       .filter(({ totals }) => totals.length > 1)
       .map(({ totals }) => ({ totals, cluster: trajectory })),
   );
-  if (predictions.length === 0) return undefined;
+  if (predictions.length === 0) return null;
   const found = clusteredMean(predictions.flatMap(({ totals, cluster }) => squaresOf(totals, cluster)));
   const sd = Math.sqrt(found.value);
   const judgements = predictions.reduce((sum, { totals }) => sum + totals.length, 0);
@@ -284,7 +265,7 @@ function intervalOf(variance: Estimate): Pick<Noise, 'low' | 'high'> {
   const { value, se, df } = variance;
   // The same rule as everywhere says whether the standard error tells anything.
   if (se === undefined || df === undefined || intervalAt(variance, ALPHA) === undefined) {
-    return { low: undefined, high: undefined };
+    return { low: null, high: null };
   }
   const reach = value === 0 ? 0 : (studentTQuantile(1 - ALPHA / 2, df) * se) / value;
   return { low: Math.sqrt(value * Math.exp(-reach)), high: Math.sqrt(value * Math.exp(reach)) };
@@ -301,12 +282,12 @@ function squaresOf(totals: readonly number[], cluster: string): Observation[] {
 /**
  * The smallest true difference of two runs over the released rows, each judged once, that a two-sided test at 5 % finds with a power of
  * 80 % where the judge's noise is all that varies: `(z(0.975) + z(0.8)) · SE`. A domain's score differs by `SE² = 2 s² / n_d`, and
- * Overall, the mean of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Undefined for a domain that was not released.
+ * Overall, the mean of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Null for a domain that was not released.
  * @param domain undefined for Overall
  */
-function smallestDifference({ sd }: Noise, domain?: Domain): number | undefined {
+function smallestDifference({ sd }: Noise, domain?: Domain): number | null {
   const sizes = Object.entries(RELEASED.rows).filter(([name]) => domain === undefined || name === domain);
-  if (sizes.length === 0) return undefined;
+  if (sizes.length === 0) return null;
   const share = sizes.reduce((sum, [, rows]) => sum + 1 / rows, 0) / sizes.length ** 2;
   return (normalQuantile(1 - ALPHA / 2) + normalQuantile(POWER)) * sd * Math.sqrt(2 * share);
 }

@@ -1,10 +1,19 @@
 // The gate for judges: each limit holds, is broken or is undecided, by the interval of what it is on.
 
-import type { Calibration, CalibrationPart } from '../../calibration.js';
+import { EXIT, type ExitCode } from '../../errors.js';
 import { besideLimit, intervalText, twoDecimals } from '../../figures.js';
-import type { JudgeLimits, JudgeVerdict, LimitResult, LimitVerdict } from '../../judge-limits.js';
 import { present } from '../../present.js';
 import { heldForAll } from './calibration.js';
+import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';
+
+/** Limits that a user can set; one that is absent is not held. Points are 0-100. */
+export interface JudgeLimits {
+  readonly minCeiling?: number | undefined;
+  readonly maxNoise?: number | undefined;
+  /** Damages that the judge may not see. */
+  readonly maxBlind?: number | undefined;
+  readonly maxGullible?: number | undefined;
+}
 
 /**
  * What the limits come to, in the order in which they are told. A limit on a figure holds where its 95 % interval lies wholly on the
@@ -22,12 +31,25 @@ export function limitResults({ overall }: Calibration, limits: JudgeLimits): Lim
   });
 }
 
+/** What the results come to, broken where any limit is, else undecided where any limit is; null where the judge is held to none. */
+export function limitsDocument(results: LimitResult[]): CalibrationDocument['limits'] {
+  if (results.length === 0) return null;
+  const has = (one: LimitVerdict) => results.some((result) => result.verdict === one);
+  const verdict = has('broken') ? 'broken' : has('undecided') ? 'undecided' : 'holds';
+  return { verdict, exit_code: EXIT_CODES[verdict], results };
+}
+
+const EXIT_CODES = { holds: EXIT.done, broken: EXIT.noGo, undecided: EXIT.inconclusive } as const satisfies Record<
+  LimitVerdict,
+  ExitCode
+>;
+
 /** What a good judge is proven to keep, and what each that is used at all: of damages a share of those that were judged. */
 const GOOD = { minCeiling: 90, maxNoise: 10, maxGullible: 2, blindShare: 1 / 7 };
 const USABLE = { minCeiling: 75, maxNoise: 20, maxGullible: 10, blindShare: 1 / 2 };
 
 /** Good where each limit of `GOOD` holds, not to be used where one of `USABLE` does not: what is undecided is not proven. */
-export function judgeVerdict(calibration: Calibration): JudgeVerdict {
+export function judgeVerdict(calibration: Calibration): CalibrationDocument['verdict'] {
   const failing = ({ blindShare, ...limits }: typeof GOOD) => {
     const maxBlind = Math.floor(calibration.overall.losses.length * blindShare);
     return limitResults(calibration, { ...limits, maxBlind }).filter(({ verdict }) => verdict !== 'holds');
@@ -48,7 +70,7 @@ export function judgeVerdict(calibration: Calibration): JudgeVerdict {
 function reasonOf({ name, limit, verdict, ...range }: LimitResult): string {
   // Its results are of these limits.
   const { words } = present(LIMITS.find((one) => one.name === name));
-  if (range.value === undefined) return words.none;
+  if (range.value === null) return words.none;
   const isProven = verdict === 'broken' ? '' : ', which is not proven';
   return `the ${words.what} is ${foundText(range, limit, words)} and has to be ${boundText(limit, words)}${isProven}`;
 }
@@ -71,7 +93,7 @@ interface Limit {
   found(part: CalibrationPart): Range;
 }
 
-const UNKNOWN: Range = { value: undefined, low: undefined, high: undefined };
+const UNKNOWN: Range = { value: null, low: null, high: null };
 
 const LIMITS: readonly Limit[] = [
   {
@@ -83,13 +105,13 @@ const LIMITS: readonly Limit[] = [
       text: twoDecimals,
     },
     limitOf: ({ minCeiling }) => minCeiling,
-    found: ({ ceiling }) => (ceiling === undefined ? UNKNOWN : rangeOf(ceiling)),
+    found: ({ ceiling }) => (ceiling === null ? UNKNOWN : rangeOf(ceiling)),
   },
   {
     name: 'max_noise',
     words: { what: 'noise', none: 'nothing was judged twice', text: twoDecimals },
     limitOf: ({ maxNoise }) => maxNoise,
-    found: ({ noise }) => (noise === undefined ? UNKNOWN : rangeOf({ ...noise, value: noise.sd })),
+    found: ({ noise }) => (noise === null ? UNKNOWN : rangeOf({ ...noise, value: noise.sd })),
   },
   {
     name: 'max_blind',
@@ -113,7 +135,7 @@ const LIMITS: readonly Limit[] = [
   },
 ];
 
-function rangeOf({ value, low, high }: { value: number; low?: number | undefined; high?: number | undefined }): Range {
+function rangeOf({ value, low, high }: Range): Range {
   return { value, low, high };
 }
 
@@ -126,32 +148,32 @@ function blindness({ losses }: CalibrationPart): Range {
 
 /** The greatest gain of all canaries: it is at least the greatest lower end, and at most the greatest upper one. */
 function gullibility({ canaries, gullibility: most }: CalibrationPart): Range {
-  if (most === undefined) return UNKNOWN;
-  const gains = heldForAll(canaries).map(({ gain }) => gain);
+  if (most === null) return UNKNOWN;
+  const gains = heldForAll(canaries);
   const lows = gains.flatMap(({ low }) => low ?? []);
   const highs = gains.flatMap(({ high }) => high ?? []);
   return {
-    value: most.gain.value,
-    low: lows.length === 0 ? undefined : Math.max(...lows),
+    value: most.value,
+    low: lows.length === 0 ? null : Math.max(...lows),
     // Of a canary without an interval nothing is known.
-    high: highs.length < gains.length ? undefined : Math.max(...highs),
+    high: highs.length < gains.length ? null : Math.max(...highs),
   };
 }
 
 function atLeast({ low, high }: Range, limit: number): LimitVerdict {
-  if (low !== undefined && low >= limit) return 'holds';
-  return high !== undefined && high < limit ? 'broken' : 'undecided';
+  if (low !== null && low >= limit) return 'holds';
+  return high !== null && high < limit ? 'broken' : 'undecided';
 }
 
 function atMost({ low, high }: Range, limit: number): LimitVerdict {
-  if (high !== undefined && high <= limit) return 'holds';
-  return low !== undefined && low > limit ? 'broken' : 'undecided';
+  if (high !== null && high <= limit) return 'holds';
+  return low !== null && low > limit ? 'broken' : 'undecided';
 }
 
 function sentenceOf(range: Range, limit: number, verdict: LimitVerdict, words: Words): string {
   const bound = boundText(limit, words);
   const end = { holds: 'holds', broken: 'is broken', undecided: 'is undecided' }[verdict];
-  if (range.value === undefined) return `The ${words.what} has to be ${bound}; ${words.none}, so this ${end}.`;
+  if (range.value === null) return `The ${words.what} has to be ${bound}; ${words.none}, so this ${end}.`;
   return `The ${words.what} is ${foundText(range, limit, words)} and has to be ${bound}: this ${end}.`;
 }
 

@@ -2,6 +2,7 @@
 
 import type { CalibratedRow, VariantFacts } from '../../calibration.js';
 import { FIGURES, type Figure } from '../../comparison.js';
+import { type EstimateDocument, estimateDocument } from '../../estimate.js';
 import { groupBy, type Some } from '../../groups.js';
 import { isUnasked } from '../../judgement.js';
 import { countedPoints } from '../../points.js';
@@ -90,22 +91,31 @@ export function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observa
 const SCORES: Range = [0, 100];
 const DIFFERENCES: Range = [-100, 100];
 
-/** The mean score of the rows that have it; undefined where none does. */
-export function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): Estimate | undefined {
+/** The mean score of the rows that have it; null where none does. */
+export function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
   const found = observed(rows, figureOf);
-  return found.length === 0 ? undefined : bounded(clusteredEstimate(found, 'score'), SCORES);
+  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found, 'score'), SCORES));
 }
 
-/** The mean difference of the rows that have it; undefined where none does. */
-export function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): Estimate | undefined {
+/** The mean difference of the rows that have it; null where none does. */
+export function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
   const found = observed(rows, figureOf);
-  return found.length === 0 ? undefined : bounded(clusteredEstimate(found), DIFFERENCES);
+  return found.length === 0 ? null : estimateDocument(estimatedDifference(found));
 }
 
-/** The estimate of a difference with its interval at level `1 - alpha`. */
-export function differenceAt(estimate: Estimate, alpha: number): Estimate {
-  const { low: _low, high: _high, ...rest } = estimate;
-  return { ...rest, ...(intervalAt(rest, alpha) ?? boundsOf(rest, DIFFERENCES, alpha)) };
+/** The mean of observed differences, of which there is at least one. */
+export function estimatedDifference(found: readonly Observation[]): Estimate {
+  return bounded(clusteredEstimate(found), DIFFERENCES);
+}
+
+/** The interval of a difference at level `1 - alpha`; both ends are null where it has none. */
+export function intervalOfDifference(
+  difference: EstimateDocument,
+  alpha: number,
+): Pick<EstimateDocument, 'low' | 'high'> {
+  const { value, rows, clusters, se, df } = difference;
+  const estimate = { value, rows, clusters, ...(se !== null && df !== null && { se, df }) };
+  return intervalAt(estimate, alpha) ?? boundsOf(estimate, DIFFERENCES, alpha) ?? { low: null, high: null };
 }
 
 /** How probable a difference this high would be if there were none: one-sided, undefined below `LEAST_CLUSTERS`. */

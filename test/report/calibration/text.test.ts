@@ -1,28 +1,27 @@
 // A calibration in a terminal.
 
 import { describe, expect, test } from 'vitest';
-import type { Calibration } from '../../../src/calibration.js';
 import { widthOf } from '../../../src/printable.js';
 import { calibrationText } from '../../../src/report/calibration/text.js';
-import { limitResults } from '../../../src/score/calibration/limits.js';
+import type { Calibration, CalibrationDocument } from '../../../src/score/calibration/document.js';
+import { limitResults, limitsDocument } from '../../../src/score/calibration/limits.js';
 import { DOMAINS } from '../../../src/types.js';
-import { calibrationHeader } from '../../support/calibration-headers.js';
-import { calibrationPart, madeUpCalibration } from '../../support/calibrations.js';
+import { calibrationPart, madeUpCalibration, madeUpDocument, NOTHING_JUDGED } from '../../support/calibrations.js';
 
 const LOOK = { columns: 80, color: false };
 /** All seven domains, from a judge that sees little to one that sees much. */
 const seven: Calibration = {
   overall: calibrationPart(),
-  domains: DOMAINS.map((domain, place) => ({ ...calibrationPart(0.3 + place / 4), domain })),
+  domains: Object.fromEntries(DOMAINS.map((domain, place) => [domain, calibrationPart(0.3 + place / 4)])),
 };
-const textOf = (calibration = seven, header = calibrationHeader(), look = LOOK) =>
-  calibrationText(calibration, header, look);
+const textOf = (calibration = seven, change: Partial<CalibrationDocument> = {}, look = LOOK) =>
+  calibrationText(madeUpDocument(calibration, change), look);
 const lineOf = (text: string, start: string) => text.split('\n').find((line) => line.startsWith(start));
 /** One of the overall part's losses changed. */
 const withLoss = (name: string, change: object): Calibration => {
   const part = calibrationPart();
-  const losses = part.losses.map((loss) => (loss.variant.name === name ? { ...loss, ...change } : loss));
-  return { overall: { ...part, losses }, domains: [] };
+  const losses = part.losses.map((loss) => (loss.variant === name ? { ...loss, ...change } : loss));
+  return { overall: { ...part, losses }, domains: {} };
 };
 
 describe('a calibration as text', () => {
@@ -36,10 +35,10 @@ describe('a calibration as text', () => {
   });
 
   test('stays within 80 columns, with and without colours', () => {
-    const limits = limitResults(seven, { minCeiling: 95, maxNoise: 8, maxBlind: 1, maxGullible: 5 });
-    const header = calibrationHeader({ limits, notes: ['Left out: 3 rows that the context cannot hold. '.repeat(4)] });
+    const limits = limitsDocument(limitResults(seven, { minCeiling: 95, maxNoise: 8, maxBlind: 1, maxGullible: 5 }));
+    const change = { limits, notes: ['Left out: 3 rows that the context cannot hold. '.repeat(4)] };
     for (const color of [false, true]) {
-      const plain = textOf(seven, header, { columns: 80, color }).replace(/\x1b\[[\d;]*m/g, '');
+      const plain = textOf(seven, change, { columns: 80, color }).replace(/\x1b\[[\d;]*m/g, '');
       expect(Math.max(...plain.split('\n').map(widthOf))).toBeLessThanOrEqual(80);
     }
   });
@@ -53,13 +52,16 @@ describe('a calibration as text', () => {
   });
 
   test('marks a false penalty that is none, some or undecided', () => {
-    const penalty = (isNone: boolean | undefined) => {
-      const { cost } = calibrationPart().falsePenalty ?? {};
-      return lineOf(textOf(madeUpCalibration({ falsePenalty: cost && { cost, isNone } })), 'All 2 domains');
+    const penalty = (isNone: boolean | null) => {
+      const { false_penalty: cost } = calibrationPart();
+      return lineOf(
+        textOf(madeUpCalibration({ false_penalty: cost && { ...cost, is_none: isNone } })),
+        'All 2 domains',
+      );
     };
     expect(penalty(true)).toContain('+1.1 =');
     expect(penalty(false)).toContain('+1.1 !');
-    expect(penalty(undefined)).toContain('+1.1 ?');
+    expect(penalty(null)).toContain('+1.1 ?');
   });
 
   test('shows of each damage in each domain whether it is seen, blind or undecided', () => {
@@ -93,17 +95,15 @@ describe('a calibration as text', () => {
   test('tells of every step whether its order is kept, and names inversions by domain', () => {
     expect(lineOf(textOf(), 'truth > determined-1of8')).toMatch(/\+6\.0\s+4\.0–8\.0\s+12\.5 %\s+0\.020 kept$/);
     expect(textOf()).not.toContain('Inverted in a domain');
-    const inverted = seven.domains.map((part) => ({
-      ...part,
-      steps: part.steps.map((step, place) =>
-        part.domain === 'web' && place === 0 ? { ...step, order: 'inverted' as const } : step,
-      ),
-    }));
-    expect(textOf({ ...seven, domains: inverted })).toContain('Inverted in a domain: Web truth > determined-1of8.');
+    const web = calibrationPart(0.3);
+    const steps = web.steps.map((step, place) => (place === 0 ? { ...step, order: 'inverted' as const } : step));
+    expect(textOf({ ...seven, domains: { ...seven.domains, web: { ...web, steps } } })).toContain(
+      'Inverted in a domain: Web truth > determined-1of8.',
+    );
   });
 
   test('lists what each trick buys, and the one that buys most', () => {
-    expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+the frame is closed/);
+    expect(lineOf(textOf(), 'closed-frame')).toMatch(/\+0\.4\s+-0\.3–1\.1\s+a closed frame/);
     expect(textOf().replaceAll('\n', ' ')).toContain(
       'closed-frame buys most, by an interval that holds for all at once: -0.5–1.3.',
     );
@@ -111,10 +111,8 @@ describe('a calibration as text', () => {
 
   test('names no trick as the one that buys most where that has no interval', () => {
     const part = calibrationPart(1);
-    const bought = part.gullibility as NonNullable<typeof part.gullibility>;
-    const { value, rows, clusters } = bought.gain;
-    const few = { ...part, gullibility: { ...bought, gain: { value, rows, clusters } } };
-    expect(textOf({ overall: few, domains: [] })).not.toContain('buys most');
+    const gullibility = part.gullibility && { ...part.gullibility, se: null, df: null, low: null, high: null };
+    expect(textOf({ overall: { ...part, gullibility }, domains: {} })).not.toContain('buys most');
   });
 
   test('says what two runs have to differ by under the noise, and that it is the noise alone', () => {
@@ -125,8 +123,8 @@ describe('a calibration as text', () => {
   });
 
   test('says what too few trajectories, no rewrite and no repeat cannot tell', () => {
-    const part = calibrationPart(1, { trajectories: 3, ceiling: undefined, falsePenalty: undefined, noise: undefined });
-    const flat = textOf({ overall: part, domains: [{ ...part, domain: 'os' }] }).replace(/\s+/g, ' ');
+    const part = calibrationPart(1, { trajectories: 3, ceiling: null, false_penalty: null, noise: null });
+    const flat = textOf({ overall: part, domains: { os: part } }).replace(/\s+/g, ' ');
     expect(flat).toContain('Fewer than 8 trajectories: OS 3.');
     expect(flat).toContain('No neutral rewrite was judged');
     expect(flat).toContain('Nothing was judged twice');
@@ -135,42 +133,27 @@ describe('a calibration as text', () => {
 
   test('ends with what the judge was held to', () => {
     const verdict = (minCeiling: number) =>
-      textOf(seven, calibrationHeader({ limits: limitResults(seven, { minCeiling }) }));
+      textOf(seven, { limits: limitsDocument(limitResults(seven, { minCeiling })) });
     expect(verdict(95)).toContain('\nPASSED: 1 limit for the judge\n- The ceiling is 97.10');
     expect(verdict(97)).toContain('\nUNDECIDED: 1 limit');
     expect(verdict(99)).toContain('\nNOT PASSED: 1 limit');
   });
 
   test('of a calibration without any judgement is a few lines', () => {
-    const part = calibrationPart(1, {
-      rows: 0,
-      trajectories: 0,
-      judged: 0,
-      failed: 0,
-      failures: {},
-      ceiling: undefined,
-      truth: undefined,
-      floor: undefined,
-      falsePenalty: undefined,
-      scores: [],
-      losses: [],
-      steps: [],
-      canaries: [],
-      gullibility: undefined,
-      noise: undefined,
-      smallestDifference: undefined,
-    });
-    const text = textOf({ overall: part, domains: [] });
+    const text = textOf({ overall: NOTHING_JUDGED, domains: {} });
     expect(text).toContain('no damage judged');
     expect(text.split('\n').length).toBeLessThan(20);
   });
 
   test('lets no hostile text through to the terminal', () => {
     const evil = 'x\x1b]52;c;aGk=\x07\x1b[31my\u202e\n::error::z';
-    const text = textOf(
-      madeUpCalibration({ failures: { [evil]: 1 } }),
-      calibrationHeader({ judge: evil, rubricPack: evil, sampling: evil, source: evil, notes: [evil] }),
-    );
+    const text = textOf(madeUpCalibration({ failures: { [evil]: 1 } }), {
+      judge_model: evil,
+      rubric_pack: evil,
+      sampling: evil,
+      source: evil,
+      notes: [evil],
+    });
     expect(text).not.toMatch(/[\x1b\x07\u202e]/);
   });
 });

@@ -7,7 +7,7 @@ import { calibrationsIn, trustIn } from '../../../src/runs/calibration/reading.j
 import { temporaryFolder } from '../../support/cli.js';
 import { ioIn } from '../../support/io.js';
 
-const trust = (ceiling: number) => ({ ceiling, damages: 14, blind: 2, undecided: 0 });
+const trust = (ceiling: number) => ({ ceiling, noise: null, damages: 14, blind: 2, undecided: 0, gullible: null });
 const calibrations = [
   { judgeKey: 'a', at: '2026-01-02T00:00:00.000Z', trust: trust(90) },
   { judgeKey: 'a', at: '2026-01-03T00:00:00.000Z', trust: trust(95) },

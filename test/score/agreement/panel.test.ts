@@ -1,13 +1,18 @@
 // Ratings of a panel, against NumPy's over whole matrices, and what offsets are there for.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { Combination } from '../../../src/panel.js';
-import { combinedRating, offsetsOf, type PanelCase, panelAgreement } from '../../../src/score/agreement/panel.js';
+import {
+  combinedRating,
+  offsetsOf,
+  type PanelCase,
+  type PanelRule,
+  panelAgreement,
+} from '../../../src/score/agreement/panel.js';
 
 interface Known {
   readonly judges: (number | null)[][];
   readonly quorum: number | null;
-  readonly combine: Combination;
+  readonly combine: PanelRule['combine'];
   readonly joined: number[];
 }
 const { panels } = JSON.parse(readFileSync(new URL('../../../fixtures/agreement.json', import.meta.url), 'utf8')) as {
@@ -21,7 +26,7 @@ const casesOf = (rows: readonly (readonly (number | null)[])[], domain = 'web'):
     trajectory: `t${index}`,
     given: row.map((format) => (format === null ? undefined : { format })),
   }));
-const totalsOf = (cases: readonly PanelCase[], combine: Combination, quorum?: number) => {
+const totalsOf = (cases: readonly PanelCase[], combine: PanelRule['combine'], quorum?: number) => {
   const offsets = offsetsOf(cases);
   return cases.map((one) => combinedRating(one, { combine, quorum }, offsets)?.total ?? 0);
 };
@@ -91,9 +96,12 @@ describe('a panel', () => {
         'os',
       ),
     ];
-    const { figures, domains } = panelAgreement(cases, { draws: 10, seed: 1 });
-    expect(Object.keys(figures).sort()).toEqual(['format', 'total']);
-    expect(domains.map(({ domain, total }) => [domain, total?.alpha])).toEqual([
+    const { all, domains } = panelAgreement(cases, { draws: 10, seed: 1 });
+    expect(Object.entries(all).flatMap(([figure, found]) => (found === null ? [] : [figure]))).toEqual([
+      'format',
+      'total_score',
+    ]);
+    expect(Object.entries(domains).map(([domain, { total_score }]) => [domain, total_score?.alpha])).toEqual([
       ['web', 1],
       ['os', expect.closeTo(-0.5, 12)],
     ]);

@@ -1,8 +1,9 @@
 // What was put into a made-up judge comes out again: known values lie in their intervals as often as these say.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CalibrationPart } from '../../../src/calibration.js';
+import type { Ends } from '../../../src/figures.js';
 import { calibrationOf } from '../../../src/score/calibration/calibration.js';
+import type { CalibrationPart } from '../../../src/score/calibration/document.js';
 import { mean } from '../../../src/score/mean.js';
 import { DOMAINS } from '../../../src/types.js';
 import { facts } from '../../support/known-ratings.js';
@@ -14,9 +15,9 @@ const VARIANTS = OPINIONS.map(({ variant }) => variant);
 const TRAJECTORIES = 56;
 
 const truth = expectedPoints('truth');
-const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant.name === name);
+const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant === name);
 
-type Bounds = { readonly low?: number | undefined; readonly high?: number | undefined } | undefined;
+type Bounds = Ends | null | undefined;
 
 const holds = (bounds: Bounds, known: number) =>
   (bounds?.low ?? Number.NaN) <= known && known <= (bounds?.high ?? Number.NaN);
@@ -25,17 +26,17 @@ const holds = (bounds: Bounds, known: number) =>
 const FIGURES: readonly (readonly [name: string, known: number, figure: (part: CalibrationPart) => Bounds])[] = [
   ['ceiling', expectedPoints('rewrite-keys'), (part) => part.ceiling],
   ['floor', expectedPoints('shuffled'), (part) => part.floor],
-  ['false penalty', truth - expectedPoints('rewrite-keys'), (part) => part.falsePenalty?.cost],
-  ['loss to light damage', truth - expectedPoints('light'), (part) => lossOf(part, 'light')?.loss],
-  ['loss to another truth', truth - expectedPoints('shuffled'), (part) => lossOf(part, 'shuffled')?.loss],
+  ['false penalty', truth - expectedPoints('rewrite-keys'), (part) => part.false_penalty],
+  ['loss to light damage', truth - expectedPoints('light'), (part) => lossOf(part, 'light')],
+  ['loss to another truth', truth - expectedPoints('shuffled'), (part) => lossOf(part, 'shuffled')],
   [
     'loss of factuality to light damage',
     expectedPoints('truth', 'factuality') - expectedPoints('light', 'factuality'),
     (part) => lossOf(part, 'light')?.dimensions.factuality,
   ],
-  ['step from truth to light', truth - expectedPoints('light'), (part) => part.steps[0]?.difference],
-  ['gain of flattery', expectedPoints('flattery') - expectedPoints('shuffled'), (part) => part.canaries[0]?.gain],
-  ['gain of padding', 0, (part) => part.canaries[1]?.gain],
+  ['step from truth to light', truth - expectedPoints('light'), (part) => part.steps[0]],
+  ['gain of flattery', expectedPoints('flattery') - expectedPoints('shuffled'), (part) => part.canaries[0]],
+  ['gain of padding', 0, (part) => part.canaries[1]],
   ['noise', expectedNoise(), (part) => part.noise],
 ];
 
@@ -61,8 +62,8 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
 
   test('the interval of the canary that buys most holds at least 95 times in 100, although it was picked', () => {
     const held = share(({ gullibility }) => {
-      const known = expectedPoints(gullibility?.variant.name ?? '') - expectedPoints('shuffled');
-      return holds(gullibility?.gain, known);
+      const known = expectedPoints(gullibility?.variant ?? '') - expectedPoints('shuffled');
+      return holds(gullibility, known);
     });
     expect(held).toBeGreaterThanOrEqual(0.95);
   });
@@ -79,14 +80,14 @@ describe(`of ${SETS} calibrations of one made-up judge`, () => {
 
   test('the dimension that was damaged moved most, and none where all moved alike', () => {
     expect(share((part) => lossOf(part, 'light')?.most === 'factuality')).toBe(1);
-    expect(share((part) => lossOf(part, 'lost-fence')?.most !== undefined)).toBeLessThan(0.05);
+    expect(share((part) => lossOf(part, 'lost-fence')?.most !== null)).toBeLessThan(0.05);
   });
 });
 
 test('in a domain of 8 trajectories the known values lie in their intervals as often', () => {
   const made = Array.from(
     { length: 150 },
-    (_, seed) => calibrationOf(simulateJudge(seed, { os: 8 }), VARIANTS).domains[0],
+    (_, seed) => calibrationOf(simulateJudge(seed, { os: 8 }), VARIANTS).domains.os,
   );
   for (const [name, known, figureOf] of FIGURES) {
     const held = made.filter((part) => part && holds(figureOf(part), known)).length / made.length;
@@ -102,8 +103,8 @@ test('steps that are turned round are inverted, and equal ones are so at most 2.
     variant: renamed[row.variant] ?? row.variant,
   }));
   const [first, second] = calibrationOf(turned, VARIANTS).overall.steps;
-  expect(first).toMatchObject({ better: { name: 'truth' }, worse: { name: 'light' }, order: 'kept' });
-  expect(second).toMatchObject({ better: { name: 'light' }, worse: { name: 'shuffled' }, order: 'inverted' });
+  expect(first).toMatchObject({ better: 'truth', worse: 'light', order: 'kept' });
+  expect(second).toMatchObject({ better: 'light', worse: 'shuffled', order: 'inverted' });
   expect(second?.inverted).toBeGreaterThan(0.7);
 
   // Padding and another row's truth are rated alike: a step between them is the null hypothesis itself.

@@ -2,9 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { CalibratedRow, CalibrationPart } from '../../../src/calibration.js';
+import type { CalibratedRow } from '../../../src/calibration.js';
+import type { EstimateDocument } from '../../../src/estimate.js';
 import { calibrationOf } from '../../../src/score/calibration/calibration.js';
-import { DIMENSIONS, type Estimate, type JudgementFailure } from '../../../src/types.js';
+import type { CalibrationPart } from '../../../src/score/calibration/document.js';
+import { DIMENSIONS, type JudgementFailure } from '../../../src/types.js';
 import { facts, judged, KNOWN } from '../../support/known-ratings.js';
 
 type Figures = Record<'value' | 'se' | 'df' | 'low' | 'high', number>;
@@ -35,8 +37,8 @@ const rowsOf = ({ rows }: Pick<KnownSet, 'rows'>): CalibratedRow[] =>
     ),
   );
 
-function expectNear(estimate: Estimate | undefined, known: Figures | undefined): void {
-  expect(estimate).toBeDefined();
+function expectNear(estimate: EstimateDocument | null | undefined, known: Figures | undefined): void {
+  expect(estimate).toEqual(expect.anything());
   for (const name of ['value', 'se', 'df', 'low', 'high'] as const) {
     expect(estimate?.[name], name).toBeCloseTo(known?.[name] ?? Number.NaN, 8);
   }
@@ -44,8 +46,7 @@ function expectNear(estimate: Estimate | undefined, known: Figures | undefined):
 
 describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (set) => {
   const calibration = calibrationOf(rowsOf(set), KNOWN);
-  const part: CalibrationPart | undefined =
-    set.name === 'all' ? calibration.overall : calibration.domains.find(({ domain }) => domain === set.name);
+  const part: CalibrationPart | undefined = set.name === 'all' ? calibration.overall : calibration.domains[set.name];
   if (part === undefined) throw new Error(`no rows of ${set.name}`);
   const { figures } = set;
 
@@ -54,33 +55,33 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
   });
 
   test('false penalty is paired within rows', () => {
-    expectNear(part.falsePenalty?.cost, figures.falsePenalty);
+    expectNear(part.false_penalty, figures.falsePenalty);
   });
 
   test('each damage loses points in total and in each dimension', () => {
-    expect(part.losses.map(({ variant }) => variant.name).sort()).toEqual(Object.keys(figures.losses).sort());
-    for (const { variant, loss, dimensions } of part.losses) {
-      expectNear(loss, figures.losses[variant.name]);
+    expect(part.losses.map(({ variant }) => variant).sort()).toEqual(Object.keys(figures.losses).sort());
+    for (const loss of part.losses) {
+      expectNear(loss, figures.losses[loss.variant]);
       for (const dimension of DIMENSIONS)
-        expectNear(dimensions[dimension], figures.dimensions[variant.name]?.[dimension]);
+        expectNear(loss.dimensions[dimension], figures.dimensions[loss.variant]?.[dimension]);
     }
   });
 
   test('steps have one-sided p of both sides, adjusted by Holm', () => {
-    expect(part.steps.map(({ better, worse }) => `${better.name} > ${worse.name}`)).toEqual(Object.keys(figures.steps));
+    expect(part.steps.map(({ better, worse }) => `${better} > ${worse}`)).toEqual(Object.keys(figures.steps));
     for (const { better, worse, ...step } of part.steps) {
-      const known = figures.steps[`${better.name} > ${worse.name}`];
-      expectNear(step.difference, known);
+      const known = figures.steps[`${better} > ${worse}`];
+      expectNear(step, known);
       expect(step.inverted).toBeCloseTo(known?.inverted ?? Number.NaN, 12);
       expect(step.p).toBeCloseTo(known?.p ?? Number.NaN, 9);
     }
   });
 
   test('canaries buy points, and the one that buys most has an interval for all', () => {
-    for (const { variant, gain } of part.canaries) expectNear(gain, figures.canaries[variant.name]);
+    for (const gain of part.canaries) expectNear(gain, figures.canaries[gain.variant]);
     const [most] = Object.entries(figures.atOnce).sort((a, b) => b[1].value - a[1].value);
-    expect(part.gullibility?.variant.name).toBe(most?.[0]);
-    expectNear(part.gullibility?.gain, most?.[1]);
+    expect(part.gullibility?.variant).toBe(most?.[0]);
+    expectNear(part.gullibility, most?.[1]);
   });
 
   test('noise is the SD within predictions, and says what two runs must differ by', () => {
@@ -89,22 +90,22 @@ describe.each(sets)('of ratings made up ($name), as NumPy and SciPy have it,', (
     expect(part.noise?.low).toBeCloseTo(low, 8);
     expect(part.noise?.high).toBeCloseTo(high, 8);
     expect(part.noise?.predictions).toBe(predictions);
-    expect(part.smallestDifference).toBeCloseTo(smallestDifference, 9);
+    expect(part.smallest_difference).toBeCloseTo(smallestDifference, 9);
   });
 });
 
 test('p of steps are adjusted over those in all, and by domain over those of all domains', () => {
   const [all] = sets as [KnownSet];
   const { overall, domains } = calibrationOf(rowsOf(all), KNOWN);
-  for (const { better, worse, adjustedP, inversionP } of overall.steps) {
-    const known = all.figures.steps[`${better.name} > ${worse.name}`];
-    expect(adjustedP).toBeCloseTo(known?.holm ?? Number.NaN, 9);
-    expect(inversionP).toBeCloseTo(known?.inversion ?? Number.NaN, 9);
+  for (const { better, worse, p_adjusted, p_inverted } of overall.steps) {
+    const known = all.figures.steps[`${better} > ${worse}`];
+    expect(p_adjusted).toBeCloseTo(known?.holm ?? Number.NaN, 9);
+    expect(p_inverted).toBeCloseTo(known?.inversion ?? Number.NaN, 9);
   }
-  const steps = domains.flatMap((part) => part.steps);
+  const steps = Object.values(domains).flatMap((part) => part.steps);
   const [least] = [...steps].sort((a, b) => (a.p ?? 1) - (b.p ?? 1));
   expect(steps).toHaveLength(10);
-  expect(least?.adjustedP).toBeCloseTo(10 * (least?.p ?? 1), 12);
+  expect(least?.p_adjusted).toBeCloseTo(10 * (least?.p ?? 1), 12);
 });
 
 const keys = (count: number) => Array.from({ length: count }, (_, place) => `k${place}`);
@@ -112,7 +113,7 @@ const keys = (count: number) => Array.from({ length: count }, (_, place) => `k${
 const alike = (count: number, ratings: Record<string, number>) =>
   keys(count).flatMap((key) => Object.entries(ratings).map(([variant, rating]) => judged({ key, variant }, rating)));
 const overallOf = (rows: readonly CalibratedRow[]) => calibrationOf(rows, KNOWN).overall;
-const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant.name === name);
+const lossOf = (part: CalibrationPart, name: string) => part.losses.find(({ variant }) => variant === name);
 
 describe('a damage', () => {
   /** Losses around a centre, some points more and some less. */
@@ -133,8 +134,7 @@ describe('a damage', () => {
 
   test('of fewer than 5 trajectories has no interval and is undecided', () => {
     const loss = lossOf(overallOf(losing(60, 4)), 'light');
-    expect(loss).toMatchObject({ sight: 'undecided', loss: { clusters: 4 } });
-    expect(loss?.loss.low).toBeUndefined();
+    expect(loss).toMatchObject({ sight: 'undecided', clusters: 4, low: null });
   });
 
   test.each([
@@ -150,9 +150,9 @@ describe('a damage', () => {
       heavy: 5 - lost / 25,
     };
     const part = overallOf(alike(60, ratings));
-    expect(lossOf(part, 'heavy')?.loss.value).toBeCloseTo(lost, 12);
+    expect(lossOf(part, 'heavy')?.value).toBeCloseTo(lost, 12);
     expect(lossOf(part, 'heavy')?.dimensions.realism?.value).toBeCloseTo(lost, 12);
-    expect(part.falsePenalty?.cost.value).toBeCloseTo(penalty, 12);
+    expect(part.false_penalty?.value).toBeCloseTo(penalty, 12);
   });
 
   test('without the truth of its row is no loss, whatever its rewrites got', () => {
@@ -167,7 +167,7 @@ describe('a damage', () => {
     const part = overallOf(rows);
     expect(part.losses).toEqual([]);
     expect(part).toMatchObject({ judged: 6, failed: 0, failures: {} });
-    expect(part.scores.map(({ variant, score }) => [variant.name, score.value])).toEqual([
+    expect(part.scores.map(({ variant, value }) => [variant, value])).toEqual([
       ['truth', 100],
       ['empty', 0],
     ]);
@@ -179,7 +179,7 @@ describe('a damage', () => {
         judged({ key, variant: 'truth' }, 5),
         judged({ key, variant: 'heavy' }, [first - (place % 2), second - (place % 3 === 0 ? 1 : 0), 5, 5, 5]),
       ]);
-    expect(lossOf(overallOf(shifted(4, 4)), 'heavy')?.most).toBeUndefined();
+    expect(lossOf(overallOf(shifted(4, 4)), 'heavy')?.most).toBeNull();
     expect(lossOf(overallOf(shifted(2, 4)), 'heavy')?.most).toBe('format');
   });
 });
@@ -190,7 +190,7 @@ describe('where all trajectories say the same', () => {
     // SciPy: binomtest(0, 8).proportion_ci(0.95, 'exact').high = 0.3694166475528193
     expect(part.ceiling?.low).toBeCloseTo(100 - 36.9416647552819, 9);
     expect(part.ceiling?.high).toBe(100);
-    expect(lossOf(part, 'shuffled')?.loss.low).toBeCloseTo(100 - 2 * 36.9416647552819, 9);
+    expect(lossOf(part, 'shuffled')?.low).toBeCloseTo(100 - 2 * 36.9416647552819, 9);
     expect(lossOf(part, 'shuffled')?.sight).toBe('seen');
     expect(part.steps).toEqual([]);
   });
@@ -204,9 +204,9 @@ describe('where all trajectories say the same', () => {
   test('a step has the p at which its bound ends at 0', () => {
     const [step] = overallOf(alike(8, { truth: 5, light: 1 })).steps;
     expect(step?.p).toBeCloseTo(0.5 ** 8, 15);
-    expect(step).toMatchObject({ order: 'kept', inverted: 0, inversionP: 1 });
+    expect(step).toMatchObject({ order: 'kept', inverted: 0, p_inverted: 1 });
     const [back] = overallOf(alike(8, { truth: 1, light: 5 })).steps;
-    expect(back).toMatchObject({ order: 'inverted', inverted: 1, p: 1, adjustedP: 1 });
+    expect(back).toMatchObject({ order: 'inverted', inverted: 1, p: 1, p_adjusted: 1 });
   });
 });
 
@@ -217,12 +217,12 @@ describe('false penalty', () => {
         judged({ key, variant: 'truth' }, 4),
         judged({ key, variant: 'rewrite-keys' }, 4 - centre / 25 + (place % 2 === 0 ? 0.05 : -0.05)),
       ]),
-    ).falsePenalty?.isNone;
+    ).false_penalty?.is_none;
 
   test.each([
     [0, true],
     [2, true],
-    [3, undefined],
+    [3, null],
     [8, false],
     [-8, false],
   ])('of about %d points is none: %s', (centre, isNone) => {
@@ -231,7 +231,7 @@ describe('false penalty', () => {
 
   test('and ceiling are unknown where no rewrite was judged', () => {
     const part = overallOf(alike(6, { truth: 5, heavy: 2 }));
-    expect(part).toMatchObject({ ceiling: undefined, falsePenalty: undefined, truth: { value: 100 } });
+    expect(part).toMatchObject({ ceiling: null, false_penalty: null, truth: { value: 100 } });
   });
 });
 
@@ -243,8 +243,8 @@ describe('noise', () => {
     ]);
 
   test('of a judge that always says the same is 0, for sure from 50 trajectories on', () => {
-    expect(overallOf(twice(4, 4, 49)).noise).toMatchObject({ sd: 0, low: undefined, high: undefined });
-    expect(overallOf(twice(4, 4, 50))).toMatchObject({ noise: { sd: 0, low: 0, high: 0 }, smallestDifference: 0 });
+    expect(overallOf(twice(4, 4, 49)).noise).toMatchObject({ sd: 0, low: null, high: null });
+    expect(overallOf(twice(4, 4, 50))).toMatchObject({ noise: { sd: 0, low: 0, high: 0 }, smallest_difference: 0 });
   });
 
   test('is unknown where nothing was judged twice, or only one of two can be read', () => {
@@ -252,7 +252,7 @@ describe('noise', () => {
       judged({ key, variant: 'truth' }, 4),
       judged({ key, variant: 'truth', index: 1 }, 'unreadable'),
     ]);
-    expect(overallOf(rows)).toMatchObject({ noise: undefined, smallestDifference: undefined, judged: 6, failed: 6 });
+    expect(overallOf(rows)).toMatchObject({ noise: null, smallest_difference: null, judged: 6, failed: 6 });
   });
 
   test('leaves out predictions of which no judge is asked', () => {
@@ -262,9 +262,9 @@ describe('noise', () => {
 
   test('of a domain that was not released says nothing of runs over it', () => {
     const rows = twice(5, 3, 6).map((row) => ({ ...row, domain: 'factory' }));
-    const [domain] = calibrationOf(rows, KNOWN).domains;
-    expect(domain?.noise?.sd).toBeCloseTo(Math.sqrt(1250), 9);
-    expect(domain?.smallestDifference).toBeUndefined();
+    const { factory } = calibrationOf(rows, KNOWN).domains;
+    expect(factory?.noise?.sd).toBeCloseTo(Math.sqrt(1250), 9);
+    expect(factory?.smallest_difference).toBeNull();
   });
 });
 
@@ -277,7 +277,7 @@ test('failures are counted by class; what the world model causes counts as ratin
     judged({ key: 'e', variant: 'heavy' }, 9),
   ];
   const { scores, ...part } = overallOf(rows);
-  expect(scores[0]?.score).toMatchObject({ value: 50, rows: 2 });
+  expect(scores[0]).toMatchObject({ value: 50, rows: 2 });
   expect(part).toMatchObject({
     rows: 5,
     trajectories: 5,
@@ -288,7 +288,7 @@ test('failures are counted by class; what the world model causes counts as ratin
 });
 
 test('without a bad prediction to stand on no canary buys anything', () => {
-  expect(overallOf(alike(6, { truth: 5, flattery: 4 }))).toMatchObject({ canaries: [], gullibility: undefined });
+  expect(overallOf(alike(6, { truth: 5, flattery: 4 }))).toMatchObject({ canaries: [], gullibility: null });
 });
 
 test('judgements of variants that are not told of are left out', () => {
@@ -298,5 +298,5 @@ test('judgements of variants that are not told of are left out', () => {
 
 test('domains come in the order of the published table', () => {
   const rows = ['zoo', 'web', 'mcp'].map((domain) => judged({ key: domain, domain, variant: 'truth' }, 4));
-  expect(calibrationOf(rows, KNOWN).domains.map(({ domain }) => domain)).toEqual(['mcp', 'web', 'zoo']);
+  expect(Object.keys(calibrationOf(rows, KNOWN).domains)).toEqual(['mcp', 'web', 'zoo']);
 });

@@ -1,15 +1,13 @@
 // The gate for judges.
 
 import { describe, expect, test } from 'vitest';
-import type { Calibration, CalibrationPart, Sight } from '../../../src/calibration.js';
-import { exitCodeOfLimits, type JudgeLimits } from '../../../src/judge-limits.js';
-import { judgeVerdict, limitResults } from '../../../src/score/calibration/limits.js';
+import type { Calibration, CalibrationPart, Sight } from '../../../src/score/calibration/document.js';
+import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '../../../src/score/calibration/limits.js';
 import { around, calibrationPart } from '../../support/calibrations.js';
-import { facts } from '../../support/known-ratings.js';
 
 const of = (change: Partial<CalibrationPart> = {}): Calibration => ({
   overall: calibrationPart(1, change),
-  domains: [],
+  domains: {},
 });
 const verdict = (limits: JudgeLimits, change: Partial<CalibrationPart> = {}) =>
   limitResults(of(change), limits).map((result) => result.verdict)[0];
@@ -46,27 +44,27 @@ describe('a judge that is held to limits', () => {
     expect(verdict({ maxGullible: 1.31 })).toBe('holds');
     expect(verdict({ maxGullible: 1.3 })).toBe('undecided');
     const canaries = [
-      { variant: facts('flattery', 'canary'), gain: around(5, 1) },
-      { variant: facts('padding', 'canary'), gain: around(4.8, 6) },
+      { variant: 'flattery', ...around(5, 1) },
+      { variant: 'padding', ...around(4.8, 6) },
     ];
-    const change = { canaries, gullibility: canaries[0] };
+    const change = { canaries, gullibility: canaries[0] ?? null };
     expect(verdict({ maxGullible: 3 }, change)).toBe('broken');
     expect(verdict({ maxGullible: 8 }, change)).toBe('undecided');
     expect(verdict({ maxGullible: 13 }, change)).toBe('holds');
   });
 
   test('a canary without an interval keeps the limit open, unless another one breaks it', () => {
-    const { low: _low, high: _high, se: _se, df: _df, ...bare } = around(0, 1);
+    const bare = { ...around(0, 1), se: null, df: null, low: null, high: null };
     const canaries = [
-      { variant: facts('flattery', 'canary'), gain: around(5, 1) },
-      { variant: facts('padding', 'canary'), gain: { ...bare, clusters: 4 } },
+      { variant: 'flattery', ...around(5, 1) },
+      { variant: 'padding', ...bare, clusters: 4 },
     ];
-    expect(verdict({ maxGullible: 20 }, { canaries, gullibility: canaries[0] })).toBe('undecided');
-    expect(verdict({ maxGullible: 1 }, { canaries, gullibility: canaries[0] })).toBe('broken');
+    expect(verdict({ maxGullible: 20 }, { canaries, gullibility: canaries[0] ?? null })).toBe('undecided');
+    expect(verdict({ maxGullible: 1 }, { canaries, gullibility: canaries[0] ?? null })).toBe('broken');
   });
 
   test('is undecided where there is no figure, and the sentence says why', () => {
-    const none = { ceiling: undefined, noise: undefined, losses: [], canaries: [], gullibility: undefined };
+    const none = { ceiling: null, noise: null, losses: [], canaries: [], gullibility: null };
     const results = limitResults(of(none), { minCeiling: 0, maxNoise: 100, maxBlind: 14, maxGullible: 100 });
     expect(results.map((result) => result.verdict)).toEqual(['undecided', 'undecided', 'undecided', 'undecided']);
     expect(results.map(({ sentence }) => sentence)).toEqual([
@@ -88,7 +86,7 @@ describe('a judge that is held to limits', () => {
     [{ minCeiling: 97, maxNoise: 10 }, 5],
     [{ minCeiling: 97, maxNoise: 1 }, 4],
   ])('ends with the exit code of the worst: %j %d', (limits, code) => {
-    expect(exitCodeOfLimits(limitResults(of(), limits))).toBe(code);
+    expect(limitsDocument(limitResults(of(), limits))?.exit_code ?? 0).toBe(code);
   });
 });
 
@@ -102,7 +100,7 @@ describe('whether a judge can be used', () => {
       sight:
         place < blind ? ('blind' as const) : place < blind + undecided ? ('undecided' as const) : ('seen' as const),
     }));
-    return judgeVerdict({ overall: { ...part, losses }, domains: [] });
+    return judgeVerdict({ overall: { ...part, losses }, domains: {} });
   };
 
   test('a good one proves its ceiling, its noise, its sight and that no trick pays', () => {
@@ -116,7 +114,7 @@ describe('whether a judge can be used', () => {
     ['three damages of 14', {}, { blind: 2, undecided: 1 }, 'with care', /damages that the judge is blind to is 2/],
     ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge: the number of damages/],
     ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet: .* not proven\.$/],
-    ['no repeats', { noise: undefined }, {}, 'do not use', /^Do not use this judge yet: nothing was judged twice\.$/],
+    ['no repeats', { noise: null }, {}, 'do not use', /^Do not use this judge yet: nothing was judged twice\.$/],
   ] as const)('%s', (_name, change, sights, use, sentence) => {
     expect(verdictOf(change, sights)).toEqual({ use, sentence: expect.stringMatching(sentence) });
   });

@@ -1,6 +1,7 @@
 // Tricks in predictions: how many points each one buys.
 
-import type { CalibrationPart } from '../../../calibration.js';
+import { helpOf } from '../../../calibrate/variants.js';
+import type { CalibrationPart } from '../../../score/calibration/document.js';
 import { chart } from '../charts.js';
 import { count, DASH, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
@@ -9,10 +10,10 @@ import { mark, scaleAround } from '../scale.js';
 /** Empty where no trick was judged. */
 export function canaryChart({ canaries }: CalibrationPart): string {
   if (canaries.length === 0) return '';
-  const scale = scaleAround(canaries.flatMap(({ gain: { value, low, high } }) => [value, low ?? 0, high ?? 0]));
-  return chart('Trick', ['Bought', '95 % interval', 'Rows'], scale, canaries, ({ variant, gain }) => [
+  const scale = scaleAround(canaries.flatMap(({ value, low, high }) => [value, low ?? 0, high ?? 0]));
+  return chart('Trick', ['Bought', '95 % interval', 'Rows'], scale, canaries, (gain) => [
     false,
-    `${escapeHtml(variant.name)}<small>${escapeHtml(variant.help)}</small>`,
+    `${escapeHtml(gain.variant)}<small>${escapeHtml(helpOf(gain.variant))}</small>`,
     mark(gain, scale, 5),
     [signed(gain.value), `<span class="range">${signedRange(gain) ?? DASH}</span>`, count(gain.rows)],
   ]);

@@ -1,7 +1,8 @@
 // Dose curves: points lost as more of what is determined is damaged, a small drawing for each domain, and the figures as a table.
 
-import { type Calibration, type CalibrationPart, EQUIVALENT_POINTS, type Loss } from '../../../calibration.js';
+import { EQUIVALENT_POINTS } from '../../../calibration.js';
 import { domainName } from '../../../domains.js';
+import type { Calibration, CalibrationPart, Loss } from '../../../score/calibration/document.js';
 import { DASH, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
 import { cssPercent, type Scale, x } from '../scale.js';
@@ -9,7 +10,7 @@ import { cssPercent, type Scale, x } from '../scale.js';
 /** A loss of graded damage. */
 interface Dosed {
   readonly dose: number;
-  readonly loss: Loss['loss'];
+  readonly loss: Loss;
 }
 
 interface Panel {
@@ -22,7 +23,7 @@ interface Panel {
 export function doseCurves({ overall, domains }: Calibration): string {
   const panels = [
     panelOf('All', overall, true),
-    ...domains.map((each) => panelOf(domainName(each.domain), each, false)),
+    ...Object.entries(domains).map(([domain, part]) => panelOf(domainName(domain), part, false)),
   ].filter(({ losses }) => losses.length > 0);
   if (panels.length === 0) return '';
   const scale = scaleFor(panels);
@@ -34,7 +35,7 @@ export function doseCurves({ overall, domains }: Calibration): string {
 }
 
 function panelOf(name: string, { losses }: CalibrationPart, isSum: boolean): Panel {
-  const dosed = losses.flatMap(({ variant: { dose }, loss }) => (dose === undefined ? [] : [{ dose, loss }]));
+  const dosed = losses.flatMap((loss) => (loss.dose === null ? [] : [{ dose: loss.dose, loss }]));
   return { name, losses: dosed.sort((a, b) => a.dose - b.dose), isSum };
 }
 
@@ -70,7 +71,7 @@ function drawing(losses: readonly Dosed[], scale: Scale): string {
   );
   const curve = points.slice(1).map((point, index) => line('path', points[index] ?? point, point));
   const marks = losses.map(({ dose, loss: { value, low, high } }) => {
-    const reach = low === undefined || high === undefined ? '' : line('reach', [at(dose), y(low)], [at(dose), y(high)]);
+    const reach = low === null || high === null ? '' : line('reach', [at(dose), y(low)], [at(dose), y(high)]);
     return `${reach}<circle class="dot" cx="${at(dose)}" cy="${y(value)}" r="4"/>`;
   });
   const labels = losses.map(

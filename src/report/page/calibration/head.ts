@@ -1,15 +1,14 @@
 // The head of a calibration's page: which judge, under what, and its key figures.
 
-import type { CalibrationPart } from '../../../calibration.js';
-import { type LimitResult, type LimitVerdict, verdictOf } from '../../../judge-limits.js';
-import type { CalibrationHeader } from '../../calibration/header.js';
+import type { CalibrationDocument, CalibrationPart, LimitVerdict } from '../../../score/calibration/document.js';
+import { notesOn } from '../../../score/calibration/notes.js';
 import { count, number, range, signed, signedRange } from '../figures.js';
 import { escapeHtml } from '../frame.js';
 import { sightCounts } from './sight.js';
 
-/** @param warnings what the calibration cannot tell, one sentence each */
-export function calibrationHead(part: CalibrationPart, header: CalibrationHeader, warnings: readonly string[]): string {
-  const { judge, rubricPack, verdicts, sampling, source, notes, limits } = header;
+export function calibrationHead(calibration: CalibrationDocument): string {
+  const { judge_model: judge, rubric_pack: rubricPack, verdicts, sampling, source, limits } = calibration;
+  const warnings = notesOn(calibration);
   const facts = [
     ['rubrics', rubricPack],
     ['verdicts', verdicts],
@@ -21,9 +20,12 @@ export function calibrationHead(part: CalibrationPart, header: CalibrationHeader
   return [
     `<header><h1>${escapeHtml(judge)}</h1><p class="by"><span>calibration of a judge</span>${spans.join('')}</p>`,
     said === '' ? '' : `<div class="warn" role="note">${said}</div>`,
-    keyFigures(part),
+    keyFigures(calibration.overall),
     limitWords(limits),
-    sentences([...limits.map(({ sentence }) => sentence), ...notes]),
+    sentences([
+      ...(limits?.results ?? []).map(({ sentence }) => sentence),
+      ...calibration.notes.slice(warnings.length),
+    ]),
     '</header>',
   ].join('');
 }
@@ -35,9 +37,9 @@ const VERDICTS: Readonly<Record<LimitVerdict, readonly [words: string, look: str
 };
 
 /** What came of the limits that the judge was held to. */
-function limitWords(limits: readonly LimitResult[]): string {
-  if (limits.length === 0) return '';
-  const [words, look] = VERDICTS[verdictOf(limits)];
+function limitWords(limits: CalibrationDocument['limits']): string {
+  if (limits === null) return '';
+  const [words, look] = VERDICTS[limits.verdict];
   return `<p class="limits"><b class="${look}">${words}</b></p>`;
 }
 
@@ -74,18 +76,17 @@ function interval(text: string | undefined): string {
   return text === undefined ? 'no interval' : `95 %: ${text}`;
 }
 
-function penaltyFigure({ falsePenalty }: CalibrationPart): KeyFigure[] {
-  if (falsePenalty === undefined) return [];
-  const { cost, isNone } = falsePenalty;
-  const meaning = isNone === undefined ? 'cannot be said to be none' : isNone ? 'as good as none' : 'not none';
+function penaltyFigure({ false_penalty: cost }: CalibrationPart): KeyFigure[] {
+  if (cost === null) return [];
+  const { is_none: isNone } = cost;
+  const meaning = isNone === null ? 'cannot be said to be none' : isNone ? 'as good as none' : 'not none';
   return [['False penalty', signed(cost.value), `${interval(signedRange(cost))}<br>${meaning}`]];
 }
 
-function noiseFigure({ noise, smallestDifference }: CalibrationPart): KeyFigure[] {
-  if (noise === undefined) return [['Noise a row', '–', 'nothing was judged twice']];
-  const reach = noise.low === undefined || noise.high === undefined ? undefined : [noise.low, noise.high];
-  const shows =
-    smallestDifference === undefined ? '' : `<br>2,170 rows can show ${smallestDifference.toFixed(1)} points`;
+function noiseFigure({ noise, smallest_difference: smallestDifference }: CalibrationPart): KeyFigure[] {
+  if (noise === null) return [['Noise a row', '–', 'nothing was judged twice']];
+  const reach = noise.low === null || noise.high === null ? undefined : [noise.low, noise.high];
+  const shows = smallestDifference === null ? '' : `<br>2,170 rows can show ${smallestDifference.toFixed(1)} points`;
   return [
     ['Noise a row', noise.sd.toFixed(1), `${interval(reach?.map((end) => end.toFixed(1)).join(' to '))}${shows}`],
   ];
@@ -98,9 +99,12 @@ function blindFigure(part: CalibrationPart): KeyFigure {
 }
 
 function gullibleFigure({ gullibility }: CalibrationPart): KeyFigure[] {
-  if (gullibility === undefined) return [];
-  const { variant, gain } = gullibility;
+  if (gullibility === null) return [];
   return [
-    ['Gullible', signed(gain.value), `${interval(signedRange(gain))}<br>${escapeHtml(variant.name)}, of all tricks`],
+    [
+      'Gullible',
+      signed(gullibility.value),
+      `${interval(signedRange(gullibility))}<br>${escapeHtml(gullibility.variant)}, of all tricks`,
+    ],
   ];
 }

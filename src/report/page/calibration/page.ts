@@ -1,8 +1,7 @@
 // The page of a calibration: what a judge can and cannot see, in one file that asks for nothing and runs nothing.
 
-import { type Calibration, EQUIVALENT_POINTS } from '../../../calibration.js';
-import type { CalibrationHeader } from '../../calibration/header.js';
-import { limitsOfCalibration } from '../../calibration/notes.js';
+import { EQUIVALENT_POINTS } from '../../../calibration.js';
+import type { CalibrationDocument } from '../../../score/calibration/document.js';
 import { block, escapeHtml, pageHead, type Sha256 } from '../frame.js';
 import { canaryChart } from './canaries.js';
 import { domainFolds, domainTable } from './domains.js';
@@ -16,17 +15,12 @@ import { stepTable } from './steps.js';
  * The page. Names of judges, domains and variants may be hostile.
  * @param tool name and version of the program
  */
-export function calibrationPage(
-  calibration: Calibration,
-  header: CalibrationHeader,
-  tool: string,
-  sha256: Sha256,
-): string {
+export function calibrationPage(calibration: CalibrationDocument, tool: string, sha256: Sha256): string {
   const { overall } = calibration;
   const section = (title: string, note: string, body: string) => (body === '' ? '' : block(title, note, body));
   return [
-    pageHead(`${header.judge}: calibration`, sha256),
-    `<main class="wrap" id="main" tabindex="-1">${calibrationHead(overall, header, limitsOfCalibration(calibration))}`,
+    pageHead(`${calibration.judge_model}: calibration`, sha256),
+    `<main class="wrap" id="main" tabindex="-1">${calibrationHead(calibration)}`,
     section(
       'Points lost by dose',
       `How many points a prediction loses against the truth as more of what is determined is damaged. Vertical lines are 95 % intervals, clustered by trajectory; up to the dashed line, at ${EQUIVALENT_POINTS} points, a loss counts as none.`,

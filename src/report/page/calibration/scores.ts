@@ -1,6 +1,6 @@
 // What a judge gives to every kind of prediction.
 
-import type { CalibrationPart } from '../../../calibration.js';
+import type { CalibrationPart } from '../../../score/calibration/document.js';
 import { chart } from '../charts.js';
 import { count, DASH, number, range } from '../figures.js';
 import { escapeHtml } from '../frame.js';
@@ -9,9 +9,9 @@ import { mark, SCORES } from '../scale.js';
 /** Empty where nothing was judged. */
 export function scoreChart({ scores }: CalibrationPart): string {
   if (scores.length === 0) return '';
-  return chart('Prediction', ['Score', '95 % interval', 'Rows'], SCORES, scores, ({ variant, score }) => [
+  return chart('Prediction', ['Score', '95 % interval', 'Rows'], SCORES, scores, (score) => [
     false,
-    escapeHtml(variant.name),
+    escapeHtml(score.variant),
     mark(score, SCORES, 5),
     [number(score), `<span class="range">${range(score) ?? DASH}</span>`, count(score.rows)],
   ]);

@@ -1,6 +1,6 @@
 // Which damages a judge sees: how many, and as a word on the page.
 
-import type { Loss, Sight } from '../../../calibration.js';
+import type { Loss, Sight } from '../../../score/calibration/document.js';
 
 /** How many damages a judge is blind to, of how many. */
 export function sightCounts(losses: readonly Loss[]): { blind: number; undecided: number; all: number } {

@@ -4,21 +4,31 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Calibration, CalibrationPart } from '../../../../src/calibration.js';
 import { calibrationPage } from '../../../../src/report/page/calibration/page.js';
-import { calibrationHeader } from '../../../support/calibration-headers.js';
-import { around, calibrationPart, madeUpCalibration } from '../../../support/calibrations.js';
+import type { Calibration, CalibrationDocument, LimitResult } from '../../../../src/score/calibration/document.js';
+import { limitsDocument } from '../../../../src/score/calibration/limits.js';
+import {
+  around,
+  calibrationPart,
+  madeUpCalibration,
+  madeUpDocument,
+  NOTHING_JUDGED,
+} from '../../../support/calibrations.js';
 import { noChromium, startChromium } from '../../../support/chromium.js';
 import { temporaryFolder } from '../../../support/cli.js';
 import { EVIL, sha256 } from '../../../support/reports.js';
 
-const pageOf = (calibration: Calibration, header = calibrationHeader()) =>
-  calibrationPage(calibration, header, 'awb 0', sha256);
+const pageOf = (calibration: Calibration, change: Partial<CalibrationDocument> = {}) =>
+  calibrationPage(madeUpDocument(calibration, change), 'awb 0', sha256);
 const textOf = (page: string) =>
   page
     .replace(/<style[\s\S]*?<\/style>/g, '')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
+const brokenLimit = (sentence: string): LimitResult => ({
+  ...{ name: 'max_blind', limit: 0, value: 2, low: 2, high: 4, verdict: 'broken' },
+  sentence,
+});
 const page = pageOf(madeUpCalibration());
 const text = textOf(page);
 
@@ -44,31 +54,16 @@ describe('the page of a calibration', () => {
 
   it('says of every damage whether it is seen, and what it costs in all and by dimension', () => {
     expect(text).toContain(
-      'determined-1of8 an eighth of what is determined is damaged seen 6.4 5.3 to 7.5 5.3 3.3 to 7.3',
+      'determined-1of8 an eighth of what action and history determine is wrong seen 6.4 5.3 to 7.5 5.3 3.3 to 7.3',
     );
-    expect(text).toContain('light one light damage undecided 4.0 2.9 to 5.1');
-    expect(text).toContain('lost-fence the closing fence is lost blind 0.5 −0.6 to 1.6');
+    expect(text).toContain('light one state, number or word changed undecided 4.0 2.9 to 5.1');
+    expect(text).toContain('lost-fence a fence, a frame or a closing bracket lost blind 0.5 −0.6 to 1.6');
   });
 
   it('says under what the judge was asked, what came of its limits, what to heed and what cannot be told', () => {
-    const limit = {
-      name: 'max_blind',
-      limit: 0,
-      value: 2,
-      low: 2,
-      high: 4,
-      verdict: 'broken',
-      sentence: 'Blind to 2.',
-    };
-    const header = calibrationHeader({
-      notes: ['A note.'],
-      limits: [{ ...limit, name: 'max_blind', verdict: 'broken' }],
-    });
-    const few = {
-      overall: calibrationPart(),
-      domains: [{ ...calibrationPart(1, { trajectories: 7 }), domain: 'web' }],
-    };
-    const shown = textOf(pageOf(few, header));
+    const limits = limitsDocument([brokenLimit('Blind to 2.')]);
+    const few = { overall: calibrationPart(), domains: { web: calibrationPart(1, { trajectories: 7 }) } };
+    const shown = textOf(pageOf(few, { notes: ['A note.'], limits }));
     expect(shown).toContain(
       'rubrics awb-3 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
     );
@@ -79,7 +74,7 @@ describe('the page of a calibration', () => {
 
   it('makes bold the one dimension that lost more than each other, and no other', () => {
     const losses = calibrationPart().losses.map((loss) => ({ ...loss, most: 'factuality' as const }));
-    const bold = pageOf({ overall: calibrationPart(1, { losses }), domains: [] });
+    const bold = pageOf({ overall: calibrationPart(1, { losses }), domains: {} });
     const row = /<th scope="row">heavy<.*?<\/tr>/.exec(bold)?.[0] ?? '';
     expect(row.match(/<b class="moved">/g)).toHaveLength(1);
     expect(row.match(/<span class="moved">/g)).toHaveLength(4);
@@ -89,8 +84,8 @@ describe('the page of a calibration', () => {
   it('says of each step whether its order is kept, with the p of what it says', () => {
     const [step] = calibrationPart().steps;
     if (step === undefined) throw new Error('there is no step');
-    const steps = [{ ...step, order: 'inverted' as const, adjustedP: 1, inversionP: 0.0123 }];
-    expect(textOf(pageOf({ overall: calibrationPart(1, { steps }), domains: [] }))).toMatch(/12\.5 % 0\.0123 inverted/);
+    const steps = [{ ...step, order: 'inverted' as const, p_adjusted: 1, p_inverted: 0.0123 }];
+    expect(textOf(pageOf({ overall: calibrationPart(1, { steps }), domains: {} }))).toMatch(/12\.5 % 0\.0123 inverted/);
     expect(text).toContain('12.5 % 0.0200 kept');
   });
 
@@ -106,7 +101,9 @@ describe('the page of a calibration', () => {
     expect(text).toMatch(/All 6\.4 5\.3 to 7\.5 14\.3 13\.2 to 15\.3 27\.0 25\.9 to 28\.1/);
     expect(text).toContain('truth &gt; determined-1of8 +6.0 +4.0 to +8.0 12.5 % 0.0200');
     expect(text).toContain('&lt;0.0001');
-    expect(text).toContain('closed-frame the frame is closed, and a second truth follows +0.4 −0.3 to +1.1');
+    expect(text).toContain(
+      'closed-frame a closed frame, then a second truth that equals the prediction +0.4 −0.3 to +1.1',
+    );
     for (const svg of page.match(/<svg[^>]*>/g) ?? []) expect(svg).toContain('aria-hidden="true"');
   });
 
@@ -129,26 +126,18 @@ describe('the page of a calibration', () => {
   });
 
   it('leaves out what was not judged, and says where nothing was judged twice', () => {
-    const nothing: Partial<CalibrationPart> = {
-      losses: [],
-      steps: [],
-      canaries: [],
-      gullibility: undefined,
-      falsePenalty: undefined,
-      noise: undefined,
-      smallestDifference: undefined,
-      ceiling: undefined,
-    };
-    const bare = textOf(pageOf({ overall: calibrationPart(1, nothing), domains: [] }));
+    const { rows, floor, truth, scores } = calibrationPart();
+    const nothing = { ...NOTHING_JUDGED, rows, floor, truth, scores };
+    const bare = textOf(pageOf({ overall: nothing, domains: {} }));
     expect(bare).toContain('Ceiling – no interval');
     expect(bare).toContain('Noise a row – nothing was judged twice');
     expect(bare).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
   });
 
   it('says "no interval" where there are too few trajectories for one', () => {
-    const { low: _low, high: _high, ...plain } = around(97.1, 1);
-    const part = calibrationPart(1, { ceiling: plain, falsePenalty: { cost: plain, isNone: undefined } });
-    const shown = textOf(pageOf({ overall: part, domains: [] }));
+    const plain = { ...around(97.1, 1), low: null, high: null };
+    const part = calibrationPart(1, { ceiling: plain, false_penalty: { ...plain, is_none: null } });
+    const shown = textOf(pageOf({ overall: part, domains: {} }));
     expect(shown).toContain('Ceiling 97.1 no interval');
     expect(shown).toContain('False penalty +97.1 no interval cannot be said to be none');
   });
@@ -156,38 +145,19 @@ describe('the page of a calibration', () => {
 
 describe('hostile names of judges, domains and variants', () => {
   it('open no element, close none, and hide nothing', () => {
-    const facts = { name: EVIL, family: 'dose', help: EVIL, dose: 0.21 } as const;
+    const variant = { variant: EVIL, family: 'dose', dose: 0.21 } as const;
     const estimate = around(5, 1);
-    const step = {
-      better: facts,
-      worse: facts,
-      difference: estimate,
-      inverted: 0,
-      p: 1,
-      adjustedP: 1,
-      inversionP: 1,
-      order: 'undecided' as const,
-    };
-    const loss = { variant: facts, loss: estimate, dimensions: {}, most: undefined, sight: 'seen' as const };
+    const ps = { p: 1, p_adjusted: 1, p_inverted: 1 };
     const part = calibrationPart(1, {
-      losses: [loss],
-      steps: [step],
-      canaries: [{ variant: facts, gain: estimate }],
-      gullibility: { variant: facts, gain: estimate },
-      scores: [{ variant: facts, score: estimate }],
+      losses: [{ ...variant, ...estimate, dimensions: {}, most: null, sight: 'seen' }],
+      steps: [{ better: EVIL, worse: EVIL, ...estimate, inverted: 0, ...ps, order: 'undecided' }],
+      canaries: [{ variant: EVIL, ...estimate }],
+      gullibility: { variant: EVIL, ...estimate },
+      scores: [{ ...variant, ...estimate }],
     });
-    const limit = {
-      name: 'max_blind',
-      limit: 0,
-      value: 1,
-      low: 1,
-      high: 1,
-      verdict: 'broken',
-      sentence: EVIL,
-    } as const;
-    const texts = { judge: EVIL, rubricPack: EVIL, verdicts: EVIL, sampling: EVIL, source: EVIL, notes: [EVIL] };
-    const header = calibrationHeader({ ...texts, limits: [limit] });
-    const evil = pageOf({ overall: part, domains: [{ ...part, domain: EVIL }] }, header);
+    const texts = { judge_model: EVIL, rubric_pack: EVIL, verdicts: EVIL, sampling: EVIL, source: EVIL, notes: [EVIL] };
+    const limits = limitsDocument([brokenLimit(EVIL)]);
+    const evil = pageOf({ overall: part, domains: { [EVIL]: part } }, { ...texts, limits });
     expect(evil).not.toMatch(/<img|<script|<!--|\u202e/);
     expect(evil).toContain('21 %');
   });
