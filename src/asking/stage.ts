@@ -123,8 +123,7 @@ function stateOf<J extends StageJob>(
 function awaitedBatch({ batch, stored }: Stage<StageJob>['run'], { report }: SessionResult): Manifest['batch'] {
   // Nothing was looked at, so that all is as it was.
   if (report === undefined) return stored?.batch;
-  const isAnswered = report.parts.every((part) => part.answered + part.void >= part.requests);
-  return report.parts.length > 0 && !(report.isWhole && (report.isLive || isAnswered)) ? batch : undefined;
+  return report.parts.length > 0 && !report.isOver ? batch : undefined;
 }
 
 function exitCodeOf<J extends StageJob>(

@@ -1,12 +1,16 @@
 // The backend by batch files: requests are written, and the results that others put beside them are read in a later session.
 
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pLimit from 'p-limit';
 import type { BatchReport } from '../../batch-report.js';
 import { EXIT, UserError } from '../../errors.js';
 import { makeFolders } from '../../files.js';
+import { groupBy } from '../../groups.js';
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
+import { lockFile } from '../../store/lock.js';
 import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
 import { callsTogether } from '../../usage.js';
 import { INTERRUPTED } from '../attempt.js';
@@ -16,21 +20,12 @@ import { openDialect } from '../endpoint/dialect.js';
 import type { Way } from '../endpoint/request.js';
 import { readAddress } from '../http/address.js';
 import { type NamedEndpoints, openEndpoints } from '../http-backend.js';
-import { type AnswerOptions, Answers, Missing, type NewRequest } from './answers.js';
-import {
-  type Batch,
-  type BatchPart,
-  type BatchRun,
-  type BatchUrl,
-  readBatch,
-  unwritable,
-  writeBatch,
-} from './folder.js';
-import { Left, reportOf, withVoid } from './left.js';
-import { PartWriter } from './part-writer.js';
-import { passOver } from './pass.js';
-import { type Requests, readRequests } from './requests.js';
+import { type AnswerOptions, Answers, Missing, Relearnt } from './answers.js';
+import { jobIn, jobName } from './custom-id.js';
+import { type Batch, type BatchPart, clearRemains, readBatch, unwritable, writeBatch, writeParts } from './folder.js';
+import { readRequests } from './requests.js';
 import { openResults, type Results } from './results.js';
+import { readSubmission } from './submission.js';
 
 export interface NamedBatch {
   readonly kind: 'batch';
@@ -42,7 +37,7 @@ export interface NamedBatch {
   readonly assumes: boolean;
   /** What has no result is asked live. */
   readonly isLive: boolean;
-  run(): BatchRun;
+  run(): Batch['run'];
   /** The command that is asked by files. */
   command(): Promise<Batch['command']>;
   /** Another run may have begun in the folder since it was chosen. @throws UserError (78) for the batch of another run */
@@ -55,23 +50,58 @@ export interface NamedBatch {
 
 /** So many rows are tried live until one is answered. */
 const MOST_PROBES = 3;
+/** Jobs whose results are read at once: their records reach the disk together. */
+const AT_ONCE = 32;
 
-/** @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 2 for a base URL or key that cannot be used */
+/**
+ * @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 78 where another run works on it, 2 for a base URL
+ * or key that cannot be used
+ */
 export async function openBatch(named: NamedBatch, options: BackendOptions): Promise<OpenBackend> {
-  await makeFolders(named.dir).catch((error: unknown) => {
-    throw unwritable(named.dir, error);
-  });
-  await access(named.dir, constants.W_OK).catch((error: unknown) => {
-    throw unwritable(named.dir, error);
-  });
-  const batch = await readBatch(named.dir);
-  if (batch !== undefined) await named.requireOwn(batch);
-  const { allowParamDrop, onNotice = () => {} } = options;
-  const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
-  const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
-  const asksLive = named.isLive || (batch === undefined && !named.assumes);
-  const live = asksLive ? await openEndpoints(named.endpoints, { ...options, dialect }) : undefined;
-  return new BatchBackend(named, { ...options, dialect }, batch, live);
+  const { dir } = named;
+  await makeFolders(dir)
+    .then(() => access(dir, constants.W_OK))
+    .catch((error: unknown) => {
+      throw unwritable(dir, error);
+    });
+  const release = await lockFolder(dir);
+  try {
+    await clearRemains(dir);
+    const batch = await readBatch(dir);
+    if (batch !== undefined) await named.requireOwn(batch);
+    const { allowParamDrop, onNotice = () => {} } = options;
+    const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
+    const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
+    const asksLive = named.isLive || (batch === undefined && !named.assumes);
+    const live = asksLive ? await openEndpoints(named.endpoints, { ...options, dialect }) : undefined;
+    return new BatchBackend(named, { ...options, dialect }, batch, live, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function lockFolder(dir: string): Promise<() => void> {
+  const busy = `another run has begun its batch in ${dir} meanwhile; give each run, and each part of one, a --batch-dir of its own`;
+  try {
+    return await lockFile(join(dir, '.batch.lock'), busy);
+  } catch (error) {
+    throw error instanceof UserError && error.message === busy ? new UserError(busy, EXIT.identityDiffers) : error;
+  }
+}
+
+type Requests = Awaited<ReturnType<typeof readRequests>>;
+
+/** What one look at the folder has shown of each job. */
+interface Look {
+  /** The places of the jobs that have come to their end. */
+  readonly done: ReadonlySet<number>;
+  /** By the places of the other jobs, the names of the requests whose results they wait for, or that are still to be written. */
+  readonly missing: ReadonlyMap<number, string>;
+  /** Whether a result has shown that requests have to be made in another way. */
+  readonly isRelearnt: boolean;
+  /** Whether every job was looked at. */
+  readonly isWhole: boolean;
 }
 
 class BatchBackend implements OpenBackend {
@@ -85,6 +115,7 @@ class BatchBackend implements OpenBackend {
     private readonly options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
     batch: Batch | undefined,
     private readonly live: OpenBackend | undefined,
+    private readonly release: () => void,
   ) {
     this.#batch = batch;
     this.#answers = answerOptions(named, options);
@@ -113,6 +144,7 @@ class BatchBackend implements OpenBackend {
   async close() {
     await this.#results?.close();
     await this.live?.close();
+    this.release();
   }
 
   async work<J extends Job>(
@@ -122,24 +154,13 @@ class BatchBackend implements OpenBackend {
     hooks: WorkHooks<J> = {},
   ): Promise<void> {
     const isOver = () => signals.stop.aborted || signals.abort.aborted;
-    // Sessions give it, and nobody else asks by files.
-    const files = present(hooks.files);
     let rest = jobs;
     if (this.#batch === undefined && this.live !== undefined && !this.named.isLive) {
       rest = await this.#probe(this.live, jobs, solve, signals, hooks);
       if (isOver() || rest.length === 0) return;
     }
     for (;;) {
-      const { done, isRelearnt, isWhole, left, answers } = await this.#pass(rest, solve, files, signals);
-      if (isWhole && this.live !== undefined && left.kept.length > 0) {
-        const kept = left.kept.map((place) => present(rest[place]));
-        await this.live.work(
-          kept,
-          (job, ask) => solve(job, answersFirst(answers, files.kept(job), ask)),
-          signals,
-          hooks,
-        );
-      }
+      const { done, isRelearnt } = await this.#pass(rest, solve, signals, hooks);
       if (!isRelearnt || isOver()) return;
       this.named.onDropped();
       rest = rest.filter((_, place) => !done.has(place));
@@ -170,63 +191,120 @@ class BatchBackend implements OpenBackend {
     return jobs.slice(probes);
   }
 
-  async #pass<J extends Job>(jobs: readonly J[], solve: Solve<J>, hooks: FileHooks<J>, signals: AskSignals) {
+  /** Reads the results that are there, and has what is missing written, or asked live. */
+  async #pass<J extends Job>(
+    jobs: readonly J[],
+    solve: Solve<J>,
+    signals: AskSignals,
+    hooks: WorkHooks<J>,
+  ): Promise<Look> {
     const { dir, isLive } = this.named;
-    const parts = this.#batch?.parts ?? [];
+    // Sessions give it, and nobody else asks by files.
+    const files = present(hooks.files);
+    const stored = this.#batch?.parts ?? [];
     await this.#results?.close();
-    const requests = await readRequests(dir, parts, signals.stop);
-    const results = await openResults(dir, requests, signals.stop);
+    const requests = await readRequests(dir, stored, signals.stop);
+    const results = await openResults(dir, signals.stop);
     this.#results = results;
-    const left = new Left(parts.length);
-    const writer = new PartWriter(dir, parts.length + 1, (part) => this.#list(part));
+    const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
+    const awaited = new Set<string>();
     let isWhole = false;
     try {
-      const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
-      const end = await passOver(jobs, solve, answers, hooks, signals, async ({ place, missing, isHeld }) => {
-        const { request } = missing;
-        const isWritten = typeof request === 'number';
-        if (!isWritten && isHeld) return;
-        if (isLive) left.kept.push(place);
-        else if (isWritten) {
-          requests.await(request);
-          left.awaitedOf(requests.partOf(request));
-        } else await this.#write(request, writer);
+      const look = await lookAt(jobs, solve, answers, requests, files, signals);
+      isWhole = look.isWhole;
+      if (!isWhole) return look;
+      if (!isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
+      await this.#withdraw(requests, awaited);
+      const missing = jobs.filter((_, place) => {
+        const name = look.missing.get(place);
+        return name !== undefined && !awaited.has(name);
       });
-      isWhole = end.isWhole;
-      if (isWhole) {
-        await writer.end();
-        for (const id of hooks.alone()) requests.look(id);
-        await this.#noteVoid(parts.length, requests, results);
+      if (!isLive) {
+        const lines = this.#lines(missing, solve, answers, files, signals);
+        await writeParts(dir, this.#batch?.parts ?? [], lines, (part) => this.#list(part));
+      } else if (this.live !== undefined && missing.length > 0) {
+        const first: Solve<J> = (job, ask) => solve(job, answersFirst(answers, requests, files.kept(job), ask));
+        await this.live.work(missing, first, signals, hooks);
       }
-      return { ...end, left, answers };
+      return look;
     } finally {
-      await writer.discard();
-      this.#report = { ...reportOf(this.named, this.#batch, { requests, results, left }), isWhole };
+      const looked = new Set(jobs.map((job) => jobName(files.kept(job).id)));
+      this.#report = this.#reportOf(stored, requests, awaited, isWhole ? looked : undefined);
     }
   }
 
-  async #write({ id, body, way }: NewRequest, writer: PartWriter): Promise<void> {
+  /**
+   * Takes back the files that nobody has been given, as far as the folder shows, where they hold requests that are not awaited (any more):
+   * what is still missing of them is written anew, or asked live.
+   */
+  async #withdraw(requests: Requests, awaited: Set<string>): Promise<void> {
+    const { dir, isLive } = this.named;
+    const { sent = [] } = (await readSubmission(dir, dir)) ?? {};
+    const given = new Set(sent.map(({ part }) => part));
+    const stale = new Set<string>();
+    for (const [name, { part }] of requests) {
+      if (this.#results?.has(name)) given.add(part);
+      else if (!awaited.has(name)) stale.add(part);
+    }
+    for (const { file } of this.#batch?.parts ?? []) {
+      if (given.has(file) || !stale.has(file)) continue;
+      const batch = present(this.#batch);
+      await this.#save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
+      await rm(join(dir, file), { force: true });
+      for (const [name, { part }] of requests) {
+        if (part !== file) continue;
+        awaited.delete(name);
+        // What is asked live now went into a file all the same: later results are not those of a later request.
+        if (!isLive) requests.delete(name);
+      }
+    }
+  }
+
+  /** The requests that the jobs are missing, as lines of a file. Each is made when its turn comes, so that no text is held. */
+  async *#lines<J extends Job>(
+    jobs: readonly J[],
+    solve: Solve<J>,
+    answers: Answers,
+    files: FileHooks<J>,
+    { stop, abort }: AskSignals,
+  ): AsyncGenerator<string> {
+    for (const job of jobs) {
+      if (stop.aborted || abort.aborted) return;
+      // What the answers cost was told when they were read.
+      const ask = answers.asker(files.kept(job), () => {});
+      const lines: string[] = [];
+      await solve(job, async (asking) => {
+        const answered = await ask(asking);
+        if (!(answered instanceof Missing)) return answered;
+        lines.push(await this.#lineOf(answered));
+        return INTERRUPTED;
+      });
+      yield* lines;
+    }
+  }
+
+  async #lineOf(missing: Missing): Promise<string> {
     this.named.onWrite();
+    const { id, body, way } = await missing.write();
     const url = urlOf(way);
     this.#batch ??= await this.#begin(url);
     if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
-    await writer.add([`{"custom_id":"${id}","method":"POST","url":"${url}","body":`, body, '}\n']);
+    return `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
   }
 
-  async #begin(url: BatchUrl): Promise<Batch> {
+  async #begin(url: Batch['url']): Promise<Batch> {
     const { endpoints, dir, run } = this.named;
     const [address] = this.live === undefined ? [] : endpoints.baseUrls;
-    const command = await this.named.command();
     const batch: Batch = {
       run: run(),
       model: endpoints.model,
       url,
-      ...(address !== undefined && { baseUrl: readAddress(address, endpoints.apiKey).baseUrl }),
+      baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
       ...this.#learnt(),
-      ...(command !== undefined && { command }),
+      command: await this.named.command(),
       parts: [],
     };
-    await writeBatch(dir, batch, true);
+    await writeBatch(dir, batch);
     return batch;
   }
 
@@ -236,18 +314,6 @@ class BatchBackend implements OpenBackend {
     await this.#save({ ...batch, parts: [...batch.parts, part] });
   }
 
-  /**
-   * Has batch.json say which requests need no answer any more. Where the rest is asked live it says so before: whoever submits the folder
-   * meanwhile, or behind a kill, pays for none of it twice.
-   */
-  async #noteVoid(before: number, requests: Requests, results: Results): Promise<void> {
-    const batch = this.#batch;
-    if (batch === undefined) return;
-    const parts = await withVoid(batch.parts.slice(0, before), requests, results, this.named.isLive);
-    if (parts.every((part, place) => part.void === batch.parts[place]?.void)) return;
-    await this.#save({ ...batch, parts: [...parts, ...batch.parts.slice(before)] });
-  }
-
   async #save(batch: Batch): Promise<void> {
     await writeBatch(this.named.dir, batch);
     this.#batch = batch;
@@ -255,15 +321,100 @@ class BatchBackend implements OpenBackend {
 
   #learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
     const { dialect } = this.options;
-    return { dropped: dialect.dropped(), ...(dialect.isRenamed() && { isRenamed: true as const }) };
+    return { dropped: dialect.dropped(), isRenamed: dialect.isRenamed() || undefined };
   }
+
+  /**
+   * What has come of the folder, and what is left.
+   * @param stored the parts that were there before
+   * @param looked the names of the jobs, where all of them were looked at
+   */
+  #reportOf(
+    stored: readonly BatchPart[],
+    requests: Requests,
+    awaited: ReadonlySet<string>,
+    looked: ReadonlySet<string> | undefined,
+  ): BatchReport {
+    const { dir, isLive, endpoints } = this.named;
+    const results = present(this.#results);
+    const names = groupBy([...requests.keys()], (name) => present(requests.get(name)).part);
+    const parts = (this.#batch?.parts ?? []).map((part) => {
+      const own = names.get(part.file) ?? [];
+      return {
+        file: part.file,
+        requests: part.requests,
+        bytes: part.bytes,
+        answered: own.filter((name) => results.has(name)).length,
+        awaited: stored.includes(part) ? own.filter((name) => awaited.has(name)).length : part.requests,
+      };
+    });
+    const fresh = this.#batch?.parts.filter((part) => !stored.includes(part)) ?? [];
+    const written = fresh.reduce((sum, part) => sum + part.requests, 0);
+    const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !looked?.has(jobIn(name)));
+    return {
+      dir,
+      model: this.#batch?.model ?? endpoints.model,
+      parts,
+      awaited: parts.reduce((sum, part) => sum + part.awaited, 0),
+      written,
+      isLive,
+      isOver: looked !== undefined && (isLive || (written === 0 && ![...requests.keys()].some(isOpen))),
+      notes: results.notes((name) => requests.has(name)),
+    };
+  }
+}
+
+/** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
+async function lookAt<J extends Job>(
+  jobs: readonly J[],
+  solve: Solve<J>,
+  answers: Answers,
+  requests: Requests,
+  files: FileHooks<J>,
+  { stop, abort }: AskSignals,
+): Promise<Look> {
+  const done = new Set<number>();
+  const missing = new Map<number, string>();
+  let [isRelearnt, isBroken] = [false, false];
+  const isOver = () => isBroken || isRelearnt || stop.aborted || abort.aborted;
+  const lookAtOne = async (job: J, place: number) => {
+    if (isOver()) return;
+    const kept = files.kept(job);
+    const ask = answers.asker(kept, (cost) => files.replayed(job, cost));
+    const ends: (Missing | undefined)[] = [];
+    await solve(job, async (asking) => {
+      const answered = isOver() ? undefined : await ask(asking);
+      if (answered !== undefined && !(answered instanceof Missing)) return answered;
+      ends.push(answered);
+      return INTERRUPTED;
+    });
+    const [end] = ends;
+    if (ends.length === 0) done.add(place);
+    // What is held is not to be asked where it was not: none of its results is newer than its record.
+    else if (end !== undefined && (requests.has(end.name) || !kept.isHeld || end.log.batched !== kept.batched)) {
+      missing.set(place, end.name);
+    }
+  };
+  const slots = pLimit(AT_ONCE);
+  const looking = jobs.map((job, place) =>
+    slots(() =>
+      lookAtOne(job, place).catch((error: unknown) => {
+        isRelearnt ||= error instanceof Relearnt;
+        isBroken ||= !isRelearnt;
+        if (!(error instanceof Relearnt)) throw error;
+      }),
+    ),
+  );
+  await Promise.allSettled(looking);
+  await Promise.all(looking);
+  return { done, missing, isRelearnt, isWhole: !isOver() };
 }
 
 /**
  * Asks live from the first question on that has no answer in the folder. A result that comes later is that of an earlier request, and is
  * passed over: a record says how many requests in files went before it.
  */
-function answersFirst(answers: Answers, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
+function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
   // What the answers cost was told when they were read.
   const ask = answers.asker(kept, () => {});
   let missing: Missing | undefined;
@@ -274,14 +425,14 @@ function answersFirst(answers: Answers, kept: Parameters<Answers['asker']>[0], l
     missing = answered;
     const outcome = await live(asking);
     if (outcome.status === 'interrupted') return outcome;
-    const { log, request } = answered;
-    const batched = log.batched + (typeof request === 'number' ? 1 : 0);
+    const { log, name } = answered;
+    const batched = log.batched + (requests.has(name) ? 1 : 0);
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
   };
 }
 
-function urlOf(way: Way): BatchUrl {
+function urlOf(way: Way): Batch['url'] {
   if ('isScored' in way) throw new Error('scores are not asked for by batch files');
   return `/v1${way.path}`;
 }
