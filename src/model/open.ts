@@ -1,7 +1,7 @@
 // Chooses the backend by what the user named. Each backend has a file of its own.
 
+import { type NamedBatch, openBatch } from '../asking/by-batch/backend.js';
 import type { BackendOptions, OpenBackend } from './backend.js';
-import { type NamedBatch, openBatch } from './batch/batch-backend.js';
 import { type NamedEndpoints, openEndpoints } from './http-backend.js';
 
 /** Everything that a user can name to be asked; `kind` tells which backend it is for. */

@@ -4,7 +4,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { isObject } from '../../json.js';
-import type { NamedBatch } from '../../model/batch/batch-backend.js';
 import { type Batch, readBatch, resultFiles } from '../../model/batch/folder.js';
 import { sizeOf } from '../../run/file-reading.js';
 import { setAside } from '../../run/folder.js';
@@ -15,6 +14,7 @@ import { type BudgetSettings, reachedIn } from '../budget.js';
 import type { Run } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
+import type { NamedBatch } from './backend.js';
 import { type BatchSettings, batchDirOf } from './options.js';
 
 /**

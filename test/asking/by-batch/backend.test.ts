@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openBatch } from '../../../src/model/batch/batch-backend.js';
+import { openBatch } from '../../../src/asking/by-batch/backend.js';
 import type { ModelOutcome, Solve } from '../../../src/types.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';

@@ -8,24 +8,32 @@ import type { BatchReport } from '../../batch-report.js';
 import { EXIT, UserError } from '../../errors.js';
 import { makeFolders } from '../../files.js';
 import { groupBy } from '../../groups.js';
+import { INTERRUPTED } from '../../model/attempt.js';
+import type { BackendOptions, OpenBackend } from '../../model/backend.js';
+import { type AnswerOptions, Answers, Missing, Relearnt } from '../../model/batch/answers.js';
+import { jobIn, jobName } from '../../model/batch/custom-id.js';
+import {
+  type Batch,
+  type BatchPart,
+  clearRemains,
+  readBatch,
+  unwritable,
+  writeBatch,
+  writeParts,
+} from '../../model/batch/folder.js';
+import { readRequests } from '../../model/batch/requests.js';
+import { openResults, type Results } from '../../model/batch/results.js';
+import { readSubmission } from '../../model/batch/submission.js';
+import { openContextWatch } from '../../model/context.js';
+import { openDialect } from '../../model/endpoint/dialect.js';
+import type { Way } from '../../model/endpoint/request.js';
+import { readAddress } from '../../model/http/address.js';
+import { type NamedEndpoints, openEndpoints } from '../../model/http-backend.js';
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
 import { lockFile } from '../../store/lock.js';
 import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
 import { callsTogether } from '../../usage.js';
-import { INTERRUPTED } from '../attempt.js';
-import type { BackendOptions, OpenBackend } from '../backend.js';
-import { openContextWatch } from '../context.js';
-import { openDialect } from '../endpoint/dialect.js';
-import type { Way } from '../endpoint/request.js';
-import { readAddress } from '../http/address.js';
-import { type NamedEndpoints, openEndpoints } from '../http-backend.js';
-import { type AnswerOptions, Answers, Missing, Relearnt } from './answers.js';
-import { jobIn, jobName } from './custom-id.js';
-import { type Batch, type BatchPart, clearRemains, readBatch, unwritable, writeBatch, writeParts } from './folder.js';
-import { readRequests } from './requests.js';
-import { openResults, type Results } from './results.js';
-import { readSubmission } from './submission.js';
 
 export interface NamedBatch {
   readonly kind: 'batch';
