@@ -3,13 +3,11 @@
 import { EXIT, UserError } from '../errors.js';
 import { isObject } from '../json.js';
 import type { BackendOptions, OpenBackend } from '../model/backend.js';
-import { openBackend } from '../model/open.js';
+import { openEndpoints } from '../model/http-backend.js';
 import type { Identity } from '../run/identity.js';
 import { madeWith } from '../run/made-with.js';
 import { Reserve } from './budget.js';
-import { requireAffordable } from './by-batch/affordable.js';
 import type { BatchSettings } from './by-batch/options.js';
-import { chooseBatch, namedBatch } from './by-batch/run-batch.js';
 import type { AskingSettings, CallSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -72,13 +70,21 @@ export function openInstrument(
       sent: { now: sent, entered: () => entered, enter },
       madeFrom: (job) => stampOf(job, undefined, sent(), ''),
       async ready() {
+        if (settings.batchDir === undefined && !settings.finishOnline && run.stored?.batch === undefined) return;
+        const { chooseBatch, requireAffordable } = await import('./by-batch/run-batch.js');
         if (await chooseBatch(run, settings, stage.io)) await requireAffordable(this, target, settings);
       },
       async openBackend(notice) {
         for (const remark of remarks) notice(remark);
         const reserve = reserveFor(run, settings);
         const options = { ...backendOptions(settings), responseFormat, dropped: known, reserve, onNotice: notice };
-        backend = await openBackend(namedBatch(stage, target, settings, enter) ?? target.named, options);
+        if (run.batch === undefined) backend = await openEndpoints(target.named, options);
+        else {
+          const { openBatch } = await import('./by-batch/backend.js');
+          const { manifest, io } = stage;
+          const asked = { run, settings, shown: manifest.settings, cwd: io.cwd, endpoints: target.named };
+          backend = await openBatch({ ...asked, dir: run.batch.dir, onDropped: enter }, options);
+        }
         for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
         await sayWhatIsTooLong(stage, backend, settings, notice);
         return backend;

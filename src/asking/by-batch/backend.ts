@@ -31,29 +31,29 @@ import { readAddress } from '../../model/http/address.js';
 import { type NamedEndpoints, openEndpoints } from '../../model/http-backend.js';
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
+import { fingerprintOf } from '../../run/identity.js';
+import type { ShownSettings } from '../../settings/command.js';
 import { lockFile } from '../../store/lock.js';
 import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
 import { callsTogether } from '../../usage.js';
+import { type BudgetSettings, reachedIn } from '../budget.js';
+import type { Run } from '../run.js';
+import type { BatchSettings } from './options.js';
+import { requireOwn } from './run-batch.js';
 
-export interface NamedBatch {
-  readonly kind: 'batch';
-  /** The folder, absolute. */
+/** A run that is asked by files. */
+interface ByBatch {
+  /** The folder of the files, absolute. */
   readonly dir: string;
+  readonly run: Pick<Run, 'kind' | 'dir' | 'identity' | 'ledger'>;
+  readonly settings: BatchSettings & BudgetSettings;
+  /** The settings of the command that is asked by files, as they are shown, and the folder in which it was typed. */
+  readonly shown: ShownSettings;
+  readonly cwd: string;
   /** Who answers the request by which parameters are decided, and what is asked live; no address is needed where neither is. */
   readonly endpoints: NamedEndpoints;
-  /** The parameters are taken as they are given. */
-  readonly assumes: boolean;
-  /** What has no result is asked live. */
-  readonly isLive: boolean;
-  run(): Batch['run'];
-  /** The command that is asked by files. */
-  command(): Promise<Batch['command']>;
-  /** Another run may have begun in the folder since it was chosen. @throws UserError (78) for the batch of another run */
-  requireOwn(batch: Batch): Promise<void>;
   /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
   onDropped(): void;
-  /** Told before requests are written. @throws UserError (75) where the run has spent what it may */
-  onWrite(): void;
 }
 
 /** So many rows are tried live until one is answered. */
@@ -65,8 +65,8 @@ const AT_ONCE = 32;
  * @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 78 where another run works on it, 2 for a base URL
  * or key that cannot be used
  */
-export async function openBatch(named: NamedBatch, options: BackendOptions): Promise<OpenBackend> {
-  const { dir } = named;
+export async function openBatch(by: ByBatch, options: BackendOptions): Promise<OpenBackend> {
+  const { dir, run, settings, endpoints } = by;
   await makeFolders(dir)
     .then(() => access(dir, constants.W_OK))
     .catch((error: unknown) => {
@@ -76,13 +76,14 @@ export async function openBatch(named: NamedBatch, options: BackendOptions): Pro
   try {
     await clearRemains(dir);
     const batch = await readBatch(dir);
-    if (batch !== undefined) await named.requireOwn(batch);
+    // Another run may have begun in the folder since it was chosen.
+    if (batch !== undefined) await requireOwn(batch, run, dir);
     const { allowParamDrop, onNotice = () => {} } = options;
     const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
     const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
-    const asksLive = named.isLive || (batch === undefined && !named.assumes);
-    const live = asksLive ? await openEndpoints(named.endpoints, { ...options, dialect }) : undefined;
-    return new BatchBackend(named, { ...options, dialect }, batch, live, release);
+    const asksLive = settings.finishOnline || (batch === undefined && !settings.assumeParams);
+    const live = asksLive ? await openEndpoints(endpoints, { ...options, dialect }) : undefined;
+    return new BatchBackend(by, { ...options, dialect }, batch, live, release);
   } catch (error) {
     release();
     throw error;
@@ -106,6 +107,8 @@ interface Look {
   readonly done: ReadonlySet<number>;
   /** By the places of the other jobs, the names of the requests whose results they wait for, or that are still to be written. */
   readonly missing: ReadonlyMap<number, string>;
+  /** The names of all jobs. */
+  readonly jobs: ReadonlySet<string>;
   /** Whether a result has shown that requests have to be made in another way. */
   readonly isRelearnt: boolean;
   /** Whether every job was looked at. */
@@ -117,16 +120,19 @@ class BatchBackend implements OpenBackend {
   #report: BatchReport | undefined;
   #results: Results | undefined;
   readonly #answers: AnswerOptions;
+  /** What has no result is asked live. */
+  readonly #isLive: boolean;
 
   constructor(
-    private readonly named: NamedBatch,
+    private readonly by: ByBatch,
     private readonly options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
     batch: Batch | undefined,
     private readonly live: OpenBackend | undefined,
     private readonly release: () => void,
   ) {
     this.#batch = batch;
-    this.#answers = answerOptions(named, options);
+    this.#answers = answerOptions(by, options);
+    this.#isLive = by.settings.finishOnline ?? false;
   }
 
   get models() {
@@ -163,14 +169,14 @@ class BatchBackend implements OpenBackend {
   ): Promise<void> {
     const isOver = () => signals.stop.aborted || signals.abort.aborted;
     let rest = jobs;
-    if (this.#batch === undefined && this.live !== undefined && !this.named.isLive) {
+    if (this.#batch === undefined && this.live !== undefined && !this.#isLive) {
       rest = await this.#probe(this.live, jobs, solve, signals, hooks);
       if (isOver() || rest.length === 0) return;
     }
     for (;;) {
       const { done, isRelearnt } = await this.#pass(rest, solve, signals, hooks);
       if (!isRelearnt || isOver()) return;
-      this.named.onDropped();
+      this.by.onDropped();
       rest = rest.filter((_, place) => !done.has(place));
       if (this.#batch !== undefined) await this.#save({ ...this.#batch, ...this.#learnt() });
     }
@@ -206,7 +212,8 @@ class BatchBackend implements OpenBackend {
     signals: AskSignals,
     hooks: WorkHooks<J>,
   ): Promise<Look> {
-    const { dir, isLive } = this.named;
+    const { dir } = this.by;
+    const isLive = this.#isLive;
     // Sessions give it, and nobody else asks by files.
     const files = present(hooks.files);
     const stored = this.#batch?.parts ?? [];
@@ -216,15 +223,15 @@ class BatchBackend implements OpenBackend {
     this.#results = results;
     const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
     const awaited = new Set<string>();
-    let isWhole = false;
+    let look: Look | undefined;
     try {
-      const look = await lookAt(jobs, solve, answers, requests, files, signals);
-      isWhole = look.isWhole;
+      look = await lookAt(jobs, solve, answers, requests, files, signals);
+      const { missing: names, isWhole } = look;
       if (!isWhole) return look;
-      if (!isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
+      if (!isLive) for (const name of names.values()) if (requests.has(name)) awaited.add(name);
       await this.#withdraw(requests, awaited);
       const missing = jobs.filter((_, place) => {
-        const name = look.missing.get(place);
+        const name = names.get(place);
         return name !== undefined && !awaited.has(name);
       });
       if (!isLive) {
@@ -236,8 +243,7 @@ class BatchBackend implements OpenBackend {
       }
       return look;
     } finally {
-      const looked = new Set(jobs.map((job) => jobName(files.kept(job).id)));
-      this.#report = this.#reportOf(stored, requests, awaited, isWhole ? looked : undefined);
+      this.#report = this.#reportOf(stored, requests, awaited, look);
     }
   }
 
@@ -246,7 +252,7 @@ class BatchBackend implements OpenBackend {
    * what is still missing of them is written anew, or asked live.
    */
   async #withdraw(requests: Requests, awaited: Set<string>): Promise<void> {
-    const { dir, isLive } = this.named;
+    const { dir } = this.by;
     const { sent = [] } = (await readSubmission(dir, dir)) ?? {};
     const given = new Set(sent.map(({ part }) => part));
     const stale = new Set<string>();
@@ -263,7 +269,7 @@ class BatchBackend implements OpenBackend {
         if (part !== file) continue;
         awaited.delete(name);
         // What is asked live now went into a file all the same: later results are not those of a later request.
-        if (!isLive) requests.delete(name);
+        if (!this.#isLive) requests.delete(name);
       }
     }
   }
@@ -292,7 +298,9 @@ class BatchBackend implements OpenBackend {
   }
 
   async #lineOf(missing: Missing): Promise<string> {
-    this.named.onWrite();
+    const { run, settings } = this.by;
+    const spent = reachedIn(run.ledger, settings);
+    if (spent !== undefined) throw overBudget(spent);
     const { id, body, way } = await missing.write();
     const url = urlOf(way);
     this.#batch ??= await this.#begin(url);
@@ -301,15 +309,16 @@ class BatchBackend implements OpenBackend {
   }
 
   async #begin(url: Batch['url']): Promise<Batch> {
-    const { endpoints, dir, run } = this.named;
+    const { endpoints, dir, run, shown, cwd } = this.by;
+    const { commandOf } = await import('./command.js');
     const [address] = this.live === undefined ? [] : endpoints.baseUrls;
     const batch: Batch = {
-      run: run(),
+      run: { kind: run.kind, dir: run.dir, fingerprint: fingerprintOf(run.identity), identity: run.identity },
       model: endpoints.model,
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
       ...this.#learnt(),
-      command: await this.named.command(),
+      command: commandOf(run.kind, shown, cwd),
       parts: [],
     };
     await writeBatch(dir, batch);
@@ -323,7 +332,7 @@ class BatchBackend implements OpenBackend {
   }
 
   async #save(batch: Batch): Promise<void> {
-    await writeBatch(this.named.dir, batch);
+    await writeBatch(this.by.dir, batch);
     this.#batch = batch;
   }
 
@@ -335,15 +344,15 @@ class BatchBackend implements OpenBackend {
   /**
    * What has come of the folder, and what is left.
    * @param stored the parts that were there before
-   * @param looked the names of the jobs, where all of them were looked at
    */
   #reportOf(
     stored: readonly BatchPart[],
     requests: Requests,
     awaited: ReadonlySet<string>,
-    looked: ReadonlySet<string> | undefined,
+    look: Look | undefined,
   ): BatchReport {
-    const { dir, isLive, endpoints } = this.named;
+    const { dir, endpoints } = this.by;
+    const isLive = this.#isLive;
     const results = present(this.#results);
     const names = groupBy([...requests.keys()], (name) => present(requests.get(name)).part);
     const parts = (this.#batch?.parts ?? []).map((part) => {
@@ -358,7 +367,7 @@ class BatchBackend implements OpenBackend {
     });
     const fresh = this.#batch?.parts.filter((part) => !stored.includes(part)) ?? [];
     const written = fresh.reduce((sum, part) => sum + part.requests, 0);
-    const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !looked?.has(jobIn(name)));
+    const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !look?.jobs.has(jobIn(name)));
     return {
       dir,
       model: this.#batch?.model ?? endpoints.model,
@@ -366,7 +375,7 @@ class BatchBackend implements OpenBackend {
       awaited: parts.reduce((sum, part) => sum + part.awaited, 0),
       written,
       isLive,
-      isOver: looked !== undefined && (isLive || (written === 0 && ![...requests.keys()].some(isOpen))),
+      isOver: look?.isWhole === true && (isLive || (written === 0 && ![...requests.keys()].some(isOpen))),
       notes: results.notes((name) => requests.has(name)),
     };
   }
@@ -383,11 +392,13 @@ async function lookAt<J extends Job>(
 ): Promise<Look> {
   const done = new Set<number>();
   const missing = new Map<number, string>();
+  const names = new Set<string>();
   let [isRelearnt, isBroken] = [false, false];
   const isOver = () => isBroken || isRelearnt || stop.aborted || abort.aborted;
   const lookAtOne = async (job: J, place: number) => {
     if (isOver()) return;
     const kept = files.kept(job);
+    names.add(jobName(kept.id));
     const ask = answers.asker(kept, (cost) => files.replayed(job, cost));
     const ends: (Missing | undefined)[] = [];
     await solve(job, async (asking) => {
@@ -415,7 +426,7 @@ async function lookAt<J extends Job>(
   );
   await Promise.allSettled(looking);
   await Promise.all(looking);
-  return { done, missing, isRelearnt, isWhole: !isOver() };
+  return { done, missing, jobs: names, isRelearnt, isWhole: !isOver() };
 }
 
 /**
@@ -446,7 +457,7 @@ function urlOf(way: Way): Batch['url'] {
 }
 
 function answerOptions(
-  { dir, endpoints: { model, apiKey, prefix: flagPrefix, baseUrls } }: NamedBatch,
+  { dir, endpoints: { model, apiKey, prefix: flagPrefix, baseUrls } }: ByBatch,
   options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
 ): AnswerOptions {
   const { sampling, responseFormat, dialect, fitMaxTokens, maxAttempts, onNotice = () => {} } = options;
@@ -468,5 +479,12 @@ function vainProbes(probes: number, reason: string): UserError {
   return new UserError(
     `the first ${probes} rows were to show which parameters the server takes, and none was answered (${reason}); nothing was written: mend that, or write the files untried with --assume-params`,
     EXIT.unavailable,
+  );
+}
+
+function overBudget(reason: string): UserError {
+  return new UserError(
+    `${reason}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
+    EXIT.later,
   );
 }

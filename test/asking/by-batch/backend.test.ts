@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openBatch } from '../../../src/asking/by-batch/backend.js';
+import { Ledger } from '../../../src/asking/ledger.js';
 import type { ModelOutcome, Solve } from '../../../src/types.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';
@@ -21,20 +22,9 @@ async function session(dir: string, madeFrom: (id: string) => string) {
   const recalled: [string, number][] = [];
   const outcomes: Record<string, ModelOutcome> = {};
   const endpoints = { kind: 'endpoints', baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
-  const run = () => ({ kind: 'infer', dir: join(dir, 'run'), fingerprint: 'f', identity: {} });
-  const named = {
-    kind: 'batch',
-    dir,
-    endpoints,
-    assumes: true,
-    isLive: false,
-    run,
-    command: async () => undefined,
-    async requireOwn() {},
-    onDropped() {},
-    onWrite() {},
-  } as const;
-  const backend = await openBatch(named, {
+  const run = { kind: 'infer', dir: join(dir, 'run'), identity: {}, ledger: new Ledger(() => undefined) } as const;
+  const by = { dir, run, settings: { assumeParams: true }, shown: {}, cwd: dir, endpoints, onDropped() {} };
+  const backend = await openBatch(by, {
     sampling: { maxTokens: 10, seed: 1 },
     stream: false,
     clocks: { firstTokenTimeoutMs: 60_000, gapTimeoutMs: 60_000, callTimeoutMs: 60_000 },
