@@ -1,17 +1,21 @@
 // `awb batch run`: a batch folder answered by live calls, where there is no batch engine.
 
 import { join } from 'node:path';
-import { ANSWERS, openAnswerer, openAnswers, requestsLeft, requireNotAwaited } from '../asking/batch/answering.js';
+import {
+  ANSWERS,
+  type AnswersFile,
+  type AnswerTally,
+  answerAll,
+  openAnswers,
+  type RequestsLeft,
+  requestsLeft,
+  requireNotAwaited,
+} from '../asking/batch/answering.js';
 import { type Opened, openBatchFolder, readingCommand } from '../asking/batch/client.js';
 import { RUN_OPTIONS, type RunSettings } from '../asking/batch/options.js';
-import { startLocal } from '../asking/local.js';
-import { openProgress } from '../asking/progress/progress.js';
-import { drainOnInterrupt } from '../asking/session.js';
-import { targetAt } from '../asking/target.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { counted, grouped } from '../figures.js';
 import { readSubmission } from '../model/batch/submission.js';
-import type { NamedEndpoints } from '../model/http-backend.js';
 import { defineCommand } from '../settings/command.js';
 import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
@@ -46,7 +50,8 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
     requireNotAwaited(await readSubmission(dir, shown), shown);
     file = await openAnswers(dir);
     left = await requestsLeft(dir, opened.batch);
-    const tally = left.jobs.length === 0 ? { answered: 0, refused: 0 } : await answer(opened, left, file, settings, io);
+    const tally =
+      left.jobs.length === 0 ? { answered: 0, refused: 0 } : await answerAll(opened.batch, left, file, settings, io);
     io.stdout.write(resultText(opened, left, tally, settings, io));
     if (io.stop.aborted) return interruption(io.stop);
     return tally.answered === left.jobs.length ? EXIT.done : EXIT.incomplete;
@@ -55,74 +60,6 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
     await file?.close();
     release();
   }
-}
-
-type AnswersFile = Awaited<ReturnType<typeof openAnswers>>;
-type RequestsLeft = Awaited<ReturnType<typeof requestsLeft>>;
-
-/** How many requests were answered now, and how many of them otherwise than by a reply. */
-interface AnswerTally {
-  answered: number;
-  refused: number;
-}
-
-async function answer(
-  { batch }: Opened,
-  left: RequestsLeft,
-  file: AnswersFile,
-  settings: RunSettings,
-  io: Io,
-): Promise<AnswerTally> {
-  const tally = { answered: 0, refused: 0 };
-  const { named, close } = await serverFor(settings, batch.model, io);
-  try {
-    const drain = drainOnInterrupt(io, (text) => progress.notice(text));
-    const answerer = openAnswerer({
-      batch,
-      left,
-      file,
-      named,
-      settings,
-      signals: { stop: io.stop, abort: drain.over },
-      onNotice: (text) => progress.notice(text),
-      onAnswered({ part, isReply, tokens, reason }) {
-        tally.answered++;
-        if (!isReply) tally.refused++;
-        progress.settled(part, { status: isReply ? 'ok' : 'failed', tokens, reason });
-      },
-    });
-    const progress = openProgress(io, {
-      ...settings,
-      title: 'batch run',
-      unit: 'requests',
-      totals: left.totals,
-      already: left.already,
-      status: () => answerer.backend.status(),
-    });
-    io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
-    try {
-      await answerer.run();
-    } finally {
-      drain.close();
-      progress.finish();
-      await answerer.backend.close();
-    }
-  } finally {
-    await close();
-  }
-  return tally;
-}
-
-async function serverFor(
-  settings: RunSettings,
-  model: string,
-  io: Io,
-): Promise<{ readonly named: NamedEndpoints; close(): Promise<void> }> {
-  const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
-  if (local === undefined) return targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-  const { url, apiKey: key, slots, lost, close } = await startLocal(local, io, { ...settings, alias: model });
-  const named = { kind: 'endpoints', prefix: 'model', baseUrls: [url], proxies: [undefined], model } as const;
-  return { named: { ...named, apiKey: key, own: { slots, lost } }, close };
 }
 
 function resultText(

@@ -16,7 +16,10 @@ import type { NamedEndpoints } from '../../model/http-backend.js';
 import { Pace } from '../../model/schedule/pace.js';
 import { openPool } from '../../model/schedule/pool.js';
 import { Appender } from '../../run/group-commit.js';
-import type { AskSignals, Backend, Job, ModelOutcome, ModelRequest, Solve } from '../../types.js';
+import type { Backend, Io, Job, ModelOutcome, ModelRequest, Solve } from '../../types.js';
+import { openProgress } from '../progress/progress.js';
+import { drainOnInterrupt } from '../session.js';
+import { localTarget, targetAt } from '../target.js';
 import type { RunSettings } from './options.js';
 
 /** The file of the folder that answers go to. */
@@ -34,7 +37,7 @@ interface RequestJob extends Job {
   readonly length: number;
 }
 
-interface RequestsLeft {
+export interface RequestsLeft {
   readonly jobs: readonly RequestJob[];
   /** How many requests there are in each part, and how many of these have a result. */
   readonly totals: ReadonlyMap<string, number>;
@@ -83,7 +86,7 @@ async function bodyOf({ part, handle, offset, length }: RequestJob): Promise<str
   throw new UserError(`${part} holds a line that is no request of a batch; restore the file`, EXIT.badData);
 }
 
-interface AnswersFile {
+export interface AnswersFile {
   /** Resolves when the line is on the disk. */
   append(line: Buffer): Promise<unknown>;
   close(): Promise<void>;
@@ -116,52 +119,42 @@ export async function openAnswers(dir: string): Promise<AnswersFile> {
   }
 }
 
-/** What a request came to. */
-interface Answered {
-  readonly part: string;
-  readonly isReply: boolean;
-  readonly tokens: number;
-  /** Why it is no reply. */
-  readonly reason: string;
-}
-
-interface Answering {
-  readonly batch: Batch;
-  readonly left: RequestsLeft;
-  readonly file: AnswersFile;
-  readonly named: NamedEndpoints;
-  readonly settings: RunSettings;
-  readonly signals: AskSignals;
-  readonly onNotice: (text: string) => void;
-  readonly onAnswered: (answered: Answered) => void;
+/** How many requests were answered now, and how many of them otherwise than by a reply. */
+export interface AnswerTally {
+  answered: number;
+  refused: number;
 }
 
 /**
- * Opens whom to ask; `run` asks all that is left, and each answer is on the disk before its slot is used again. It throws a UserError
- * where no request would fare better (auth, an unknown model), and 69 where nobody answers any more.
+ * Asks all that is left; each answer is on the disk before its slot is used again.
+ * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
  */
-export function openAnswerer(options: Answering): { readonly backend: Backend; run(): Promise<void> } {
-  const { batch, left, file, named, settings, signals, onNotice, onAnswered } = options;
-  const { rpm, tpm, concurrency, maxAttempts, retryMinutes, waitReady, keepGoing, callTimeout } = settings;
+export async function answerAll(
+  { url, model }: Batch,
+  left: RequestsLeft,
+  file: AnswersFile,
+  settings: RunSettings,
+  io: Io,
+): Promise<AnswerTally> {
+  const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
+  const tally = { answered: 0, refused: 0 };
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
-  const endpoints = named.baseUrls.map((baseUrl, index) => {
-    const address = {
-      baseUrl,
-      apiKey: named.apiKey,
-      proxy: named.proxies[index],
-      path: batch.url.replace(/^\/v1/, ''),
-    };
-    return new PassingEndpoint({ ...address, model: batch.model, callTimeoutMs: callTimeout * 1000, answers });
+  const { named, close } =
+    local === undefined
+      ? targetAt({ prefix: 'model', baseUrls, model, apiKey }, io)
+      : await localTarget('model', local, { ...settings, alias: model }, io);
+  const onNotice = (text: string) => progress.notice(text);
+  const drain = drainOnInterrupt(io, onNotice);
+  let pool: Backend | undefined;
+  const progress = openProgress(io, {
+    ...settings,
+    title: 'batch run',
+    unit: 'requests',
+    totals: left.totals,
+    already: left.already,
+    status: () => pool?.status(),
   });
-  const backend = openPool(endpoints, {
-    concurrency: concurrency === 'adaptive' ? (named.own?.slots ?? concurrency) : concurrency,
-    maxAttempts,
-    retryMs: retryMinutes * 60_000,
-    waitReadyMs: waitReady * 1000,
-    keepGoing,
-    onNotice,
-    pace: new Pace({ rpm, tpm, onNotice }),
-  });
+  io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
   const solve: Solve<RequestJob> = async (job, ask) => {
     let request: ModelRequest | undefined;
     const outcome = await ask({
@@ -173,22 +166,51 @@ export function openAnswerer(options: Answering): { readonly backend: Backend; r
     if (outcome.status === 'interrupted') return;
     const answer = request && answers.get(request);
     await file.append(resultLine(job.id, answer ?? noAnswer(outcome)));
-    onAnswered({
-      part: job.part,
-      isReply: answer !== undefined && answer.status >= 200 && answer.status <= 299,
+    const isReply = answer !== undefined && answer.status >= 200 && answer.status <= 299;
+    tally.answered++;
+    if (!isReply) tally.refused++;
+    progress.settled(job.part, {
+      status: isReply ? 'ok' : 'failed',
       tokens: (outcome.status === 'ok' && outcome.log.usage.completionTokens) || 0,
       reason: outcome.status === 'failed' ? outcome.reason : `HTTP ${answer?.status}`,
     });
   };
-  return {
-    backend,
-    async run() {
-      const lost = named.own?.lost;
-      const abort = lost === undefined ? signals.abort : AbortSignal.any([signals.abort, lost]);
-      await backend.work(left.jobs, solve, { stop: signals.stop, abort });
-      lost?.throwIfAborted();
-    },
-  };
+  try {
+    const path = url.replace(/^\/v1/, '');
+    pool = poolOver(named, settings, { path, model, answers }, onNotice);
+    const { lost } = named.own ?? {};
+    const abort = lost === undefined ? drain.over : AbortSignal.any([drain.over, lost]);
+    await pool.work(left.jobs, solve, { stop: io.stop, abort });
+    lost?.throwIfAborted();
+  } finally {
+    drain.close();
+    progress.finish();
+    await pool?.close();
+    await close();
+  }
+  return tally;
+}
+
+function poolOver(
+  { baseUrls, apiKey, proxies, own }: NamedEndpoints,
+  settings: RunSettings,
+  requests: Pick<ConstructorParameters<typeof PassingEndpoint>[0], 'path' | 'model' | 'answers'>,
+  onNotice: (text: string) => void,
+): Backend {
+  const { rpm, tpm, concurrency, maxAttempts, retryMinutes, waitReady, keepGoing, callTimeout } = settings;
+  const callTimeoutMs = callTimeout * 1000;
+  const endpoints = baseUrls.map(
+    (baseUrl, index) => new PassingEndpoint({ baseUrl, apiKey, proxy: proxies[index], callTimeoutMs, ...requests }),
+  );
+  return openPool(endpoints, {
+    concurrency: concurrency === 'adaptive' ? (own?.slots ?? concurrency) : concurrency,
+    maxAttempts,
+    retryMs: retryMinutes * 60_000,
+    waitReadyMs: waitReady * 1000,
+    keepGoing,
+    onNotice,
+    pace: new Pace({ rpm, tpm, onNotice }),
+  });
 }
 
 function noAnswer(outcome: ModelOutcome) {

@@ -8,6 +8,7 @@ import { openAnew, putInPlace } from '../../files.js';
 import { sizeText } from '../../hub/download-text.js';
 import { unwritable } from '../../model/batch/folder.js';
 import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
+import { present } from '../../present.js';
 import { sizeOf } from '../../run/file-reading.js';
 import type { BatchClient } from './client.js';
 import type { Telling } from './with-client.js';
@@ -21,14 +22,9 @@ const GONE = [404, 410];
 
 /** Fetches what has come. */
 export async function fetchResults(client: BatchClient, telling: Telling): Promise<void> {
-  for (let place = 0; place < client.sent.length; place++) {
-    for (;;) {
-      // What was known of it is replaced with each file.
-      const sent = client.sent[place];
-      const wanted = sent && resultsToFetch(sent)[0];
-      if (sent === undefined || wanted === undefined) break;
-      await fetchOne(client, sent, wanted, telling);
-    }
+  for (const [place, sent] of client.sent.entries()) {
+    // What is known of it is replaced with each file.
+    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted, telling);
   }
 }
 
