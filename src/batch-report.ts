@@ -9,10 +9,10 @@ export interface BatchReport {
   readonly awaited: number;
   /** Those of them that were written just now. */
   readonly written: number;
-  /** Whether every row was looked at. */
-  readonly isWhole: boolean;
   /** Whether rows whose results were awaited have been asked live. */
   readonly isLive: boolean;
+  /** Whether no result can come any more that the run would take. */
+  readonly isOver: boolean;
   /** What is odd about the results, a sentence each. */
   readonly notes: readonly string[];
 }
@@ -25,6 +25,4 @@ interface PartReport {
   readonly answered: number;
   /** Those that the run waits for: rows that were asked in another way meanwhile need no result any more. */
   readonly awaited: number;
-  /** Those without a result that it does not wait for any more. */
-  readonly void: number;
 }

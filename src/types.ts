@@ -348,8 +348,6 @@ export interface FileHooks<J extends Job> {
   };
   /** As `tried`, of a reply that lies in a file: it is told again in each session, until the job has its record. */
   replayed(job: J, cost: CallCost): void;
-  /** By what those jobs are known about which nobody is asked: requests that were written for them before need no answer. */
-  alone(): Iterable<string>;
 }
 
 /** What ends the asking: `stop` lets calls in flight end, `abort` ends them. */

@@ -1,9 +1,8 @@
 // How a stage's model is opened.
 
 import type { BackendOptions, OpenBackend } from '../model/backend.js';
-import { openBackend } from '../model/open.js';
+import { openEndpoints } from '../model/http-backend.js';
 import { Reserve } from './budget.js';
-import { namedBatch } from './by-batch/run-batch.js';
 import type { AskingSettings, CallSettings } from './options.js';
 import type { Run } from './run.js';
 import { samplingOf } from './sampling.js';
@@ -30,10 +29,17 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
   const reserve = reserveFor(run, settings);
   const dropped = droppedOf(run);
   const options = { ...backendOptions(settings), responseFormat, dropped, reserve, onNotice: notice };
-  const backend = await openBackend(namedBatch(stage, target, settings, onDropped) ?? target.named, options);
+  const backend = await (run.batch === undefined ? openEndpoints(target.named, options) : byFiles(run.batch.dir));
   for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
   await sayWhatIsTooLong(stage, backend, notice);
   return backend;
+
+  async function byFiles(dir: string) {
+    const { openBatch } = await import('./by-batch/backend.js');
+    const { manifest, io } = stage;
+    const asked = { run, settings, shown: manifest.settings, cwd: io.cwd, endpoints: target.named };
+    return openBatch({ ...asked, dir, onDropped }, options);
+  }
 };
 
 /** What keeps back the cost of calls in flight; undefined where there is no budget. */

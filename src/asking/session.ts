@@ -182,9 +182,9 @@ class Session<J extends StageJob> {
     const { batch, stored } = this.stage.run;
     const wasAwaited = this.#asked > 0 && batch !== undefined && stored?.batch !== undefined;
     // Requests that were written for rows about which nobody is asked now are not waited for any more.
-    if (missing.length === 0 && wasAwaited && !this.#stop.aborted) await this.#ask(missing, todo, abort);
+    if (missing.length === 0 && wasAwaited && !this.#stop.aborted) await this.#ask(missing, abort);
     while (missing.length > 0 && !this.#stop.aborted) {
-      await this.#ask(missing, todo, abort);
+      await this.#ask(missing, abort);
       const report = this.#backend?.report?.();
       // What is awaited does not come by asking again.
       if (report !== undefined && !report.isLive) return;
@@ -205,7 +205,7 @@ class Session<J extends StageJob> {
     return todo.filter((job) => stage.asks(job));
   }
 
-  async #ask(jobs: readonly J[], todo: readonly J[], abort: AbortSignal): Promise<void> {
+  async #ask(jobs: readonly J[], abort: AbortSignal): Promise<void> {
     const { stage } = this;
     this.#backend ??= await this.open(
       stage,
@@ -229,7 +229,6 @@ class Session<J extends StageJob> {
             };
           },
           replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
-          alone: () => todo.filter((job) => !stage.asks(job)).map(({ id }) => id),
         },
       },
     );

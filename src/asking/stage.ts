@@ -9,8 +9,6 @@ import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
-import { requireAffordable } from './by-batch/affordable.js';
-import { chooseBatch } from './by-batch/run-batch.js';
 import type { Ledger } from './ledger.js';
 import { type Closing, nameOf, type StageListener } from './listeners.js';
 import { type OpenModel, openModel } from './model.js';
@@ -53,7 +51,10 @@ export async function runStage<J extends StageJob>(
   const isOver = (job: J) => isDone(stage, job) || (isHeld(job) && !stage.asks(job));
   const todo = stage.order.filter((job) => !isOver(job));
   if (todo.length === 0) return concludeRun(stage, { listeners, started });
-  if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage);
+  if (settings.batchDir !== undefined || settings.finishOnline || run.stored?.batch !== undefined) {
+    const { chooseBatch, requireAffordable } = await import('./by-batch/run-batch.js');
+    if (await chooseBatch(run, settings, stage.io)) await requireAffordable(stage);
+  }
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
   const save = async () =>
     writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), { startedAt, state: 'running' }));
@@ -149,8 +150,7 @@ function stateOf<J extends StageJob>(
 function awaitedBatch({ batch, stored }: Stage<StageJob>['run'], { report }: SessionResult): Manifest['batch'] {
   // Nothing was looked at, so that all is as it was.
   if (report === undefined) return stored?.batch;
-  const isAnswered = report.parts.every((part) => part.answered + part.void >= part.requests);
-  return report.parts.length > 0 && !(report.isWhole && (report.isLive || isAnswered)) ? batch : undefined;
+  return report.parts.length > 0 && !report.isOver ? batch : undefined;
 }
 
 function exitCodeOf<J extends StageJob>(

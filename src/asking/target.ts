@@ -52,7 +52,8 @@ export async function openTarget(
   return { ...nobody, identity: undefined, hosts: ['local'] };
 }
 
-async function localTarget(
+/** A server of this file, started for the run and stopped by `close`. */
+export async function localTarget(
   prefix: Addresses['prefix'],
   local: string,
   settings: Parameters<typeof startLocal>[2],

@@ -1,8 +1,8 @@
 // `awb batch cancel`: ends the batches of a folder that have not ended.
 
-import { atDesk } from '../asking/batch-desk/at-desk.js';
-import { cancelBatches } from '../asking/batch-desk/cancelling.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { cancelBatches } from '../asking/batch/refreshing.js';
+import { withClient } from '../asking/batch/with-client.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { counted } from '../figures.js';
 import { defineCommand } from '../settings/command.js';
@@ -18,8 +18,8 @@ export const command = defineCommand({
 });
 
 async function cancelFolder(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  await atDesk(settings, io, async ({ desk, say }) => {
-    const cancelled = await cancelBatches(desk);
+  await withClient(settings, io, async (client, { say }) => {
+    const cancelled = await cancelBatches(client);
     say(cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`);
   });
   return EXIT.done;

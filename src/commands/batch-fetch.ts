@@ -1,10 +1,10 @@
 // `awb batch fetch`: the results of a folder's batches into the folder, where the run's own command reads them.
 
-import { atDesk } from '../asking/batch-desk/at-desk.js';
-import { fetchResults } from '../asking/batch-desk/fetching.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
-import { refresh } from '../asking/batch-desk/refreshing.js';
-import { exitCodeOf } from '../asking/batch-desk/standing.js';
+import { fetchResults } from '../asking/batch/fetching.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { refresh } from '../asking/batch/refreshing.js';
+import { exitCodeOf } from '../asking/batch/standing.js';
+import { withClient } from '../asking/batch/with-client.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';
@@ -19,9 +19,9 @@ export const command = defineCommand({
 });
 
 async function fetchFolder(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  const standing = await atDesk(settings, io, async ({ desk, say, step }) => {
-    await refresh(desk);
-    await fetchResults(desk, say, step);
+  const standing = await withClient(settings, io, async (client, telling) => {
+    await refresh(client);
+    await fetchResults(client, telling);
   });
   return standing.isFetched ? exitCodeOf(standing) : EXIT.later;
 }

@@ -1,9 +1,9 @@
 // `awb batch status`: how far the batches of a folder are.
 
-import { atDesk } from '../asking/batch-desk/at-desk.js';
-import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch-desk/options.js';
-import { refresh } from '../asking/batch-desk/refreshing.js';
-import { exitCodeOf } from '../asking/batch-desk/standing.js';
+import { SERVER_OPTIONS, type ServerSettings } from '../asking/batch/options.js';
+import { refresh } from '../asking/batch/refreshing.js';
+import { exitCodeOf } from '../asking/batch/standing.js';
+import { withClient } from '../asking/batch/with-client.js';
 import type { ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { Io } from '../types.js';
@@ -21,6 +21,6 @@ export const command = defineCommand({
 });
 
 async function showStatus(settings: ServerSettings, io: Io): Promise<ExitCode> {
-  const standing = await atDesk(settings, io, ({ desk }) => refresh(desk, true), { isLookedAt: true });
+  const standing = await withClient(settings, io, (client) => refresh(client, true), { isLookedAt: true });
   return exitCodeOf(standing);
 }

@@ -1,9 +1,9 @@
 // `awb batch submit`: a batch folder's parts, uploaded and made into batches of a server that works them off.
 
-import { atDesk } from '../asking/batch-desk/at-desk.js';
-import { SERVER_OPTIONS } from '../asking/batch-desk/options.js';
-import { exitCodeOf } from '../asking/batch-desk/standing.js';
-import { submit } from '../asking/batch-desk/submitting.js';
+import { SERVER_OPTIONS } from '../asking/batch/options.js';
+import { exitCodeOf } from '../asking/batch/standing.js';
+import { submit } from '../asking/batch/submitting.js';
+import { withClient } from '../asking/batch/with-client.js';
 import type { ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -34,11 +34,9 @@ export const command = defineCommand({
 
 async function submitFolder(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
   const { again, wait, poll } = settings;
-  const standing = await atDesk(
-    settings,
-    io,
-    ({ desk, say, step }) => submit(desk, { again, wait, pollMs: poll * 1000, io, say, step }),
-    { begins: true },
-  );
+  const options = { again, wait, pollMs: poll * 1000, stop: io.stop };
+  const standing = await withClient(settings, io, (client, telling) => submit(client, { ...options, ...telling }), {
+    begins: true,
+  });
   return exitCodeOf(standing);
 }

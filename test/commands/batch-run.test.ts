@@ -245,7 +245,6 @@ describe('awb batch run', () => {
       folder: dir,
       file: 'answers.jsonl',
       requests: 2,
-      void: 0,
       answered: 2,
       errors: 0,
       missing: 0,

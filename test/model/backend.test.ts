@@ -1,7 +1,7 @@
 // Every backend against the suite that all have to pass.
 
 import type { NamedEndpoints } from '../../src/model/http-backend.js';
-import { openBackend } from '../../src/model/open.js';
+import { openEndpoints } from '../../src/model/http-backend.js';
 import { conformsToBackend, type OpenSubject } from '../support/backend-conformance.js';
 import { type Answer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 import {
@@ -43,7 +43,7 @@ function overHttp(servers: number, isOwn: boolean, stream: boolean, rpm?: number
       prefix: 'model',
       ...(isOwn && { own: { slots, lost: new AbortController().signal } }),
     };
-    const backend = await openBackend(named, {
+    const backend = await openEndpoints(named, {
       sampling: { maxTokens: 100, seed: 7 },
       stream,
       clocks: { firstTokenTimeoutMs: 60_000, gapTimeoutMs: 60_000, callTimeoutMs: 60_000 },

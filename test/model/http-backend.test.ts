@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/errors.js';
 import type { BackendOptions } from '../../src/model/backend.js';
 import type { NamedEndpoints } from '../../src/model/http-backend.js';
-import { openBackend } from '../../src/model/open.js';
+import { openEndpoints } from '../../src/model/http-backend.js';
 import type { ModelOutcome } from '../../src/types.js';
 import { closeAll, closers, KEY, MESSAGES, NEVER, serve } from '../support/endpoint.js';
 
@@ -16,7 +16,7 @@ async function open(
   options: Partial<BackendOptions> = {},
 ) {
   const notices: string[] = [];
-  const backend = await openBackend(
+  const backend = await openEndpoints(
     { kind: 'endpoints', baseUrls, proxies: [], model: 'wm', apiKey: KEY, prefix: 'model', ...more },
     {
       sampling: { maxTokens: 100, temperature: 0.6 },

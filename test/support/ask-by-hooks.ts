@@ -48,7 +48,6 @@ export async function askByHooks<J extends HookedJob>(
       files: {
         kept: ({ current }) => files.kept(current),
         replayed: ({ current }, cost) => files.replayed(current, cost),
-        alone: () => files.alone(),
       },
     }),
   });

@@ -24,7 +24,7 @@ export function batchLines({ dir, parts, awaited, written, isLive, notes }: Batc
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
     ...shown.map(
       (part) =>
-        `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited${part.void === 0 ? '' : `, ${grouped(part.void)} void`}`,
+        `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited`,
     ),
     ...(ordered.length > shown.length ? [`  ... and ${counted(ordered.length - shown.length, 'file')} more`] : []),
     ...notes.map((note) => `  ${printable(note)}`),
@@ -54,14 +54,7 @@ export function batchDocument({ dir, parts, awaited, written, notes }: BatchRepo
     dir,
     awaited,
     written,
-    parts: parts.map(({ file, requests, bytes, answered, awaited, ...part }) => ({
-      file,
-      requests,
-      bytes,
-      answered,
-      awaited,
-      void: part.void,
-    })),
+    parts,
     notes,
   };
 }

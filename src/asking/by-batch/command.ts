@@ -4,7 +4,6 @@ import type { Batch } from '../../model/batch/folder.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { OptionTable } from '../../settings/options.js';
 import { wordsOf } from '../../settings/words.js';
-import type { Io } from '../../types.js';
 import { CALIBRATE_OPTIONS } from '../calibrate/options.js';
 import { INFER_OPTIONS } from '../infer/options.js';
 import { JUDGE_OPTIONS } from '../judge/options.js';
@@ -17,7 +16,7 @@ const TABLES: Readonly<Record<string, OptionTable>> = {
 };
 
 /** Without the keys of servers, which no file holds, and without `--fresh`, which would start over. */
-export function commandOf(kind: string, shown: ShownSettings, { cwd }: Pick<Io, 'cwd'>): Batch['command'] {
+export function commandOf(kind: string, shown: ShownSettings, cwd: string): Batch['command'] {
   const { fresh: _, ...table } = TABLES[kind] ?? {};
   return { cwd, words: [kind, ...wordsOf(table, shown)] };
 }

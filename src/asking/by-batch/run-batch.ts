@@ -1,21 +1,20 @@
-// The batch folder of a run: whose it is, what may be done in it, and what the backend is told of it.
+// The batch folder of a run: whose it is, and what may be done in it.
 
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
+import { grouped } from '../../figures.js';
 import { isObject } from '../../json.js';
-import type { NamedBatch } from '../../model/batch/batch-backend.js';
 import { type Batch, readBatch, resultFiles } from '../../model/batch/folder.js';
+import { dollars } from '../../money.js';
 import { sizeOf } from '../../run/file-reading.js';
 import { setAside } from '../../run/folder.js';
-import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import { differencesOf, type Identity } from '../../run/identity.js';
 import { shellLine } from '../../shell.js';
 import type { Io } from '../../types.js';
-import { reachedIn } from '../budget.js';
-import type { BudgetSettings } from '../options.js';
+import { chargedBill } from '../bill/dry-run.js';
 import type { Run } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import type { Target } from '../target.js';
 import { type BatchSettings, batchDirOf } from './options.js';
 
 /**
@@ -100,7 +99,11 @@ async function requireUsable(run: Run, dir: string, settings: BatchSettings): Pr
 }
 
 /** @throws UserError (78) for the folder of another run, with what differs */
-async function requireOwn({ run: owner }: Batch, run: Run, dir: string): Promise<void> {
+export async function requireOwn(
+  { run: owner }: Batch,
+  run: Pick<Run, 'kind' | 'dir' | 'identity'>,
+  dir: string,
+): Promise<void> {
   const differences =
     owner.kind === run.kind
       ? differencesOf(begunUnder(owner.identity), begunUnder(run.identity))
@@ -126,37 +129,24 @@ function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity 
   return { ...identity, sampling: given };
 }
 
-/** What the backend is told; undefined where the run is asked live. */
-export function namedBatch<J extends StageJob>(
-  { run, manifest, io }: Pick<Stage<J>, 'run' | 'manifest' | 'io'>,
-  { named: endpoints }: Pick<Target, 'named'>,
-  settings: BatchSettings & BudgetSettings,
-  onDropped: () => void,
-): NamedBatch | undefined {
-  if (run.batch === undefined) return undefined;
-  const { dir } = run.batch;
-  return {
-    kind: 'batch',
-    dir,
-    endpoints,
-    assumes: settings.assumeParams ?? false,
-    isLive: settings.finishOnline ?? false,
-    run: () => ({
-      kind: run.kind,
-      dir: run.dir,
-      fingerprint: fingerprintOf(run.identity),
-      identity: run.identity,
-    }),
-    command: async () => (await import('./command.js')).commandOf(run.kind, manifest.settings, io),
-    requireOwn: (batch) => requireOwn(batch, run, dir),
-    onDropped,
-    onWrite() {
-      const reason = reachedIn(run.ledger, settings);
-      if (reason === undefined) return;
-      throw new UserError(
-        `${reason}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
-        EXIT.later,
-      );
-    },
-  };
+/**
+ * A batch cannot be stopped half-way, so what it will probably cost is held against the budget before it is written.
+ * @throws UserError (75) where the bill is larger than what is left of the budget
+ */
+export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { settings } = stage;
+  if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
+  const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
+  const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
+  for (const unit of ['usd', 'tokens'] as const) {
+    const { [unit]: need = 0 } = needs;
+    const share = budget?.[unit] ?? undefined;
+    if (share === undefined || share.covers === 1) continue;
+    const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
+    const left = Math.max(0, share.budget - share.spent);
+    throw new UserError(
+      `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
+      EXIT.later,
+    );
+  }
 }

@@ -1,5 +1,6 @@
 // An endpoint that is sent the bodies of a batch as they are, and whose answers are kept as they come.
 
+import { randomBytes } from 'node:crypto';
 import { EXIT, UserError } from '../../errors.js';
 import { asObject, parseObject } from '../../json.js';
 import { oneLine } from '../../printable.js';
@@ -14,7 +15,15 @@ import type { WireResponse } from '../http/fetch.js';
 import type { HttpProxy } from '../http/proxy.js';
 import { startClocks } from '../http/time-limits.js';
 import { readStart, Wire } from '../http/wire.js';
-import type { HttpAnswer } from './answer.js';
+
+/** An answer over HTTP, whatever its status. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Empty where the server names none. */
+  readonly requestId: string;
+  /** A JSON document, as it came. */
+  readonly body: string;
+}
 
 interface PassingOptions {
   readonly baseUrl: string;
@@ -26,34 +35,36 @@ interface PassingOptions {
   /** The model that the requests name. */
   readonly model: string;
   readonly callTimeoutMs: number;
-  /** The latest answer to each request that was no success, for whoever has to say how it ended. */
+  /** What the latest try of a request was answered; absent where nothing came. */
   readonly answers: WeakMap<ModelRequest, HttpAnswer>;
 }
 
 /** Longest answer that is kept, in characters. */
 const MOST_ANSWER = 2 ** 27;
 
-/** A request of a batch as the schedule takes it: its body is the prompt. */
-export function requestOf(body: string): ModelRequest {
-  return { prompt: body, seedOffset: 0 };
-}
-
-/** The answer that a reply of a `PassingEndpoint` holds. */
-export function answerIn(content: string): HttpAnswer {
-  // It was made by `replyOf` below.
-  return JSON.parse(content) as HttpAnswer;
+/** A line of results as OpenAI writes it. The body's bytes are the server's own, but for line ends between its members. */
+export function resultLine(customId: string, outcome: HttpAnswer | { code: string; message: string }): Buffer {
+  const head = `{"id":"batch_req_${randomBytes(12).toString('hex')}","custom_id":${JSON.stringify(customId)}`;
+  if ('code' in outcome) {
+    const { code, message } = outcome;
+    return Buffer.from(`${head},"response":null,"error":${JSON.stringify({ code, message })}}\n`);
+  }
+  const { status, requestId, body } = outcome;
+  // Within a JSON text a line end stands between its tokens alone.
+  const line = body.replace(/[\r\n]+/g, ' ').trim();
+  const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${line}}`;
+  return Buffer.from(`${head},"response":${response},"error":null}\n`);
 }
 
 /**
- * An answer that settles its request is a reply here, a refusal of this very request among them. What may pass is a failure, as
- * elsewhere, and what would meet every other request as well stops the run.
+ * A request's body is its prompt here. An answer that settles its request is a reply, a refusal of this very request among them. What may
+ * pass is a failure, as elsewhere, and what would meet every other request as well stops the run.
  */
 export class PassingEndpoint implements Endpoint {
   readonly host: string;
   readonly #options: PassingOptions;
   readonly #wire: Wire;
   readonly #redact: Redact;
-  readonly #hasKey: boolean;
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
   constructor(options: PassingOptions) {
@@ -63,7 +74,6 @@ export class PassingEndpoint implements Endpoint {
     this.#options = options;
     this.#wire = new Wire(address, apiKey, proxy);
     this.#redact = openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]);
-    this.#hasKey = apiKey !== '' && apiKey !== 'EMPTY';
   }
 
   async call(request: ModelRequest, _attempt: number, abort: AbortSignal): Promise<Attempt> {
@@ -91,27 +101,21 @@ export class PassingEndpoint implements Endpoint {
 
   async #read(response: WireResponse, request: ModelRequest): Promise<Attempt> {
     const { status, headers } = response;
+    const { answers } = this.#options;
     const text = this.#redact(await readStart(response, MOST_ANSWER));
     const document = parseObject(text);
     const requestId = oneLine(this.#redact(headers.get('x-request-id') ?? ''), 200);
-    if (status >= 200 && status <= 299) {
-      return document === undefined ? noDocument(headers) : replyOf({ status, requestId, body: text });
-    }
-    const failure = classify({ status, headers, body: text }, this.#situation());
     // Whatever was said of an error stands in the results; what is no JSON becomes a text there.
-    const answer = {
-      status,
-      requestId,
-      body: document === undefined ? JSON.stringify({ error: text.slice(0, 4000) }) : text,
-    };
-    this.#options.answers.set(request, answer);
-    return this.#isOfThisRequest(failure) ? replyOf(answer) : this.#inOtherWords(failure);
-  }
-
-  /** Another request may fare better: the server takes this one, but not what stands in it. */
-  #isOfThisRequest({ class: kind, stop, down }: AttemptFailure): boolean {
-    if (kind === 'context-overflow' || kind === 'refused') return true;
-    return kind === 'fatal' && down !== true && (stop === undefined || stop.exitCode === EXIT.usage);
+    const body = document === undefined ? JSON.stringify({ error: text.slice(0, 4000) }) : text;
+    const reply = { status: 'ok', content: body, usage: usageIn(document) } as const;
+    if (status >= 200 && status <= 299) {
+      if (document === undefined) return noDocument(headers);
+      answers.set(request, { status, requestId, body });
+      return reply;
+    }
+    answers.set(request, { status, requestId, body });
+    const failure = classify({ status, headers, body: text }, this.#situation());
+    return isOfThisRequest(failure) ? reply : this.#inOtherWords(failure);
   }
 
   /** The requests name their model themselves. */
@@ -122,10 +126,17 @@ export class PassingEndpoint implements Endpoint {
   }
 
   #situation() {
-    const { model, proxy } = this.#options;
-    const known = { host: this.host, model, hasKey: this.#hasKey, proxy, redact: this.#redact };
+    const { model, proxy, apiKey } = this.#options;
+    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+    const known = { host: this.host, model, hasKey, proxy, redact: this.#redact };
     return { ...known, asked: 'such requests', flagPrefix: 'model', sent: [], nowMs: Date.now() } as const;
   }
+}
+
+/** Another request may fare better: the server takes this one, but not what stands in it. */
+function isOfThisRequest({ class: kind, stop, down }: AttemptFailure): boolean {
+  if (kind === 'context-overflow' || kind === 'refused') return true;
+  return kind === 'fatal' && down !== true && (stop === undefined || stop.exitCode === EXIT.usage);
 }
 
 /** The body with another output budget: a look at the server is to cost next to nothing. */
@@ -134,12 +145,8 @@ function withBudget(body: string, tokens: number): string {
   return JSON.stringify({ ...rest, [newer === undefined ? 'max_tokens' : 'max_completion_tokens']: tokens });
 }
 
-function replyOf(answer: HttpAnswer): Attempt {
-  return { status: 'ok', content: JSON.stringify(answer), usage: usageIn(answer.body) };
-}
-
-function usageIn(body: string): Usage {
-  const { prompt_tokens: prompt, completion_tokens: completion } = asObject(parseObject(body)?.usage);
+function usageIn(document: ReturnType<typeof parseObject>): Usage {
+  const { prompt_tokens: prompt, completion_tokens: completion } = asObject(document?.usage);
   return {
     ...(isTokenCount(prompt) && { promptTokens: prompt }),
     ...(isTokenCount(completion) && { completionTokens: completion }),

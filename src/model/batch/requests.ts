@@ -1,116 +1,100 @@
-// The requests that were written: what their ids say, and in which file each stands.
+// The requests that were written: which file each stands in, what their ids say, and their bodies.
 
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, EXIT, throwIfStopped, UserError } from '../../errors.js';
+import { codeOf, EXIT, type ExitCode, throwIfStopped, UserError } from '../../errors.js';
+import { isObject, parseObject } from '../../json.js';
 import { splitLines } from '../../lines.js';
 import { present } from '../../present.js';
-import { jobIn, jobName, readCustomId } from './custom-id.js';
+import { readCustomId } from './custom-id.js';
 import { type BatchPart, unreadable } from './folder.js';
-import { idOf } from './result-line.js';
 
-const READ_BYTES = 1 << 20;
+const CHUNK = 1 << 18;
+/** As this program writes a request: its id comes first, and its body is taken out without being printed anew. */
+const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
+const HEAD_BYTES = 96;
+const OWN = /^\{"custom_id":"[\w.~-]{1,64}","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
 
 /** A request that was written. */
 interface Written {
-  /** The number of its file, from 0. */
-  readonly part: number;
+  /** The name of its file. */
+  readonly part: string;
   /** Characters of its messages. */
   readonly chars: number;
-  readonly job: string;
 }
 
-export class Requests {
-  readonly #numbers = new Map<string, number>();
-  readonly #written: Written[] = [];
-  /** The request that a job waits for, by the jobs whose results were looked up; undefined where it waits for none. */
-  readonly #awaited = new Map<string, number | undefined>();
-
-  get size(): number {
-    return this.#written.length;
-  }
-
-  /** @param part the number of its file, from 0 */
-  add(id: string, part: number): void {
-    const { name, chars } = readCustomId(id);
-    const number = this.#numbers.get(name) ?? this.size;
-    this.#numbers.set(name, number);
-    this.#written[number] = { part, chars, job: jobIn(name) };
-  }
-
-  /** The number, from 0, of the request with this name; undefined for one that was never written. */
-  find(name: string): number | undefined {
-    return this.#numbers.get(name);
-  }
-
-  partOf(number: number): number {
-    return present(this.#written[number]).part;
-  }
-
-  /** Notes that a job's results are looked up. */
-  look(job: string): void {
-    this.#awaited.set(jobName(job), undefined);
-  }
-
-  /** Notes that its job waits for this request, which has no result yet. */
-  await(request: number): void {
-    this.#awaited.set(present(this.#written[request]).job, request);
-  }
-
-  /** Whether its job waits for it; undefined where nobody has looked at that job. */
-  isAwaited(request: number): boolean | undefined {
-    const { job } = present(this.#written[request]);
-    return this.#awaited.has(job) ? this.#awaited.get(job) === request : undefined;
-  }
-
-  /** Characters of the request's messages. */
-  charsOf(number: number): number {
-    return present(this.#written[number]).chars;
-  }
+/** A request's id and its line. The bytes hold until the next one is asked for. */
+interface RequestLine {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  /** Of the line's first byte. */
+  readonly offset: number;
 }
 
-/** Reads the ids of the parts. @throws UserError: 66 for a part that is not there, 65 for one that is not as it was written, 130, 143 */
+/** All that stands in the parts, by name. @throws UserError: 65 and 66 as below, 130, 143 */
 export async function readRequests(
   dir: string,
   parts: readonly BatchPart[],
-  stop: AbortSignal | undefined,
-): Promise<Requests> {
-  const requests = new Requests();
-  for (const [place, part] of parts.entries()) await readPart(dir, part, place, requests, stop);
+  stop: AbortSignal,
+): Promise<Map<string, Written>> {
+  const requests = new Map<string, Written>();
+  for (const part of parts) {
+    await requireAsWritten(dir, part);
+    for await (const { id } of requestsIn(dir, part)) {
+      throwIfStopped(stop);
+      const { name, chars } = readCustomId(id);
+      requests.set(name, { part: part.file, chars });
+    }
+  }
   return requests;
 }
 
-async function readPart(
-  dir: string,
-  { file, requests: count, bytes }: BatchPart,
-  place: number,
-  requests: Requests,
-  stop: AbortSignal | undefined,
-): Promise<void> {
+/** The requests of a part. @throws UserError: 65 for a line that is no request, 66 where the file cannot be read */
+export async function* requestsIn(dir: string, { file }: Pick<BatchPart, 'file'>): AsyncGenerator<RequestLine> {
   const path = join(dir, file);
-  const before = requests.size;
   try {
-    if ((await stat(path)).size !== bytes) throw changed(path);
-    for await (const { bytes: line } of splitLines(createReadStream(path, { highWaterMark: READ_BYTES }))) {
-      throwIfStopped(stop);
-      const id = idOf(line);
-      if (id === undefined) throw changed(path);
-      requests.add(id, place);
+    for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
+      const id = idOf(bytes);
+      if (id !== undefined) yield { id, bytes, offset };
+      else throw new UserError(`${path}:${number} is no request of a batch; restore the file`, EXIT.badData);
     }
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
-    throw new UserError(
-      `${path} is not there any more, and it says which requests were made: put it back`,
-      EXIT.inputMissing,
-    );
+    throw unreadable(path, error);
   }
-  if (requests.size - before !== count) throw changed(path);
 }
 
-function changed(path: string): UserError {
-  return new UserError(
-    `${path} is not as it was written, and it says which requests were made: put the file back that awb wrote`,
-    EXIT.badData,
-  );
+function idOf(line: Uint8Array): string | undefined {
+  const buffer = Buffer.from(line.buffer, line.byteOffset, line.length);
+  const id = HEAD.exec(buffer.toString('latin1', 0, HEAD_BYTES))?.[1] ?? parseObject(buffer.toString())?.custom_id;
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** The body that a request's line sends, as it is written; undefined for a line that is no request. */
+export function bodyIn(line: string): string | undefined {
+  const own = OWN.exec(line);
+  if (own !== null) return present(own[1]);
+  const { body } = parseObject(line) ?? {};
+  return isObject(body) ? JSON.stringify(body) : undefined;
+}
+
+/** @throws UserError: 65 for a part that is not as it was written, 66 for one that is gone or cannot be read */
+export async function requireAsWritten(dir: string, { file, bytes, sha256 }: BatchPart): Promise<void> {
+  const path = join(dir, file);
+  const refusal = (what: string, exitCode: ExitCode = EXIT.badData) =>
+    new UserError(`${path} ${what}; restore it, or begin the run anew with --fresh`, exitCode);
+  const hash = createHash('sha256');
+  let size = 0;
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK })) {
+      hash.update(chunk);
+      size += chunk.length;
+    }
+  } catch (error) {
+    throw codeOf(error) === 'ENOENT' ? refusal('is not there', EXIT.inputMissing) : unreadable(path, error);
+  }
+  if (size !== bytes) throw refusal(`has ${size} bytes, and batch.json says that it has ${bytes}`);
+  if (hash.digest('hex') !== sha256) {
+    throw refusal('was changed after it was written (batch.json has another SHA-256)');
+  }
 }

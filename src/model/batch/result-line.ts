@@ -60,13 +60,3 @@ function errorText(error: unknown): string {
   if (typeof error === 'string') return error;
   return JSON.stringify(isObject(error) && 'error' in error ? error : { error });
 }
-
-const HEAD_BYTES = 512;
-/** The beginning of a line as engines write it. */
-const HEAD = /^\s*\{\s*(?:"id"\s*:\s*(?:"[^"\\]*"|null)\s*,\s*)?"custom_id"\s*:\s*"([^"\\]*)"/;
-
-/** The id in a line's first bytes, which is faster than to parse it; undefined where it stands elsewhere. */
-export function idOf(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
-  return HEAD.exec(head.toString('latin1'))?.[1];
-}

@@ -1,101 +1,78 @@
 // A batch and a file as a server describes them: what is known of them is read, and whatever else stands there is passed over.
 
-import { asObject, isInteger, isObject, type JsonObject } from '../../json.js';
+import { z } from 'zod';
 import { oneLine } from '../../printable.js';
 import type { Redact } from '../../redaction.js';
 
-export interface ServedFile {
-  readonly id: string;
-  readonly bytes?: number;
-  readonly name?: string;
+/** What may be left out, or be of another form than expected, without making the whole unreadable. */
+function perhaps<T extends z.ZodType>(schema: T) {
+  return schema.optional().catch(undefined);
 }
 
-export interface BatchProblem {
-  readonly code: string;
-  readonly message: string;
-  /** Of the input file. */
-  readonly line?: number;
-}
+/** An id becomes part of an address. Some gateways pack whole documents into theirs. */
+const id = z.string().regex(/^[\x21-\x7e]{1,2048}$/);
+const count = z.int().nonnegative();
+/** Seconds since 1970. */
+const time = z.number().positive();
 
-export interface BatchCounts {
-  readonly total: number;
-  readonly completed: number;
-  readonly failed: number;
-}
-
-export interface ServedBatch {
-  readonly id: string;
-  /** As the server says it; later versions may know more states. */
-  readonly status: string;
-  /** Whether nothing more comes of it. */
-  readonly isEnded: boolean;
-  /** Seconds since 1970. */
-  readonly createdAt?: number;
-  readonly expiresAt?: number;
-  readonly inputFileId?: string;
-  readonly outputFileId?: string;
-  readonly errorFileId?: string;
-  readonly counts?: BatchCounts;
-  readonly problems: readonly BatchProblem[];
-  readonly metadata: JsonObject;
-}
+const FILE = z.object({ id, bytes: perhaps(count), filename: perhaps(z.string()) });
+const BATCH = z.object({
+  id,
+  status: z.string(),
+  created_at: perhaps(time),
+  expires_at: perhaps(time),
+  completed_at: perhaps(time),
+  failed_at: perhaps(time),
+  expired_at: perhaps(time),
+  cancelled_at: perhaps(time),
+  input_file_id: perhaps(id),
+  output_file_id: perhaps(id),
+  error_file_id: perhaps(id),
+  request_counts: perhaps(z.object({ total: count, completed: count, failed: count })),
+  errors: z.object({ data: z.array(z.unknown()) }).catch({ data: [] }),
+  metadata: z.record(z.string(), z.unknown()).catch({}),
+});
+const PROBLEM = z
+  .object({ code: z.string().catch(''), message: z.string().catch(''), line: perhaps(z.int()) })
+  .catch({ code: '', message: '' });
 
 /** The states in which a batch stays. */
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
-/** What tells the end of a state that nobody knows here. */
-const ENDS = ['completed_at', 'failed_at', 'expired_at', 'cancelled_at'];
-/** An id becomes part of an address. Some gateways pack whole documents into theirs. */
-const ID = /^[\x21-\x7e]{1,2048}$/;
 const MOST_PROBLEMS = 20;
 
-/** Undefined for what is no batch. */
-export function readServedBatch(value: unknown, redact: Redact): ServedBatch | undefined {
-  if (!isObject(value) || !isId(value.id) || typeof value.status !== 'string') return undefined;
-  const status = oneLine(redact(value.status), 40);
-  const { data } = asObject(value.errors);
-  const counts = countsOf(value.request_counts);
-  return {
-    id: value.id,
-    status,
-    isEnded: ENDED.includes(status) || ENDS.some((name) => isTime(value[name])),
-    ...(isTime(value.created_at) && { createdAt: value.created_at }),
-    ...(isTime(value.expires_at) && { expiresAt: value.expires_at }),
-    ...(isId(value.input_file_id) && { inputFileId: value.input_file_id }),
-    ...(isId(value.output_file_id) && { outputFileId: value.output_file_id }),
-    ...(isId(value.error_file_id) && { errorFileId: value.error_file_id }),
-    ...(counts !== undefined && { counts }),
-    problems: (Array.isArray(data) ? data : [])
-      .slice(0, MOST_PROBLEMS)
-      .map((each) => problemOf(asObject(each), redact)),
-    metadata: asObject(value.metadata),
-  };
-}
+export type ServedFile = NonNullable<ReturnType<typeof readServedFile>>;
+export type ServedBatch = NonNullable<ReturnType<typeof readServedBatch>>;
 
 /** Undefined for what is no file. */
-export function readServedFile(value: unknown): ServedFile | undefined {
-  if (!isObject(value) || !isId(value.id)) return undefined;
+export function readServedFile(value: unknown) {
+  return FILE.safeParse(value).data;
+}
+
+/** Undefined for what is no batch. */
+export function readServedBatch(value: unknown, redact: Redact) {
+  const read = BATCH.safeParse(value);
+  if (!read.success) return undefined;
+  const { data } = read;
+  // As the server says it; later versions may know more states.
+  const status = oneLine(redact(data.status), 40);
+  // What tells the end of a state that nobody knows here.
+  const endedAt = data.completed_at ?? data.failed_at ?? data.expired_at ?? data.cancelled_at;
   return {
-    id: value.id,
-    ...(isInteger(value.bytes) && value.bytes >= 0 && { bytes: value.bytes }),
-    ...(typeof value.filename === 'string' && { name: value.filename }),
+    id: data.id,
+    status,
+    /** Whether nothing more comes of it. */
+    isEnded: ENDED.includes(status) || endedAt !== undefined,
+    createdAt: data.created_at,
+    expiresAt: data.expires_at,
+    inputFileId: data.input_file_id,
+    outputFileId: data.output_file_id,
+    errorFileId: data.error_file_id,
+    counts: data.request_counts,
+    problems: data.errors.data.slice(0, MOST_PROBLEMS).map((problem) => {
+      const { code, message, line } = PROBLEM.parse(problem);
+      /** `line` is one of the input file. */
+      return { code: oneLine(redact(code), 60), message: oneLine(redact(message), 300), line };
+    }),
+    metadata: data.metadata,
   };
-}
-
-function problemOf({ code, message, line }: JsonObject, redact: Redact): BatchProblem {
-  const text = (value: unknown, most: number) => oneLine(redact(typeof value === 'string' ? value : ''), most);
-  return { code: text(code, 60), message: text(message, 300), ...(isInteger(line) && { line }) };
-}
-
-function countsOf(value: unknown): BatchCounts | undefined {
-  const { total, completed, failed } = asObject(value);
-  const isCount = (count: unknown): count is number => isInteger(count) && count >= 0;
-  return isCount(total) && isCount(completed) && isCount(failed) ? { total, completed, failed } : undefined;
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && ID.test(value);
-}
-
-function isTime(value: unknown): value is number {
-  return typeof value === 'number' && value > 0 && Number.isFinite(value);
 }

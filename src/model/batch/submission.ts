@@ -1,74 +1,101 @@
 // submission.json of a batch folder: what was sent where, and what came of it, as it is told to whoever goes on later.
 
-import { isInteger, isObject, type JsonObject } from '../../json.js';
-import { MOST_REQUESTS } from './folder.js';
-import type { BatchCounts, BatchProblem, ServedBatch } from './served-batch.js';
-import { areLines } from './void-lines.js';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { EXIT, UserError } from '../../errors.js';
+import { parseObject } from '../../json.js';
+import { replaceFile } from '../../run/files.js';
+import { textIn } from './folder.js';
+import type { ServedBatch } from './served-batch.js';
 
 const SCHEMA = 'awb.batch-submission/1';
+const SUBMISSION = 'submission.json';
 
+const count = z.int().nonnegative();
 /** A file of results that lies in the folder. */
-interface FetchedFile {
-  readonly file: string;
-  readonly bytes: number;
-}
+const FETCHED = z.object({ file: z.string(), bytes: count });
+const SENT = z.object({
+  /** The file of requests. */
+  part: z.string(),
+  /** Host and port that it was sent to. */
+  host: z.string(),
+  requests: count,
+  bytes: count,
+  /** The name that the server keeps the file under, which no other upload has. */
+  fileName: z.string(),
+  inputFileId: z.string().optional(),
+  /** Stands in the batch's metadata, so that a batch is found again of which no answer came. */
+  key: z.string().optional(),
+  /** The batch may have been made under that key, and nobody has heard of it yet. */
+  isOpen: z.literal(true).optional(),
+  /** Refused since too many tokens waited already: behind how many batches of this folder, one of which has to end first. */
+  waitsBehind: count.optional(),
+  batchId: z.string().optional(),
+  status: z.string().optional(),
+  isEnded: z.literal(true).optional(),
+  /** Seconds since 1970. */
+  createdAt: z.number().optional(),
+  expiresAt: z.number().optional(),
+  counts: z.object({ total: count, completed: count, failed: count }).optional(),
+  problems: z
+    .array(z.object({ code: z.string(), message: z.string(), line: z.int().optional() }))
+    .readonly()
+    .optional(),
+  outputFileId: z.string().optional(),
+  errorFileId: z.string().optional(),
+  outputs: FETCHED.optional(),
+  errors: FETCHED.optional(),
+  /** Files of results that the server has no more. */
+  lost: z.array(z.string()).readonly().optional(),
+});
+const SUBMISSION_SCHEMA = z.object({
+  schema: z.literal(SCHEMA),
+  /** Without credentials. */
+  baseUrl: z.string(),
+  /** In the order in which it was. */
+  sent: z.array(SENT).readonly(),
+});
 
 /** A part, or what was left of it, as it was sent once. */
-export interface Sent {
-  /** The file of requests. */
-  readonly part: string;
-  /** Host and port that it was sent to. */
-  readonly host: string;
-  readonly requests: number;
-  readonly bytes: number;
-  /** The lines of the part whose requests were void then, as batch.json names them; absent for none. */
-  readonly void?: string;
-  /** The name that the server keeps the file under, which no other upload has. */
-  readonly fileName: string;
-  readonly inputFileId?: string;
-  /** Stands in the batch's metadata, so that a batch is found again of which no answer came. */
-  readonly key?: string;
-  /** The batch may have been made under that key, and nobody has heard of it yet. */
-  readonly isOpen?: true;
-  /** Refused since too many tokens waited already: behind how many batches of this folder, one of which has to end first. */
-  readonly waitsBehind?: number;
-  readonly batchId?: string;
-  readonly status?: string;
-  readonly isEnded?: true;
-  /** Seconds since 1970. */
-  readonly createdAt?: number;
-  readonly expiresAt?: number;
-  readonly counts?: BatchCounts;
-  readonly problems?: readonly BatchProblem[];
-  readonly outputFileId?: string;
-  readonly errorFileId?: string;
-  readonly outputs?: FetchedFile;
-  readonly errors?: FetchedFile;
-  /** Files of results that the server has no more. */
-  readonly lost?: readonly string[];
+export type Sent = z.infer<typeof SENT>;
+export type Submission = Omit<z.infer<typeof SUBMISSION_SCHEMA>, 'schema'>;
+
+/**
+ * What was submitted of a folder; undefined where nothing was. `shown` is the folder as people are shown it.
+ * @throws UserError: 65 where it is damaged, 66 where it cannot be read
+ */
+export async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
+  const text = await textIn(join(dir, SUBMISSION));
+  if (text === undefined) return undefined;
+  const read = SUBMISSION_SCHEMA.safeParse(parseObject(text));
+  if (read.success) return read.data;
+  throw new UserError(
+    `${shown}/${SUBMISSION} is damaged, or of another version of awb; restore it: without it nobody knows what was submitted`,
+    EXIT.badData,
+  );
 }
 
-export interface Submission {
-  /** Without credentials. */
-  readonly baseUrl: string;
-  readonly sent: readonly Sent[];
+/** Puts it in the place of the one before, whole. @throws UserError (74) where the disk refuses */
+export async function writeSubmission(dir: string, { baseUrl, sent }: Submission): Promise<void> {
+  const text = `${JSON.stringify({ schema: SCHEMA, baseUrl, sent }, null, 2)}\n`;
+  const remedy = 'make room or mend its rights, and run the same command again: what was sent is found again';
+  await replaceFile(join(dir, SUBMISSION), [text], { remedy });
 }
 
 /** What is known of a batch, with what the server says of it now. */
 export function withServed(sent: Sent, served: ServedBatch): Sent {
   const { isOpen: _, waitsBehind: __, ...rest } = sent;
-  const { id, status, isEnded, createdAt, expiresAt, counts, problems, outputFileId, errorFileId } = served;
   return {
     ...rest,
-    batchId: id,
-    status,
-    ...(isEnded && { isEnded }),
-    ...(createdAt !== undefined && { createdAt }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(counts !== undefined && { counts }),
-    ...(problems.length > 0 && { problems }),
-    ...(outputFileId !== undefined && { outputFileId }),
-    ...(errorFileId !== undefined && { errorFileId }),
+    batchId: served.id,
+    status: served.status,
+    isEnded: served.isEnded || undefined,
+    createdAt: served.createdAt ?? sent.createdAt,
+    expiresAt: served.expiresAt ?? sent.expiresAt,
+    counts: served.counts ?? sent.counts,
+    problems: served.problems.length > 0 ? served.problems : sent.problems,
+    outputFileId: served.outputFileId ?? sent.outputFileId,
+    errorFileId: served.errorFileId ?? sent.errorFileId,
   };
 }
 
@@ -87,44 +114,4 @@ export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, er
   return files.flatMap(({ kind, id, fetched }) =>
     id === undefined || fetched !== undefined || lost.includes(id) ? [] : [{ kind, id }],
   );
-}
-
-export function submissionText(submission: Submission): string {
-  return `${JSON.stringify({ schema: SCHEMA, ...submission }, null, 2)}\n`;
-}
-
-/** Undefined for what was not written as a submission. */
-export function submissionIn(value: JsonObject | undefined): Submission | undefined {
-  const { schema, baseUrl, sent } = value ?? {};
-  if (schema !== SCHEMA || typeof baseUrl !== 'string' || !Array.isArray(sent) || !sent.every(isSent)) return undefined;
-  return { baseUrl, sent };
-}
-
-const isText = (value: unknown) => typeof value === 'string';
-const OPTIONAL: Readonly<Record<string, (value: unknown) => boolean>> = {
-  void: (value) => areLines(value, MOST_REQUESTS),
-  inputFileId: isText,
-  key: isText,
-  waitsBehind: isInteger,
-  batchId: isText,
-  status: isText,
-  outputFileId: isText,
-  errorFileId: isText,
-  createdAt: Number.isFinite,
-  expiresAt: Number.isFinite,
-  counts: isObject,
-  problems: Array.isArray,
-  outputs: isFetched,
-  errors: isFetched,
-  lost: Array.isArray,
-};
-
-function isSent(value: unknown): value is Sent {
-  if (!isObject(value) || ![value.part, value.host, value.fileName].every(isText)) return false;
-  if (!isInteger(value.requests) || !isInteger(value.bytes)) return false;
-  return Object.entries(OPTIONAL).every(([name, check]) => value[name] === undefined || check(value[name]));
-}
-
-function isFetched(value: unknown): boolean {
-  return isObject(value) && isText(value.file) && isInteger(value.bytes);
 }

@@ -1,8 +1,19 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/errors.js';
-import { type Batch, partName, readBatch, resultFiles, writeBatch } from '../../../src/model/batch/folder.js';
+import {
+  type Batch,
+  type BatchPart,
+  clearRemains,
+  MOST_BYTES,
+  MOST_REQUESTS,
+  partName,
+  readBatch,
+  resultFiles,
+  writeBatch,
+  writeParts,
+} from '../../../src/model/batch/folder.js';
 import { temporaryFolder } from '../../support/cli.js';
 
 const BATCH: Batch = {
@@ -11,7 +22,7 @@ const BATCH: Batch = {
   url: '/v1/chat/completions',
   baseUrl: 'http://127.0.0.1:8000/v1',
   dropped: ['top_k'],
-  parts: [{ file: 'requests-0001.jsonl', requests: 2, bytes: 100 }],
+  parts: [{ file: 'requests-0001.jsonl', requests: 2, bytes: 100, sha256: 'f' }],
 };
 
 describe('batch.json', () => {
@@ -22,27 +33,6 @@ describe('batch.json', () => {
     expect(await readBatch(folder)).toEqual({ ...BATCH, dropped: [], isRenamed: true });
     expect(await readdir(folder)).toEqual(['batch.json']);
     expect(JSON.parse(await readFile(join(folder, 'batch.json'), 'utf8')).schema).toBe('awb.batch/2');
-  });
-
-  it('is begun by one run alone, which leaves nothing beside it', async () => {
-    const folder = await temporaryFolder();
-    const runs = ['/runs/a', '/runs/b', '/runs/c'].map((dir) => ({ ...BATCH, run: { ...BATCH.run, dir } }));
-    const begun = await Promise.allSettled(runs.map((batch) => writeBatch(folder, batch, true)));
-    const place = begun.findIndex(({ status }) => status === 'fulfilled');
-    expect(await readBatch(folder)).toEqual(runs[place]);
-    for (const [other, one] of begun.entries()) {
-      if (other !== place) expect(one).toMatchObject({ reason: { exitCode: EXIT.identityDiffers } });
-    }
-    expect(await readdir(folder)).toEqual(['batch.json']);
-  });
-
-  it('takes away what a killed beginning has left', async () => {
-    for (const isFirst of [true, false]) {
-      const folder = await temporaryFolder();
-      await writeFile(join(folder, 'batch.json.0123456789ab.tmp'), '{');
-      await writeBatch(folder, BATCH, isFirst);
-      expect(await readdir(folder)).toEqual(['batch.json']);
-    }
   });
 
   it('is absent where nothing was written', async () => {
@@ -57,7 +47,11 @@ describe('batch.json', () => {
     ['without its run', JSON.stringify({ schema: 'awb.batch/2', ...BATCH, run: undefined })],
     [
       'with a part elsewhere',
-      JSON.stringify({ schema: 'awb.batch/2', ...BATCH, parts: [{ file: '../x.jsonl', requests: 1, bytes: 1 }] }),
+      JSON.stringify({
+        schema: 'awb.batch/2',
+        ...BATCH,
+        parts: [{ file: '../x.jsonl', requests: 1, bytes: 1, sha256: 'f' }],
+      }),
     ],
   ])('%s is refused by its name (65)', async (_, text) => {
     const folder = await temporaryFolder();
@@ -95,5 +89,90 @@ describe('the files of a folder', () => {
   it('are none where there is no folder', async () => {
     const folder = await temporaryFolder();
     expect(await resultFiles(join(folder, 'nowhere'))).toEqual([]);
+  });
+});
+
+async function* linesOf(texts: readonly string[]): AsyncGenerator<string> {
+  for (const text of texts) yield `${text}\n`;
+}
+
+async function written(texts: readonly string[], bounds: { requests: number; bytes: number }) {
+  const dir = await temporaryFolder();
+  const parts: BatchPart[] = [];
+  await writeParts(dir, [], linesOf(texts), async (part) => void parts.push(part), bounds);
+  const files = await Promise.all(parts.map(({ file }) => readFile(join(dir, file), 'utf8')));
+  return { parts, files };
+}
+
+describe('files of requests', () => {
+  it('hold so many requests, or so many bytes, and no more', async () => {
+    expect(await written(['a', 'b', 'c'], { requests: 2, bytes: 100 })).toMatchObject({
+      parts: [
+        { file: 'requests-0001.jsonl', requests: 2, bytes: 4 },
+        { file: 'requests-0002.jsonl', requests: 1, bytes: 2 },
+      ],
+      files: ['a\nb\n', 'c\n'],
+    });
+    const { files } = await written(['aaa', 'bbb', 'c', 'a long one', 'd'], { requests: 9, bytes: 8 });
+    expect(files).toEqual(['aaa\nbbb\n', 'c\n', 'a long one\n', 'd\n']);
+  });
+
+  it('are none where there are no requests', async () => {
+    expect(await written([], { requests: 9, bytes: 8 })).toEqual({ parts: [], files: [] });
+  });
+
+  it('keep to what batch APIs take', () => {
+    expect({ MOST_REQUESTS, MOST_BYTES }).toEqual({ MOST_REQUESTS: 50_000, MOST_BYTES: 190_000_000 });
+  });
+
+  it('count bytes of UTF-8', async () => {
+    const { files, parts } = await written(['é字', '𝄞', 'c'], { requests: 9, bytes: 11 });
+    expect(files).toEqual(['é字\n𝄞\n', 'c\n']);
+    expect(parts).toMatchObject([{ bytes: 11 }, { bytes: 2 }]);
+  });
+
+  it('come out whole where they are many and short, or larger than a block, and large ones stand between small ones', async () => {
+    const many = Array.from({ length: 5000 }, (_, at) => `${at}`);
+    const large = Array.from({ length: 40 }, (_, at) => `${at}`.repeat(at % 3 === 0 ? 900_000 : 100_000));
+    for (const texts of [many, large]) {
+      const { files, parts } = await written(texts, { requests: 10_000, bytes: 1e9 });
+      expect(files).toEqual([texts.map((text) => `${text}\n`).join('')]);
+      expect(parts).toMatchObject([{ requests: texts.length, bytes: files[0]?.length }]);
+    }
+  });
+
+  it('follow those that are listed, in the place of whatever lies there, and are listed when they are whole', async () => {
+    const dir = await temporaryFolder();
+    await writeFile(join(dir, 'victim'), 'precious');
+    await symlink(join(dir, 'victim'), join(dir, 'requests-0008.jsonl'));
+    const listed: string[] = [];
+    await writeParts(dir, [{ file: partName(7) }], linesOf(['a']), async ({ file }) => {
+      listed.push(`${file}: ${await readFile(join(dir, file), 'utf8')}`);
+    });
+    expect(listed).toEqual(['requests-0008.jsonl: a\n']);
+    expect(await readFile(join(dir, 'victim'), 'utf8')).toBe('precious');
+  });
+
+  it('are taken away where they are not whole', async () => {
+    const dir = await temporaryFolder();
+    const broken = async function* () {
+      yield 'a\n';
+      throw new Error('no more');
+    };
+    await expect(writeParts(dir, [], broken(), async () => {})).rejects.toThrow('no more');
+    expect(await readdir(dir)).toEqual([]);
+    for (const name of ['requests-0001.jsonl.0123456789ab.tmp', 'batch.json.0123456789ab.tmp', 'mine.tmp']) {
+      await writeFile(join(dir, name), '{');
+    }
+    await clearRemains(dir);
+    expect(await readdir(dir)).toEqual(['mine.tmp']);
+  });
+
+  it('that the disk refuses are named', async () => {
+    const dir = join(await temporaryFolder(), 'nowhere');
+    await expect(writeParts(dir, [], linesOf(['a']), async () => {})).rejects.toMatchObject({
+      exitCode: EXIT.cannotWrite,
+      message: expect.stringContaining('requests-0001.jsonl'),
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { idOf, readResult } from '../../../src/model/batch/result-line.js';
+import { readResult } from '../../../src/model/batch/result-line.js';
 
 const completion = { object: 'chat.completion', choices: [] };
 
@@ -50,13 +50,5 @@ describe('a result line', () => {
     expect(readResult({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: {} })).toBeUndefined();
     expect(readResult({})).toBeUndefined();
     expect(readResult({ response: null, error: null })).toBeUndefined();
-  });
-
-  it('shows its id in its head, where it is that of the line itself', () => {
-    const head = (text: string) => idOf(Buffer.from(text));
-    expect(head('{"id": "x", "custom_id": "a_0_1", "response"')).toBe('a_0_1');
-    expect(head('{"custom_id":"a","method"')).toBe('a');
-    expect(head('{"response":{"custom_id":"no"},"custom_id":"yes"}')).toBeUndefined();
-    expect(head('{"id":"\\",\\"custom_id\\":\\"no","custom_id":"yes"}')).toBeUndefined();
   });
 });

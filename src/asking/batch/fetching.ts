@@ -1,14 +1,17 @@
 // Fetching: the files of results of batches that have ended, each written aside, looked over and renamed, and never twice.
 
 import { writeSync } from 'node:fs';
-import { type FileHandle, rm, stat } from 'node:fs/promises';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { openAnew, putInPlace } from '../../files.js';
 import { sizeText } from '../../hub/download-text.js';
 import { unwritable } from '../../model/batch/folder.js';
 import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
-import type { Desk } from './desk.js';
+import { present } from '../../present.js';
+import { sizeOf } from '../../run/file-reading.js';
+import type { BatchClient } from './client.js';
+import type { Telling } from './with-client.js';
 
 type Wanted = ReturnType<typeof resultsToFetch>[number];
 
@@ -17,59 +20,35 @@ const MOST_REPLY_BYTES = 4_000_000;
 /** What the server says of a file that it has no more. */
 const GONE = [404, 410];
 
-/**
- * Fetches what has come. `say` is told a line for each file, `step` how far one is.
- * @returns how many files came
- */
-export async function fetchResults(
-  desk: Desk,
-  say: (text: string) => void,
-  step: (text: string) => void,
-): Promise<number> {
-  let files = 0;
-  for (const { fileName } of desk.sent) {
-    for (;;) {
-      const sent = desk.sent.find((each) => each.fileName === fileName);
-      const wanted = sent && resultsToFetch(sent)[0];
-      if (sent === undefined || wanted === undefined) break;
-      if (await fetchOne(desk, sent, wanted, say, step)) files++;
-    }
+/** Fetches what has come. */
+export async function fetchResults(client: BatchClient, telling: Telling): Promise<void> {
+  for (const [place, sent] of client.sent.entries()) {
+    // What is known of it is replaced with each file.
+    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted, telling);
   }
-  return files;
 }
 
-async function fetchOne(
-  desk: Desk,
-  sent: Sent,
-  { kind, id }: Wanted,
-  say: (text: string) => void,
-  step: (text: string) => void,
-): Promise<boolean> {
-  const { dir } = desk.opened;
-  const told = await toldBytes(desk, id);
-  const file = await freeName(dir, nameOf(desk, sent, kind), told);
+async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted, { say, step }: Telling): Promise<void> {
+  const { dir } = client.opened;
+  const asked = await client.api.file(id);
+  const told = asked.status === 'ok' ? asked.value.bytes : undefined;
+  const file = await freeName(dir, nameOf(client, sent, kind), told);
   const path = join(dir, file);
   const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const bytes = (await sizeOf(path)) ?? (await download(desk, id, { path, file, told, most }, step));
+  const bytes = (await sizeOf(path)) ?? (await download(client, id, { path, file, told, most }, step));
   if (bytes === undefined) {
-    say(`${desk.api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
-    await desk.change(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
-    return false;
+    say(`${client.api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
+    await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
+    return;
   }
-  await desk.change(sent, { ...sent, [kind]: { file, bytes } });
+  await client.note(sent, { ...sent, [kind]: { file, bytes } });
   say(`${file}: ${sizeText(bytes)}`);
-  return true;
-}
-
-async function toldBytes({ api }: Desk, id: string): Promise<number | undefined> {
-  const asked = await api.file(id);
-  return asked.status === 'ok' ? asked.value.bytes : undefined;
 }
 
 /** `outputs-0001.jsonl` for the first time that the part was sent, `outputs-0001-2.jsonl` for the second. */
-function nameOf(desk: Desk, { part, fileName }: Sent, kind: Wanted['kind']): string {
+function nameOf(client: BatchClient, { part, fileName }: Sent, kind: Wanted['kind']): string {
   const number = /\d+/.exec(part)?.[0] ?? '0';
-  const times = desk.sent.filter((each) => each.part === part).findIndex((each) => each.fileName === fileName);
+  const times = client.sent.filter((each) => each.part === part).findIndex((each) => each.fileName === fileName);
   return `${kind}-${number}${times > 0 ? `-${times + 1}` : ''}.jsonl`;
 }
 
@@ -93,10 +72,10 @@ interface Download {
 
 /** @returns its bytes; undefined where the server has it no more */
 async function download(
-  { api }: Desk,
+  { api }: BatchClient,
   id: string,
   { path, file, told, most }: Download,
-  step: (text: string) => void,
+  step: Telling['step'],
 ): Promise<number | undefined> {
   // No result is looked for under such a name.
   const temporary = `${path}.part`;
@@ -137,11 +116,4 @@ function requireWhole(bytes: number, { file, told, most }: Omit<Download, 'path'
       ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
       : `which says that the file has ${told}; run the same command again`;
   throw new UserError(`${came}, ${why}`, EXIT.unavailable);
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  return stat(path).then(
-    ({ size }) => size,
-    () => undefined,
-  );
 }

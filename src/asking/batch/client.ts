@@ -1,14 +1,11 @@
-// An open batch folder and the server that has its batches: what was sent stands in submission.json before and after every step.
+// A batch folder and the server that has its batches: what was sent stands in submission.json before and after every step.
 
 import { join, resolve } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
-import { parseObject } from '../../json.js';
 import { BatchApi } from '../../model/batch/api.js';
-import { type Batch, type BatchPart, readBatch, textIn } from '../../model/batch/folder.js';
-import { type Sent, type Submission, submissionIn, submissionText } from '../../model/batch/submission.js';
+import { type Batch, type BatchPart, readBatch } from '../../model/batch/folder.js';
+import { readSubmission, type Sent, type Submission, writeSubmission } from '../../model/batch/submission.js';
 import { proxyFor } from '../../model/http/proxy.js';
-import { present } from '../../present.js';
-import { replaceFile } from '../../run/files.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
@@ -16,7 +13,6 @@ import { lockFile } from '../../store/lock.js';
 import type { Io } from '../../types.js';
 import type { ServerSettings } from './options.js';
 
-const SUBMISSION = 'submission.json';
 const OPENAI = 'https://api.openai.com';
 
 /** A batch folder, read. */
@@ -29,7 +25,7 @@ export interface Opened {
 }
 
 /** @throws UserError: 66 where there is no batch folder, 65 where batch.json is damaged */
-export async function openBatch(given: string, io: Io): Promise<Opened> {
+export async function openBatchFolder(given: string, io: Io): Promise<Opened> {
   const dir = resolve(io.cwd, given);
   const batch = await readBatch(dir);
   const shown = shownPath(dir, io);
@@ -40,30 +36,34 @@ export async function openBatch(given: string, io: Io): Promise<Opened> {
   );
 }
 
-interface DeskOptions {
+/** The command that reads what has come, to be pasted; in words where batch.json does not hold it. */
+export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'env'>): string {
+  if (command === undefined) return `the awb ${run.kind} command with --batch-dir that wrote the folder, once more`;
+  const line = `${programName(io)} ${shellLine(command.words)}`;
+  return command.cwd === io.cwd ? line : `cd ${shellLine([command.cwd])} && ${line}`;
+}
+
+export interface ClientOptions {
   /** Nothing is written, so that another command may work on the folder. */
   readonly isLookedAt: boolean;
   /** The folder may be one of which nothing was submitted yet. */
   readonly begins: boolean;
-  readonly onNotice: (text: string) => void;
 }
 
 /** What the commands on a submitted folder share. */
-export class Desk {
-  readonly #path: string;
+export class BatchClient {
+  /** What a later command has to be given to reach the server with the same key. */
+  readonly access: readonly string[];
   #sent: readonly Sent[];
-  #opened: Opened;
 
   private constructor(
-    opened: Opened,
+    private folder: Opened,
     readonly api: BatchApi,
-    /** What a later command has to be given to reach the server with the same key. */
-    readonly access: readonly string[],
+    { apiKey }: ServerSettings,
     submission: Submission | undefined,
     private readonly release: (() => void) | undefined,
   ) {
-    this.#opened = opened;
-    this.#path = join(opened.dir, SUBMISSION);
+    this.access = apiKey === undefined ? [] : ['--base-url', api.baseUrl];
     this.#sent = submission?.sent ?? [];
   }
 
@@ -71,16 +71,22 @@ export class Desk {
    * Opens the folder; unless it is only looked at, for this process alone.
    * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
    */
-  static async open(settings: ServerSettings, io: Io, { isLookedAt, begins, onNotice }: DeskOptions): Promise<Desk> {
-    const opened = await openBatch(settings.batchDir, io);
+  static async open(
+    settings: ServerSettings,
+    io: Io,
+    { isLookedAt, begins }: ClientOptions,
+    onNotice: (text: string) => void,
+  ): Promise<BatchClient> {
+    const opened = await openBatchFolder(settings.batchDir, io);
     const { dir, shown } = opened;
     const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
     const release = isLookedAt ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
     let api: BatchApi | undefined;
     try {
       const submission = await readSubmission(dir, shown);
-      if (submission === undefined && !begins) throw notSubmitted(opened, io);
-      const baseUrl = addressFor(settings, submission, opened);
+      if (submission === undefined && !begins) throw notSubmitted(shown, io);
+      const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? opened.batch.baseUrl;
+      if (baseUrl === undefined) throw noAddress(shown);
       api = new BatchApi({
         baseUrl,
         apiKey: keyFor(baseUrl, settings, shown, io),
@@ -90,8 +96,7 @@ export class Desk {
         onNotice,
       });
       requireSameServer(api, submission, shown);
-      const access = settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl];
-      return new Desk(opened, api, access, submission, release);
+      return new BatchClient(opened, api, settings, submission, release);
     } catch (error) {
       await api?.close();
       release?.();
@@ -100,7 +105,7 @@ export class Desk {
   }
 
   get opened(): Opened {
-    return this.#opened;
+    return this.folder;
   }
 
   /** All that was sent, in the order in which it was. */
@@ -109,61 +114,41 @@ export class Desk {
   }
 
   get parts(): readonly BatchPart[] {
-    return this.opened.batch.parts;
+    return this.folder.batch.parts;
   }
 
-  /** Takes over what the run has noted in batch.json since: it goes on beside a desk that waits for hours. @throws UserError: 66, 65 */
+  /** Takes over what the run has noted in batch.json since: it goes on beside a command that waits for hours. @throws UserError: 66, 65 */
   async readAgain(): Promise<void> {
-    const batch = await readBatch(this.#opened.dir);
-    if (batch !== undefined) this.#opened = { ...this.#opened, batch };
+    const batch = await readBatch(this.folder.dir);
+    if (batch !== undefined) this.folder = { ...this.folder, batch };
   }
 
   /** How a part was sent the last time; undefined where it never was. */
-  latest({ file }: Pick<BatchPart, 'file'>): Sent | undefined {
+  latest({ file }: BatchPart): Sent | undefined {
     return this.#sent.findLast(({ part }) => part === file);
   }
 
-  /** Notes what is sent next. */
-  async add(sent: Sent): Promise<Sent> {
-    this.#sent = [...this.#sent, sent];
-    await this.#save();
-    return sent;
-  }
-
-  /** Puts what is known now in the place of what was known. A desk at which is only looked keeps it to itself. */
-  async change(before: Sent, now: Sent): Promise<Sent> {
-    if (JSON.stringify(before) === JSON.stringify(now)) return before;
-    const at = this.#sent.indexOf(before);
-    this.#sent = this.#sent.with(at, now);
-    if (this.release !== undefined) await this.#save();
-    return present(this.#sent[at]);
+  /**
+   * Puts what is known now in the place of what was known, or, where that is undefined, behind all that was sent. A client that only looks
+   * keeps it to itself.
+   */
+  async note(before: Sent | undefined, now: Sent): Promise<Sent> {
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
+    const at = before === undefined ? this.#sent.length : this.#sent.indexOf(before);
+    this.#sent = this.#sent.toSpliced(at, 1, now);
+    if (this.release !== undefined) {
+      await writeSubmission(this.folder.dir, { baseUrl: this.api.baseUrl, sent: this.#sent });
+    }
+    return now;
   }
 
   async close(): Promise<void> {
     await this.api.close();
     this.release?.();
   }
-
-  async #save(): Promise<void> {
-    const text = submissionText({ baseUrl: this.api.baseUrl, sent: this.#sent });
-    const remedy = 'make room or mend its rights, and run the same command again: what was sent is found again';
-    await replaceFile(this.#path, [text], { remedy });
-  }
 }
 
-/** What was submitted of a folder; undefined where nothing was. @throws UserError: 65 where it is damaged, 66 where it cannot be read */
-export async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
-  const text = await textIn(join(dir, SUBMISSION));
-  if (text === undefined) return undefined;
-  const submission = submissionIn(parseObject(text));
-  if (submission !== undefined) return submission;
-  throw new UserError(
-    `${shown}/${SUBMISSION} is damaged, or of another version of awb; restore it: without it nobody knows what was submitted`,
-    EXIT.badData,
-  );
-}
-
-function notSubmitted({ shown }: Opened, io: Io): UserError {
+function notSubmitted(shown: string, io: Io): UserError {
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
   return new UserError(
     `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown, '--local', 'MODEL')} answers it without a batch API`,
@@ -171,10 +156,8 @@ function notSubmitted({ shown }: Opened, io: Io): UserError {
   );
 }
 
-function addressFor({ baseUrl }: ServerSettings, submission: Submission | undefined, { batch, shown }: Opened): string {
-  const address = baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
-  if (address !== undefined) return address;
-  throw new UserError(
+function noAddress(shown: string): UserError {
+  return new UserError(
     `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
   );
 }
