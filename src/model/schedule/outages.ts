@@ -184,16 +184,6 @@ export class Outages {
     this.#giveUp(lane, why, remedy);
   }
 
-  /** Whoever is asked anew after all endpoints were given up finds them as they were at first. */
-  startAnew(): void {
-    if (this.lanes.some(({ end }) => end === undefined)) return;
-    for (const lane of this.lanes) {
-      const { answered } = lane.health;
-      Object.assign(lane, { end: undefined, isRelieved: false, health: { ...UNKNOWN_HEALTH, answered } });
-      this.todo.groups.restore(lane, this.lanes.length);
-    }
-  }
-
   /**
    * The row has no try left at an endpoint that has never answered. If the row is hardly the cause, another endpoint may take
    * it over.
@@ -264,7 +254,10 @@ export class Outages {
     this.#giveUp(lane, `${unreachable ? 'cannot be reached' : 'is not ready'}: ${reason}`, remedy);
   }
 
-  /** Gives an endpoint up. With none left all that is asked ends; as long as there are others, it is still probed. */
+  /**
+   * Gives an endpoint up. As long as there are others, it is still probed. With none left all that is asked ends, and whoever asks
+   * after that finds the endpoints as they were at first.
+   */
   #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;
     lane.end = { why, remedy };
@@ -277,6 +270,11 @@ export class Outages {
     const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
     const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
     this.fail(new UserError(message, EXIT.unavailable));
+    for (const other of this.lanes) {
+      const { answered } = other.health;
+      Object.assign(other, { end: undefined, isRelieved: false, health: { ...UNKNOWN_HEALTH, answered } });
+      this.todo.groups.restore(other, this.lanes.length);
+    }
   }
 
   #sayTrouble(lane: Lane, { reason, unreachable, down }: AttemptFailure): void {

@@ -90,7 +90,6 @@ class Pool implements Backend {
   ): Promise<void> {
     // The jobs that come back are those that were put in.
     const course = new Course(solve as Solve<Job>, signals, (job, cost) => tried?.(job as J, cost));
-    if (this.#courses.size === 0) this.#outages.startAnew();
     this.#courses.add(course);
     this.#todo.add(jobs, course);
     await course.untilDone(() => this.#fillSoon());
@@ -154,9 +153,10 @@ class Pool implements Backend {
   /** Has an endpoint probed that is out of service, and gives it up when its time is over. */
   #lookAfter(lane: Lane): void {
     this.#outages.endPatience(lane);
-    const pause = present(pauseOf(lane));
+    const pause = pauseOf(lane);
     const now = this.#now;
-    if (now < Math.max(pause.nextProbeAt, lane.pausedUntil) || lane.calls.size >= lane.limit) return;
+    if (pause === undefined || now < Math.max(pause.nextProbeAt, lane.pausedUntil) || lane.calls.size >= lane.limit)
+      return;
     const course = [...this.#courses].find(({ halted }) => !halted);
     if (course === undefined) return;
     // Its witness tells whether the endpoint is there, and in an outage rows do, too, since only they show what it will do.
