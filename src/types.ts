@@ -93,7 +93,7 @@ export type FailureClass =
   | 'fatal';
 
 /** What came of a request, after all tries. */
-export type ModelOutcome = ModelReply | ModelFailure | { readonly status: 'interrupted' };
+export type ModelOutcome = ModelReply | ModelFailure | ModelInterruption;
 
 export interface ModelReply {
   readonly status: 'ok';
@@ -126,6 +126,15 @@ export interface ModelFailure {
   /** One sentence, free of secrets, times and attempt counts: the same failure reads the same in every run. */
   readonly reason: string;
   readonly log: CallLog;
+}
+
+/** Nothing more comes of the request in this session. */
+export interface ModelInterruption {
+  readonly status: 'interrupted';
+  /** Absent where it was never sent. */
+  readonly log?: CallLog;
+  /** What its last try that ended came to. */
+  readonly failure?: (Pick<ModelFailure, 'class' | 'reason'> & { readonly stop?: Error | undefined }) | undefined;
 }
 
 /** What a request cost: for the journal, never for the output file. */
@@ -315,6 +324,10 @@ export interface Asking {
   make(): Promise<ModelRequest>;
   /** In place of `make`: the reply to a job's first request, of so many characters, lies in a file. `madeFrom` is what `FileHooks` said. */
   found?(chars: number, madeFrom: string): void;
+  /** Is told each piece of the reply as it comes, without secrets. */
+  hear?(piece: string, kind: 'content' | 'reasoning'): void;
+  /** A try has failed and another one follows, after so long where nothing else comes first: what was heard is void. */
+  again?(reason: string, waitMs: number): void;
 }
 
 /**

@@ -33,6 +33,9 @@ export interface ScheduleOptions {
   readonly pace?: Pace;
 }
 
+/** What the pool was told, with what holds where nothing was. */
+export type PoolSettings = Required<ScheduleOptions>;
+
 /** The options of every backend. Where one is absent, the backend decides. */
 export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   /** Calls, and tokens of prompt and output, that may start a minute, over all endpoints together. */

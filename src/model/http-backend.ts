@@ -1,7 +1,7 @@
 // The backend over HTTP: it asks one OpenAI-compatible endpoint or several, or a server that was started for this run alone.
 
 import { isInteger, type JsonObject } from '../json.js';
-import type { BackendOptions, OpenBackend, ServedContext } from './backend.js';
+import type { BackendOptions, OpenBackend } from './backend.js';
 import { openContextWatch } from './context.js';
 import { openDialect } from './endpoint/dialect.js';
 import { OpenAiEndpoint } from './endpoint/endpoint.js';
@@ -26,42 +26,16 @@ export interface NamedEndpoints {
   readonly own?: { readonly slots: number; readonly lost: AbortSignal };
 }
 
-/** The endpoints that a user named, and what they share. */
-export interface Connections {
-  readonly endpoints: readonly OpenAiEndpoint[];
-  readonly pace: Pace;
-  /** What each server says of its context; rejects with a UserError (2) where no prompt can fit beside the output budget. */
-  readonly contexts: Promise<readonly ServedContext[]>;
-  /** What `awb serve` says of its models; none for any other server. */
-  readonly models: readonly JsonObject[];
-  /** As `BackendOptions` has them, with what the servers said of their slots. */
-  readonly limits: { readonly concurrency: number | 'adaptive'; readonly ceiling?: number };
-  dropped(): readonly string[];
-}
-
-/** Opens one endpoint for each base URL. Reads what each server says about its model; that never fails. */
-export async function connect(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>): Promise<Connections> {
+/** Opens one endpoint for each base URL, and the pool over them. Reads what each server says about its model; that never fails. */
+export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
   const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, reserve, clock, onNotice = () => {} } = options;
+  const { own, model, apiKey, prefix: flagPrefix } = named;
   const dialect = options.dialect ?? openDialect({ allowParamDrop, onNotice, dropped });
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
   const pace = new Pace({ rpm, tpm, reserve, maxTokens: sampling.maxTokens, clock, onNotice });
+  const shared = { ...options, model, apiKey, flagPrefix, dialect, context, pace };
   const endpoints = named.baseUrls.map(
-    (baseUrl, index) =>
-      new OpenAiEndpoint({
-        baseUrl,
-        proxy: named.proxies[index],
-        apiKey: named.apiKey,
-        model: named.model,
-        flagPrefix: named.prefix,
-        sampling,
-        stream: options.stream,
-        clocks: options.clocks,
-        fitMaxTokens,
-        dialect,
-        context,
-        pace,
-        ...(options.responseFormat !== undefined && { responseFormat: options.responseFormat }),
-      }),
+    (baseUrl, index) => new OpenAiEndpoint({ ...shared, baseUrl, proxy: named.proxies[index] }),
   );
   const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
     all.filter((told) => told !== undefined),
@@ -69,29 +43,16 @@ export async function connect(named: NamedEndpoints, options: Omit<BackendOption
   // Whoever asks reports it.
   contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
-  const own = named.own?.slots ?? 'adaptive';
-  return {
-    endpoints,
+  const pool = openPool(endpoints, {
+    ...options,
     pace,
-    contexts,
-    models: described.filter((facts) => facts !== undefined),
-    limits: {
-      concurrency: options.concurrency === 'adaptive' ? own : options.concurrency,
-      ...ceilingOf(described),
-    },
-    dropped: () => dialect.dropped(),
-  };
-}
-
-/** Opens the endpoints, and the pool over them. */
-export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
-  const { own } = named;
-  const { endpoints, pace, contexts, models, limits, dropped } = await connect(named, options);
-  const pool = openPool(endpoints, { ...options, pace, ...limits });
+    concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
+    ...ceilingOf(described),
+  });
   return {
-    models,
+    models: described.filter((facts) => facts !== undefined),
     contexts: () => contexts,
-    dropped,
+    dropped: () => dialect.dropped(),
     async work(jobs, solve, signals, hooks) {
       await contexts;
       if (own === undefined) return pool.work(jobs, solve, signals, hooks);

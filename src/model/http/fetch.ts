@@ -1,7 +1,7 @@
 // The transport: a `fetch` for the openai client, straight over undici's dispatcher, without its time limits.
 
 import { Readable } from 'node:stream';
-import type { Agent, Dispatcher, ProxyAgent } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { HttpProxy } from './proxy.js';
 
 /**
@@ -40,10 +40,16 @@ const CONNECT_TIMEOUT_MS = 20_000;
  */
 export async function openTransport(proxy?: HttpProxy): Promise<Transport> {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  const dispatcher = await (proxy === undefined
-    ? openAgent(options)
-    : openProxyAgent({ ...options, ...accessTo(proxy) }));
-  const send = (url: string, init: RequestInit): Promise<WireResponse> => dispatch(dispatcher, url, init);
+  const { default: request } = await import('undici/lib/api/api-request.js');
+  const dispatcher = await (proxy === undefined ? openAgent(options) : openProxy(proxy, options));
+  const send = async (url: string, init: RequestInit): Promise<WireResponse> => {
+    const { origin, pathname, search } = new URL(url);
+    const method = init.method === 'POST' ? 'POST' : 'GET';
+    const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
+    const answered = request.call(dispatcher, { origin, path: pathname + search, method, headers, body, signal });
+    // While a connection is being made, undici would not end the call.
+    return new Answer(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
+  };
   // The client looks at no more of a response than `WireResponse` has, and calls it in no other way than described above.
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
 }
@@ -53,30 +59,16 @@ async function openAgent(options: Agent.Options): Promise<Dispatcher> {
   return new Agent(options);
 }
 
-async function openProxyAgent(options: ProxyAgent.Options): Promise<Dispatcher> {
+/** Opens what sends requests through a proxy. */
+export async function openProxy({ url, authorization }: HttpProxy, options: Agent.Options = {}): Promise<Dispatcher> {
   const { ProxyAgent } = await import('undici');
-  return new ProxyAgent(options);
+  return new ProxyAgent({ ...options, uri: url, ...(authorization !== undefined && { token: authorization }) });
 }
 
 /** The answer that the client was given by our transport. @throws TypeError for any other */
 export function wireResponseOf(response: object): WireResponse {
   if (response instanceof Answer) return response;
   throw new TypeError('the response is not of this transport');
-}
-
-function accessTo({ url, authorization }: HttpProxy): { uri: string; token?: string } {
-  return { uri: url, ...(authorization !== undefined && { token: authorization }) };
-}
-
-function dispatch(dispatcher: Dispatcher, url: string, init: RequestInit): Promise<WireResponse> {
-  return new Promise((resolve, reject) => {
-    const answer = new Answer(url, resolve, reject, init.signal ?? undefined);
-    const { origin, pathname, search } = new URL(url);
-    const method = init.method === 'POST' ? 'POST' : 'GET';
-    const headers = headersOf(init);
-    const request = { origin, path: pathname + search, method, headers, body: bodyOf(init.body) } as const;
-    dispatcher.dispatch(request, answer);
-  });
 }
 
 /** A stream is read as the server takes it, and closed where the request fails. */
@@ -99,133 +91,68 @@ function headersOf(init: RequestInit): Record<string, string> {
   return headers;
 }
 
-/** The client takes any error named `AbortError` for its own abort and drops its message; a proxy's refusal has that name, too. */
-function notAborted(error: unknown): unknown {
-  const isAbort = error instanceof Error && error.name === 'AbortError';
-  return isAbort ? new Error(error.message, { cause: error }) : error;
+const NEVER = new AbortController().signal;
+
+/** Rejects when the signal is aborted. */
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
-interface Reader {
-  readonly onData: OnData;
-  resolve(): void;
-  reject(error: unknown): void;
+/**
+ * Throws what a call came to, but for an abort of somebody else under another name: the client takes any error named `AbortError` for
+ * its own abort and drops its message, and a proxy's refusal has that name, too.
+ */
+function notAborted(signal: AbortSignal): (error: unknown) => never {
+  return (error) => {
+    const isStrange = error instanceof Error && error.name === 'AbortError' && !signal.aborted;
+    throw isStrange ? new Error(error.message, { cause: error }) : error;
+  };
 }
 
-/** There is no error when the body ended, or when no more of it was wanted. */
-interface Ended {
-  readonly error?: unknown;
-}
-
-/** One request and its answer: undici's handler on one side, a `WireResponse` on the other. */
-class Answer implements Dispatcher.DispatchHandler, WireResponse {
+/** undici's answer as a `WireResponse`. */
+class Answer implements WireResponse {
   readonly ok = true;
-  readonly url: string;
-  status = 0;
-  readonly #resolve: (response: WireResponse) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#abort();
-  #controller: Dispatcher.DispatchController | undefined;
-  #fields: Record<string, string | string[] | undefined> = {};
-  /** Pieces that came before `read` was called. */
-  #early: Buffer[] = [];
-  #reader: Reader | undefined;
-  #ended: Ended | undefined;
+  readonly status: number;
+  readonly #body: Dispatcher.ResponseData['body'];
+  readonly #fields: Dispatcher.ResponseData['headers'];
 
   constructor(
-    url: string,
-    resolve: (response: WireResponse) => void,
-    reject: (error: unknown) => void,
-    signal: AbortSignal | undefined,
+    readonly url: string,
+    { statusCode, headers, body }: Dispatcher.ResponseData,
+    private readonly signal: AbortSignal,
   ) {
-    this.url = url;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#signal = signal;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#signal?.aborted) this.#abort();
-  }
-
-  onResponseStart(_controller: unknown, status: number, fields: Record<string, string | string[] | undefined>): void {
-    if (status < 200) return;
-    this.status = status;
-    this.#fields = fields;
-    this.#resolve(this);
-  }
-
-  onResponseData(_controller: unknown, piece: Buffer): void {
-    if (this.#ended !== undefined) return;
-    if (this.#reader === undefined) this.#early.push(piece);
-    else this.#give(piece, this.#reader);
-  }
-
-  onResponseEnd(): void {
-    this.#end({});
-  }
-
-  onResponseError(_controller: unknown, error: unknown): void {
-    this.#end({ error: this.#signal?.aborted ? error : notAborted(error) });
+    this.status = statusCode;
+    this.#fields = headers;
+    this.#body = body;
+    // Whoever reads it is told.
+    body.on('error', () => {});
   }
 
   get headers(): WireResponse['headers'] {
-    const fields = this.#fields;
     const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value);
     return {
-      get: (name) => text(fields[name.toLowerCase()]) ?? null,
-      entries: () => Object.entries(fields).map(([name, value]) => [name, text(value) ?? '']),
+      get: (name) => text(this.#fields[name.toLowerCase()]) ?? null,
+      entries: () => Object.entries(this.#fields).map(([name, value]) => [name, text(value) ?? '']),
     };
   }
 
   read(onData: OnData): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const reader = { onData, resolve, reject };
-      this.#reader = reader;
-      this.#early.every((piece) => this.#give(piece, reader));
-      this.#early = [];
-      if (this.#ended === undefined) return;
-      if ('error' in this.#ended) reject(this.#ended.error);
-      else resolve();
-    });
-  }
-
-  /** Hands over a piece; false when no more is wanted. */
-  #give(piece: Buffer, reader: Reader): boolean {
-    try {
-      if (reader.onData(piece)) return true;
-      reader.resolve();
-      this.#close({});
-    } catch (error) {
-      reader.reject(error);
-      this.#close({ error });
-    }
-    return false;
-  }
-
-  #close(how: Ended): void {
-    this.#end(how);
-    this.#controller?.abort(new Error('no more of the body is wanted'));
-  }
-
-  #abort(): void {
-    const reason = this.#signal?.reason ?? new Error('aborted');
-    // There is no controller before the connection is made: the call ends now, and the request as soon as it starts.
-    if (this.#controller === undefined) this.#end({ error: reason });
-    else this.#controller.abort(reason);
-  }
-
-  #end(how: Ended): void {
-    if (this.#ended !== undefined) return;
-    this.#ended = how;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
-    if ('error' in how) {
-      this.#reject(how.error);
-      this.#reader?.reject(how.error);
-    } else {
-      this.#reader?.resolve();
-    }
+    const body = this.#body;
+    return new Promise<void>((resolve, reject) => {
+      body.on('end', resolve);
+      body.on('error', reject);
+      if (body.errored) reject(body.errored);
+      body.on('data', (piece: Buffer) => {
+        try {
+          if (onData(piece)) return;
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+        body.destroy();
+      });
+    }).catch(notAborted(this.signal));
   }
 }

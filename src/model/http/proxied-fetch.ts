@@ -1,6 +1,7 @@
 // `fetch` for downloads: through the proxy that the environment names for an address, directly where it names none.
 
 import type { Dispatcher } from 'undici';
+import { openProxy } from './fetch.js';
 import { type HttpProxy, proxyFor } from './proxy.js';
 
 /** How files are got. */
@@ -33,9 +34,4 @@ export function proxiedDownloads(env: Readonly<Record<string, string | undefined
       return proxy && `${proxy.variable}, ${proxy.host}`;
     },
   };
-}
-
-async function openProxy({ url, authorization }: HttpProxy): Promise<Dispatcher> {
-  const { ProxyAgent } = await import('undici');
-  return new ProxyAgent({ uri: url, ...(authorization !== undefined && { token: authorization }) });
 }

@@ -1,7 +1,7 @@
 // An endpoint's health: a pure state machine over its answers, its failures and the clock.
 
 /** How long a failing endpoint is tried, in milliseconds since its trouble began. */
-export interface Patience {
+interface Patience {
   /** For an endpoint that has answered before. */
   readonly retryMs: number;
   /** For one that never has; 0 leaves it to the tries of each row. */

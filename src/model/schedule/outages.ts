@@ -1,36 +1,21 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
+import { EXIT, UserError } from '../../errors.js';
 import { present } from '../../present.js';
 import type { AttemptFailure } from '../attempt.js';
-import { backOffMs, type Call, isSpent, takePending } from './call.js';
-import type { Course } from './course.js';
+import type { PoolSettings } from '../backend.js';
 import {
   afterAnswer,
   afterFailure,
   afterLoss,
-  afterProbeStart,
   givenUp,
+  HOPELESS,
   hopeless,
   inDoubt,
-  type Patience,
   type Sign,
+  UNKNOWN_HEALTH,
 } from './health.js';
-import { isInService, isOut, type Lane, noneLeft, pauseOf, ROWS_IN_DOUBT } from './lane.js';
-import {
-  answersAgain,
-  type End,
-  isNotReady,
-  isNotThere,
-  isOutOfService,
-  isReady,
-  isSilent,
-  isWaitedFor,
-  neverReached,
-  neverReady,
-  nothingSucceeds,
-  notReadyForTooLong,
-  silentForTooLong,
-} from './notices.js';
+import { backOffMs, type Call, isInService, isOut, isSpent, type Lane, pauseOf, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
@@ -41,56 +26,17 @@ const MOST_DOUBTED = 64;
 const LOOK_AGAIN_MS = 2_000;
 
 export class Outages {
-  readonly #course: Course;
-  readonly #lanes: readonly Lane[];
-  readonly #todo: Todo;
-  readonly #patience: Patience;
-  readonly #fill: (lane: Lane) => void;
-  /** What ends the wait for an endpoint's next probe. */
-  readonly #watches = new Map<Lane, AbortController>();
-
-  /** `fill` starts at an endpoint what it may be asked, after this has changed. */
-  constructor(course: Course, lanes: readonly Lane[], todo: Todo, fill: (lane: Lane) => void) {
-    this.#course = course;
-    this.#lanes = lanes;
-    this.#todo = todo;
-    this.#patience = course.settings;
-    this.#fill = fill;
-  }
-
-  /** Has an endpoint probed in its slots until it answers, and gives it up when its time is over. */
-  async watch(lane: Lane, probe: () => Promise<void>): Promise<void> {
-    if (this.#watches.has(lane)) return;
-    const { clock } = this.#course.settings;
-    for (;;) {
-      const pause = pauseOf(lane);
-      if (pause === undefined || this.#course.halted || this.#course.isOver) break;
-      const wake = new AbortController();
-      this.#watches.set(lane, wake);
-      const now = clock.now();
-      const probeAt = Math.max(pause.nextProbeAt, lane.pausedUntil);
-      if (now >= pause.until && lane.end === undefined && !isWaitingForOlderCalls(lane)) {
-        this.#giveUp(lane, this.#endOfPatience(lane));
-      } else if (now >= probeAt) {
-        lane.health = afterProbeStart(lane.health, now);
-        void lane.slots(probe);
-      } else {
-        await this.#course.wait((pause.until > now ? Math.min(probeAt, pause.until) : probeAt) - now, wake);
-      }
-    }
-    this.#watches.delete(lane);
-  }
-
-  /** Something has changed at the endpoint: its watch looks again, and it gets what it may be asked now. */
-  #lookAgain(lane: Lane): void {
-    this.#watches.get(lane)?.abort();
-    this.#fill(lane);
-  }
-
-  /** Whether the call has to wait for its endpoint to come back. */
-  holdsBack(call: Call, lane: Lane): boolean {
-    return pauseOf(lane) !== undefined && !lane.probes.has(call);
-  }
+  /**
+   * `calls` gives all that have begun and are not done, and `fail` ends whatever is asked. Whoever tells of an attempt fills the slots
+   * again afterwards.
+   */
+  constructor(
+    private readonly lanes: readonly Lane[],
+    private readonly todo: Todo,
+    private readonly settings: PoolSettings,
+    private readonly calls: () => Iterable<Call>,
+    private readonly fail: (error: UserError) => void,
+  ) {}
 
   /**
    * A call that was sent at `triedAt` came to a reply (`good`), or to a failure that is its row's own: the endpoint works, and answers
@@ -102,57 +48,53 @@ export class Outages {
     lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
       // Others had the room that these found taken.
-      for (const call of this.#calls)
-        lessen(
-          call,
-          lane,
-          takePending(call, lane.index, ({ isLimit }) => isLimit),
-        );
+      for (const call of this.calls()) forget(call, lane, true);
       lane.limits = 0;
     }
     this.#works(lane, good);
-    const now = this.#course.settings.clock.now();
+    const now = this.settings.clock.now();
     if (!good || now < lane.pausedUntil) return;
-    if (lane.throttled.size > 0) wakeFirst(lane.throttled);
-    else this.#todo.wakeFirst(now);
+    // A reply shows room: the call that has waited longest for a rate limit is tried at once.
+    const [longest] = lane.throttled;
+    if (longest === undefined) this.todo.wakeFirst(now);
+    else lane.throttled.delete(longest);
+    longest?.backOff?.abort();
   }
 
   /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
   noteWitness(lane: Lane): void {
-    lane.vouchedAt = this.#course.settings.clock.now();
+    lane.vouchedAt = this.settings.clock.now();
     lane.doubtAfter = Math.min(2 * lane.doubtAfter, MOST_DOUBTED);
     this.#works(lane, true);
   }
 
   /** Whatever has failed at the endpoint since its last answer is its row's own failure, unless it was forgiven as an outage's. */
   #works(lane: Lane, good: boolean): void {
-    const { clock, maxAttempts, retryMs, onNotice } = this.#course.settings;
+    const { maxAttempts, retryMs, clock, onNotice } = this.settings;
     const hadTrouble = lane.health.trouble !== undefined;
     lane.health = afterAnswer(lane.health, good);
     if (!hadTrouble) return;
-    for (const call of this.#calls) {
-      const { firstFailureAt = clock.now() } = call;
-      const failures = takePending(call, lane.index);
-      if (failures > 0) call.counted = clock.now() >= firstFailureAt + retryMs ? maxAttempts : call.counted + failures;
+    const now = clock.now();
+    for (const call of this.calls()) {
+      const failures = takePending(call, lane);
+      if (failures > 0)
+        call.counted = now >= (call.firstFailureAt ?? now) + retryMs ? maxAttempts : call.counted + failures;
     }
-    delete lane.end;
+    lane.end = undefined;
     if (lane.awaited !== undefined) onNotice(lane.awaited);
-    delete lane.awaited;
-    if (lane.isRelieved) {
-      lane.isRelieved = false;
-      this.#todo.groups.restore(lane.index);
-    }
-    this.#lookAgain(lane);
-    // What has no try left is settled in any slot.
-    for (const other of this.#inService) this.#fill(other);
+    lane.awaited = undefined;
+    if (!lane.isRelieved) return;
+    lane.isRelieved = false;
+    this.todo.groups.restore(lane, this.lanes.length);
   }
 
   /** A row has failed for good. When twenty have failed alike and none has succeeded, the endpoint is given up. */
   noteLoss(lane: Lane, attempt: AttemptFailure): void {
     lane.health = afterLoss(lane.health, attempt.class);
     const failed = hopeless(lane.health);
-    if (failed === undefined || this.#course.settings.keepGoing) return;
-    this.#giveUp(lane, nothingSucceeds(failed, attempt.reason));
+    if (failed === undefined || this.settings.keepGoing) return;
+    const why = `the first ${HOPELESS} rows failed alike and none succeeded (${failed}, the latest: ${attempt.reason})`;
+    this.#giveUp(lane, why, 'mend what the reason names (--keep-going asks the others all the same)');
   }
 
   /**
@@ -160,78 +102,86 @@ export class Outages {
    * it has none.
    */
   afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
-    const { clock, retryMs, random } = this.#course.settings;
+    const { clock, retryMs, random } = this.settings;
     const now = clock.now();
     const isProbe = lane.probes.delete(call);
-    lane.health = afterFailure(lane.health, now, this.#signOf(call, attempt, lane, isProbe), this.#patience);
-    this.#sayTrouble(lane, attempt);
-    const { firstFailureAt = now, retryAfterMs = 0 } = { ...call, ...attempt };
-    const leftMs = Math.max(0, firstFailureAt + retryMs - now);
+    this.#noteFailure(call, attempt, lane, isProbe);
     if (isProbe) {
       call.isFirst = true;
       this.#standBack(lane);
       return 'deferred';
     }
-    this.noteFailure(call, lane, false);
-    call.dueAt = now + backOffMs(call, random(), retryAfterMs > leftMs ? 0 : retryAfterMs, leftMs, levelOf(lane));
-    if (pauseOf(lane) !== undefined) this.#standBack(lane);
-    else if (!lane.health.answered && this.#isInTheWay(lane)) this.#giveUp(lane, endOf(attempt));
-    else if (retryMs === 0 && lane.health.answered) return 'lost';
-    else if (!lane.health.answered && isSpent(call, now, this.#course.settings))
-      return this.#afterLastTry(call, attempt, lane);
+    const { retryAfterMs = 0 } = attempt;
+    const leftMs = Math.max(0, (call.firstFailureAt ?? now) + retryMs - now);
+    this.charge(call, lane, false);
+    call.dueAt = now + backOffMs(call, lane, random(), retryAfterMs > leftMs ? 0 : retryAfterMs, leftMs);
+    if (!isInService(lane)) this.#standBack(lane);
+    else if (lane.health.answered) return retryMs === 0 ? 'lost' : 'deferred';
+    else if (this.#isAnswered && (lane.health.trouble?.rows ?? 0) >= ROWS_IN_DOUBT) this.#giveUpUnready(lane, attempt);
+    else if (isSpent(call, now, this.settings)) return this.#afterLastTry(call, attempt, lane);
     return 'deferred';
   }
 
   /** A failure of which is to be found out whether it is the row's own. Where nobody was answered yet, a rate limit is not. */
-  noteFailure(call: Call, { index, health }: Lane, isLimit: boolean): void {
+  charge(call: Call, lane: Lane, isLimit: boolean): void {
     call.isFirst = false;
-    call.failedAt.set(index, (call.failedAt.get(index) ?? 0) + 1);
-    if (health.answered || !isLimit) call.pending = [...call.pending, { endpoint: index, isLimit }];
+    call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) + 1);
+    if (lane.health.answered || !isLimit) call.pending = [...call.pending, { lane, isLimit }];
   }
 
   /** Whether another endpoint is in service. */
   isOther(lane: Lane): boolean {
-    return this.#inService.some((other) => other !== lane);
+    return this.lanes.some((other) => other !== lane && isInService(other));
   }
 
   /** A probe was not answered, or by a gateway, or it met a rate limit, which does not show that a model is there. */
   noteSilence(lane: Lane, attempt: AttemptFailure): void {
-    const sign = this.#signOf(undefined, attempt, lane, true);
-    lane.health = afterFailure(lane.health, this.#course.settings.clock.now(), sign, this.#patience);
-    this.#sayTrouble(lane, attempt);
+    this.#noteFailure(undefined, attempt, lane, true);
     this.#standBack(lane);
   }
 
   /**
-   * Has the endpoints looked at of calls that would have no try left if all their failures counted. @returns milliseconds until an
-   * endpoint is to be looked at that was so just now; Infinity where none is
+   * Has the endpoints looked at of calls that would have no try left if all their failures counted. @returns when an endpoint is to
+   * be looked at that was so just now; Infinity where none is
    */
   lookAtSpent(): number {
-    const { clock } = this.#course.settings;
-    const now = clock.now();
-    const spent = this.#todo.deferred.filter((call) => isSpent(call, now, this.#course.settings));
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const lane of this.#lanes) {
-      const there = spent.filter(({ pending }) => pending.some(({ endpoint }) => endpoint === lane.index));
+    const now = this.settings.clock.now();
+    const spent = [...this.todo.deferred].filter((call) => isSpent(call, now, this.settings));
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const lane of this.lanes) {
+      const there = spent.filter(({ pending }) => pending.some((failure) => failure.lane === lane));
       // An endpoint that has never answered says nothing of a row where another one has.
       if (!lane.health.answered && this.#isAnswered) for (const call of there) this.#forgive(call, lane);
       if (there.length === 0 || !isInService(lane) || !lane.health.answered) continue;
-      const ms = lane.vouchedAt + LOOK_AGAIN_MS - now;
-      if (ms > 0) {
-        nextMs = Math.min(nextMs, ms);
+      const lookAt = lane.vouchedAt + LOOK_AGAIN_MS;
+      if (lookAt > now) {
+        nextAt = Math.min(nextAt, lookAt);
         continue;
       }
       const { reason } = present(there[0]?.lastFailure);
       const trouble = lane.health.trouble ?? { since: now, rows: 0, reason };
-      lane.health = inDoubt({ ...lane.health, trouble }, now, this.#patience);
-      this.#lookAgain(lane);
+      lane.health = inDoubt({ ...lane.health, trouble }, now, this.settings);
     }
-    return nextMs;
+    return nextAt;
   }
 
-  /** Whether others answer and this one does not: a row that it fails is not at fault. */
-  #isInTheWay(lane: Lane): boolean {
-    return this.#isAnswered && (lane.health.trouble?.rows ?? 0) >= ROWS_IN_DOUBT;
+  /** Gives an endpoint up that has been out for as long as the user waits, unless calls from before may still be answered. */
+  endPatience(lane: Lane): void {
+    const { clock, retryMs, waitReadyMs } = this.settings;
+    const pause = pauseOf(lane);
+    const isAwaited = [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
+    if (pause === undefined || clock.now() < pause.until || lane.end !== undefined || isAwaited) return;
+    const reason = lane.health.trouble?.reason;
+    const [why, remedy] = lane.health.answered
+      ? [
+          `no reply for ${waitOf(retryMs)}: ${reason}`,
+          'see to the server (--retry-minutes says how long an outage may last)',
+        ]
+      : [
+          `not ready after ${waitOf(waitReadyMs)}: ${reason}`,
+          'check the base URL and that the server is running, or give it longer with --wait-ready',
+        ];
+    this.#giveUp(lane, why, remedy);
   }
 
   /**
@@ -241,24 +191,27 @@ export class Outages {
   #afterLastTry(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
     const canPassOn = this.#isAnswered || (attempt.down === true && this.isOther(lane));
     if (!attempt.unreachable && !canPassOn) return 'lost';
-    this.#giveUp(lane, endOf(attempt));
+    this.#giveUpUnready(lane, attempt);
     this.#forgive(call, lane);
     return 'deferred';
   }
 
-  #signOf(call: Call | undefined, attempt: AttemptFailure, lane: Lane, isProbe: boolean): Sign {
-    const newRow = call !== undefined && !call.pending.some(({ endpoint }) => endpoint === lane.index);
+  /** The endpoint's health after a failure that may pass, which the user is told of. `call` is undefined for the witness's. */
+  #noteFailure(call: Call | undefined, attempt: AttemptFailure, lane: Lane, isProbe: boolean): void {
+    const { clock, random } = this.settings;
+    const newRow = call !== undefined && !call.pending.some((failure) => failure.lane === lane);
     const rows = (lane.health.trouble?.rows ?? 0) + (newRow ? 1 : 0);
-    return {
+    const isGone = attempt.unreachable === true || attempt.down === true;
+    const sign: Sign = {
       reason: attempt.reason,
       newRow,
       isProbe,
-      isDoubtful: lane.health.answered
-        ? rows >= lane.doubtAfter
-        : attempt.unreachable === true || attempt.down === true,
+      isDoubtful: lane.health.answered ? rows >= lane.doubtAfter : isGone,
       retryAfterMs: attempt.retryAfterMs ?? 0,
-      random: this.#course.settings.random(),
+      random: random(),
     };
+    lane.health = afterFailure(lane.health, clock.now(), sign, this.settings);
+    this.#sayTrouble(lane, attempt);
   }
 
   /**
@@ -266,106 +219,111 @@ export class Outages {
    * endpoint is in service, that one takes over.
    */
   #standBack(lane: Lane): void {
-    if (isOut(lane)) {
-      for (const call of lane.calls) call.backOff?.abort();
-      for (const call of this.#calls) this.#forgive(call, lane);
-      if (!lane.isRelieved && this.#inService.length > 0) this.#relieve(lane);
-    }
-    this.#lookAgain(lane);
+    if (!isOut(lane)) return;
+    for (const call of lane.calls) call.backOff?.abort();
+    for (const call of this.calls()) this.#forgive(call, lane);
+    if (lane.isRelieved || !this.lanes.some(isInService)) return;
+    const { host } = lane.endpoint;
+    lane.isRelieved = true;
+    lane.awaited = `${host} answers again`;
+    this.settings.onNotice(
+      `${host} is out of service (${lane.health.trouble?.reason}); its rows go to the other endpoints`,
+    );
+    this.todo.groups.retire(lane);
   }
 
   /** Failures in an outage cost a row nothing. */
   #forgive(call: Call, lane: Lane): void {
-    const failures = takePending(call, lane.index);
+    const failures = forget(call, lane);
     if (failures === 0) return;
-    lessen(call, lane, failures);
     if (lane.health.answered && ++call.forgiven > MOST_FORGIVEN) {
       call.counted += failures;
       return;
     }
     if (call.counted + call.pending.length > 0) return;
     call.failures = 0;
-    delete call.firstFailureAt;
-    call.dueAt = this.#course.settings.clock.now();
-    this.#todo.moveForward(call);
+    call.firstFailureAt = undefined;
+    call.dueAt = this.settings.clock.now();
+    call.isFirst = true;
   }
 
-  #relieve(lane: Lane): void {
-    lane.isRelieved = true;
-    lane.awaited = answersAgain(lane.endpoint.host);
-    this.#course.settings.onNotice(isOutOfService(lane.endpoint.host, lane.health.trouble?.reason ?? ''));
-    this.#todo.groups.retire(lane.index);
-    for (const other of this.#inService) this.#fill(other);
+  /** Gives up an endpoint that has never answered. */
+  #giveUpUnready(lane: Lane, { unreachable, reason }: AttemptFailure): void {
+    const remedy =
+      'check the base URL and that the server is running (--wait-ready 15m waits for one that is still loading its model)';
+    this.#giveUp(lane, `${unreachable ? 'cannot be reached' : 'is not ready'}: ${reason}`, remedy);
   }
 
-  #endOfPatience({ health }: Lane): End {
-    const reason = health.trouble?.reason ?? '';
-    return health.answered ? silentForTooLong(reason, this.#patience) : notReadyForTooLong(reason, this.#patience);
-  }
-
-  /** Gives an endpoint up. With none left the run ends; as long as there are others, it is still probed. */
-  #giveUp(lane: Lane, end: End): void {
+  /**
+   * Gives an endpoint up. As long as there are others, it is still probed. With none left all that is asked ends, and whoever asks
+   * after that finds the endpoints as they were at first.
+   */
+  #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;
-    lane.end = end;
-    lane.health = givenUp(lane.health, this.#course.settings.clock.now(), end.why);
-    if (this.#lanes.every((other) => other.end !== undefined)) this.#course.fail(noneLeft(this.#lanes));
-    else this.#standBack(lane);
+    lane.end = { why, remedy };
+    lane.health = givenUp(lane.health, this.settings.clock.now(), why);
+    if (this.lanes.some((other) => other.end === undefined)) {
+      this.#standBack(lane);
+      return;
+    }
+    const each = this.lanes.map(({ endpoint, end }) => `${endpoint.host}: ${end?.why}`).join('; ');
+    const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
+    const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
+    this.fail(new UserError(message, EXIT.unavailable));
+    for (const other of this.lanes) {
+      const { answered } = other.health;
+      Object.assign(other, { end: undefined, isRelieved: false, health: { ...UNKNOWN_HEALTH, answered } });
+      this.todo.groups.restore(other, this.lanes.length);
+    }
   }
 
   #sayTrouble(lane: Lane, { reason, unreachable, down }: AttemptFailure): void {
-    const { onNotice } = this.#course.settings;
+    const { onNotice, waitReadyMs, retryMs } = this.settings;
     const { host } = lane.endpoint;
     const pause = pauseOf(lane);
     if (pause === undefined) {
       if (lane.health.answered || lane.saidUnreachable || !(unreachable || down)) return;
       lane.saidUnreachable = true;
-      onNotice(unreachable ? isNotThere(host, reason) : isNotReady(host, reason));
-    } else if (lane.awaited === undefined && !lane.health.answered) {
-      lane.awaited = isReady(host);
-      onNotice(isWaitedFor(host, reason, this.#patience));
-    } else if (lane.awaited === undefined && pause.failed > 0 && this.#inService.length === 0) {
-      lane.awaited = answersAgain(host);
-      onNotice(isSilent(host, reason, this.#patience));
+      if (unreachable) onNotice(`${host} cannot be reached: ${reason}; trying again`);
+      else onNotice(`${host} is not ready: ${reason}; trying again (--wait-ready 15m waits)`);
+    } else if (lane.awaited !== undefined) {
+      return;
+    } else if (!lane.health.answered) {
+      lane.awaited = `${host} is ready`;
+      onNotice(`${host} is not ready (${reason}): waiting for it, up to ${waitOf(waitReadyMs)} (--wait-ready)`);
+    } else if (pause.failed > 0 && !this.lanes.some(isInService)) {
+      lane.awaited = `${host} answers again`;
+      const until = `up to ${waitOf(retryMs)} (--retry-minutes)`;
+      onNotice(`${host} gives no reply (${reason}): one call at a time tries it, ${until}`);
     }
   }
 
   /** Whether an endpoint has answered that was not given up. */
   get #isAnswered(): boolean {
-    return this.#lanes.some(({ health, end }) => health.answered && end === undefined);
-  }
-
-  /** All calls that have begun and are not settled. */
-  get #calls(): Iterable<Call> {
-    return new Set([...this.#course.calls, ...this.#todo.deferred]);
-  }
-
-  get #inService(): readonly Lane[] {
-    return this.#lanes.filter(isInService);
+    return this.lanes.some(({ health, end }) => health.answered && end === undefined);
   }
 }
 
-/** How far rate limits without an answer in between lengthen a back-off: each of the slots has met eight more. */
-export function levelOf({ limits, slots }: Lane): number {
-  return Math.floor(limits / (8 * slots.concurrency));
+/** Takes out the failures at an endpoint, or only its rate limits. @returns how many there were */
+function takePending(call: Call, lane: Lane, limitsOnly = false): number {
+  const kept = call.pending.filter((failure) => failure.lane !== lane || (limitsOnly && !failure.isLimit));
+  const taken = call.pending.length - kept.length;
+  call.pending = kept;
+  return taken;
 }
 
-function endOf({ unreachable, reason }: AttemptFailure): End {
-  return unreachable ? neverReached(reason) : neverReady(reason);
+/** The same of failures that are not the row's own: the call may as well have its next try there as elsewhere. */
+function forget(call: Call, lane: Lane, limitsOnly = false): number {
+  const failures = takePending(call, lane, limitsOnly);
+  call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) - failures);
+  return failures;
 }
 
-function lessen(call: Call, { index }: Lane, failures: number): void {
-  call.failedAt.set(index, (call.failedAt.get(index) ?? 0) - failures);
-}
-
-/** Whether calls that began before the outage may still be answered. */
-function isWaitingForOlderCalls(lane: Lane): boolean {
-  return [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
-}
-
-/** A reply shows room: the call that has waited longest for a rate limit is tried at once. */
-function wakeFirst(throttled: Set<Call>): void {
-  const [call] = throttled;
-  if (call === undefined) return;
-  throttled.delete(call);
-  call.backOff?.abort();
+/** A wait in words, in the unit that suits it. */
+export function waitOf(ms: number): string {
+  if (ms === Number.POSITIVE_INFINITY) return 'for ever';
+  if (ms < 60_000) return `${Math.ceil(ms / 1_000)} s`;
+  const minutes = Math.ceil(ms / 60_000);
+  if (minutes < 120) return `${minutes} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1440)} days`;
 }

@@ -1,23 +1,32 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
 import { present } from '../../present.js';
-import type { Asking, AskSignals, Backend, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
-import { INTERRUPTED } from '../attempt.js';
-import type { ScheduleOptions } from '../backend.js';
+import type { Asking, AskSignals, Backend, BackendStatus, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
+import type { PoolSettings, ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import { type Call, newCall, type Turn } from './call.js';
 import { systemClock } from './clock.js';
-import { Course, type ScheduleSettings } from './course.js';
-import { isInService, type Lane, openLane, pauseOf, statusOf } from './lane.js';
+import { afterProbeStart } from './health.js';
+import {
+  type Call,
+  Course,
+  isInService,
+  type Lane,
+  newCall,
+  newQuestion,
+  openLane,
+  pauseOf,
+  statusOf,
+  waitInSlot,
+} from './lane.js';
 import { Outages } from './outages.js';
 import { Pace } from './pace.js';
 import { Todo } from './todo.js';
-import { Tries } from './tries.js';
+import { interrupted, Tries } from './tries.js';
 
 const DEFAULT_CEILING = 256;
 
 /**
- * A pool over the endpoints.
+ * A pool over the endpoints. Any number of runs and of single questions may be asked at a time; they share all slots.
  *
  * Order: a free slot takes the first job, in the order given, whose group is at home at that endpoint or nowhere yet, and of which
  * no other job is in flight; only when there is none, groups run side by side. A group's home is the endpoint where it started.
@@ -37,251 +46,228 @@ const DEFAULT_CEILING = 256;
  * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
 export function openPool(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
-  const settings = withDefaults(options);
-  const lanes = endpoints.map((endpoint, index) => openLane(endpoint, index, settings));
-  return {
-    work: (jobs, solve, signals, hooks = {}) => new Work(jobs, { solve, hooks, signals, lanes, settings }).run(),
-    status: () => statusOf(lanes, settings.clock.now()),
-    async close() {
-      await Promise.all(endpoints.map((endpoint) => endpoint.close()));
-    },
-  };
+  return new Pool(endpoints, options);
 }
 
-function withDefaults(options: ScheduleOptions): ScheduleSettings {
-  return {
-    ceiling: DEFAULT_CEILING,
-    waitReadyMs: 0,
-    keepGoing: false,
-    clock: systemClock,
-    random: Math.random,
-    onNotice: () => {},
-    pace: new Pace(),
-    ...options,
-  };
-}
-
-interface WorkParts<J extends Job> {
-  readonly solve: Solve<J>;
-  readonly hooks: WorkHooks<J>;
-  readonly signals: AskSignals;
-  readonly lanes: readonly Lane[];
-  readonly settings: ScheduleSettings;
-}
-
-/** The work from its first job to its last: the slots, and who is in them. */
-class Work<J extends Job> {
-  readonly #solve: Solve<Job>;
+/** The slots of all endpoints, and who is in them. */
+class Pool implements Backend {
+  readonly #settings: PoolSettings;
   readonly #lanes: readonly Lane[];
+  readonly #courses = new Set<Course>();
   readonly #todo: Todo;
-  readonly #course: Course;
   readonly #outages: Outages;
   readonly #tries: Tries;
-  /** Endpoints with a ticket: a place in the line for a slot. The job is taken when the slot is free. */
-  readonly #tickets = new Set<Lane>();
-  /** Ends the wait for the end of the next back-off. */
+  #isToFill = false;
+  /** Ends the wait for what happens next by itself. */
   #alarm = new AbortController();
-  /** Endpoints that wait for the end of a rate limit's pause. */
-  readonly #pausing = new Set<Lane>();
 
-  constructor(jobs: readonly J[], { solve, hooks, signals, lanes, settings }: WorkParts<J>) {
+  constructor(endpoints: readonly Endpoint[], options: ScheduleOptions) {
+    this.#settings = {
+      ceiling: DEFAULT_CEILING,
+      waitReadyMs: 0,
+      keepGoing: false,
+      clock: systemClock,
+      random: Math.random,
+      onNotice: () => {},
+      pace: new Pace(),
+      ...options,
+    };
+    this.#lanes = endpoints.map((endpoint) => openLane(endpoint, this.#settings));
+    this.#todo = new Todo(this.#lanes, this.#settings);
+    const calls = () => [...this.#courses].flatMap((course) => [...course.calls]);
+    const fail = (error: unknown) => {
+      for (const course of this.#courses) course.fail(error);
+    };
+    this.#outages = new Outages(this.#lanes, this.#todo, this.#settings, calls, fail);
+    this.#tries = new Tries(this.#settings, this.#outages, () => this.#fillSoon());
+  }
+
+  async work<J extends Job>(
+    jobs: readonly J[],
+    solve: Solve<J>,
+    signals: AskSignals,
+    { tried }: WorkHooks<J> = {},
+  ): Promise<void> {
     // The jobs that come back are those that were put in.
-    this.#solve = solve as Solve<Job>;
-    this.#lanes = lanes;
-    this.#todo = new Todo(jobs, lanes, settings);
-    this.#course = new Course(signals, settings, () => this.#todo.isWork);
-    this.#outages = new Outages(this.#course, lanes, this.#todo, (lane) => this.#fill(lane));
-    // The same as above.
-    this.#tries = new Tries(this.#course, this.#outages, (call, cost) => hooks.tried?.(call.job as J, cost));
+    const course = new Course(solve as Solve<Job>, signals, (job, cost) => tried?.(job as J, cost));
+    this.#courses.add(course);
+    this.#todo.add(jobs, course);
+    await course.untilDone(() => this.#fillSoon());
+    this.#courses.delete(course);
+    if (this.#courses.size === 0) this.#alarm.abort();
+    if (course.failure !== undefined) throw course.failure.error;
   }
 
-  async run(): Promise<void> {
-    await this.#course.run(() => this.#begin());
-    this.#course.throwIfFailed();
+  status(): BackendStatus {
+    return statusOf(this.#lanes, this.#now);
   }
 
-  #begin(): void {
-    for (const lane of this.#lanes) {
-      if (lane.isRelieved) this.#todo.groups.retire(lane.index);
-    }
-    for (const lane of this.#lanes) this.#fill(lane);
+  async close(): Promise<void> {
+    await Promise.all(this.#lanes.map(({ endpoint }) => endpoint.close()));
   }
 
-  /** Starts at the endpoint what it may be asked: calls, or probes while it is out. */
-  #fill(lane: Lane): void {
-    if (isInService(lane)) this.#offer(lane);
-    else void this.#outages.watch(lane, () => this.#probe(lane));
+  get #now(): number {
+    return this.#settings.clock.now();
   }
 
-  /** One ticket at a time waits at each endpoint, however many jobs there are, so the job is picked when the slot is free. */
-  #offer(lane: Lane): void {
-    if (this.#course.halted || !this.#todo.isWork || this.#tickets.has(lane) || !isInService(lane)) return;
-    this.#tickets.add(lane);
-    void lane.slots(() => this.#useSlot(lane));
+  /** Something has changed: slots are filled once all that changes with it has. */
+  #fillSoon(): void {
+    if (this.#isToFill) return;
+    this.#isToFill = true;
+    queueMicrotask(() => {
+      this.#isToFill = false;
+      this.#fill();
+    });
   }
 
-  async #useSlot(lane: Lane): Promise<void> {
-    this.#tickets.delete(lane);
-    if (this.#course.halted || this.#course.isOver || !isInService(lane)) return;
-    if (this.#pauseMs(lane) > 0) {
-      void this.#waitOut(lane);
+  /** Starts all that may start now, and does so again when the next wait ends. */
+  #fill(): void {
+    this.#alarm.abort();
+    const lookAt = this.#outages.lookAtSpent();
+    for (const lane of this.#lanes) if (!isInService(lane)) this.#lookAfter(lane);
+    // A job to each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
+    let lanes = [...this.#lanes].sort((a, b) => a.calls.size - b.calls.size);
+    while (lanes.length > 0) lanes = lanes.filter((lane) => this.#startAt(lane));
+    if ([...this.#courses].every(({ halted }) => halted)) return;
+    const now = this.#now;
+    const times = this.#lanes.flatMap((lane) => [lane.pausedUntil, ...timesOf(lane)]);
+    const nextAt = Math.min(lookAt, this.#todo.nextAt(now), ...times.filter((time) => time > now));
+    if (nextAt < Number.POSITIVE_INFINITY) void this.#fillAfter(Math.max(1, nextAt - now));
+  }
+
+  async #fillAfter(ms: number): Promise<void> {
+    const alarm = new AbortController();
+    this.#alarm = alarm;
+    await this.#settings.clock.sleep(ms, alarm.signal);
+    if (!alarm.signal.aborted) this.#fill();
+  }
+
+  /** Starts a call at an endpoint in service. @returns whether there was one, and a slot for it */
+  #startAt(lane: Lane): boolean {
+    if (!isInService(lane) || lane.calls.size >= lane.limit || this.#pauseMs(lane) > 0) return false;
+    const call = this.#todo.take(lane);
+    if (call !== undefined) this.#occupy(call, lane);
+    return call !== undefined;
+  }
+
+  /** Has an endpoint probed that is out of service, and gives it up when its time is over. */
+  #lookAfter(lane: Lane): void {
+    this.#outages.endPatience(lane);
+    const pause = pauseOf(lane);
+    const now = this.#now;
+    if (pause === undefined || now < Math.max(pause.nextProbeAt, lane.pausedUntil) || lane.calls.size >= lane.limit)
+      return;
+    const course = [...this.#courses].find(({ halted }) => !halted);
+    if (course === undefined) return;
+    // Its witness tells whether the endpoint is there, and in an outage rows do, too, since only they show what it will do.
+    const isVain = pause.failed % 2 === 1;
+    if (lane.health.answered && !isVain) {
+      lane.health = afterProbeStart(lane.health, now);
+      void this.#probeByWitness(lane, course);
       return;
     }
-    const call = this.#todo.take(lane);
-    if (call === undefined) return;
-    const freed = this.#occupy(call, lane);
-    this.#offer(lane);
-    await freed;
-  }
-
-  /** Tries out whether the endpoint is there: by its witness, and in an outage also with rows, since only they show what it will do. */
-  async #probe(lane: Lane): Promise<void> {
-    if (this.#course.halted || this.#course.isOver || isInService(lane)) return;
-    const isVain = (pauseOf(lane)?.failed ?? 0) % 2 === 1;
-    if (lane.health.answered && !isVain) return this.#probeByWitness(lane);
     const call = this.#todo.takeProbe(lane);
     if (call === undefined) return;
+    lane.health = afterProbeStart(lane.health, now);
     lane.probes.add(call);
-    await this.#occupy(call, lane);
+    this.#occupy(call, lane);
   }
 
-  async #probeByWitness(lane: Lane): Promise<void> {
+  async #probeByWitness(lane: Lane, anyCourse: Course): Promise<void> {
     // An endpoint that has answered has a witness.
     const { job, request } = present(lane.witness);
-    const call = newCall(job, this.#course.settings.clock.now());
-    const [payer = call] = this.#todo.deferred;
+    const [waiting] = this.#todo.deferred;
+    const course = waiting?.course ?? anyCourse;
+    const call = newCall(job, course, this.#now);
     lane.probes.add(call);
-    this.#hold(call, lane);
-    await this.#tries.askWitness(call, request, lane, payer);
-    this.#letGo(call, lane);
-    void this.#ringWhenDue();
-    this.#offer(lane);
-    this.#course.finishIfIdle();
+    lane.calls.add(call);
+    course.calls.add(call);
+    await this.#tries.askWitness(call, request, lane, waiting ?? call);
+    this.#leave(call, lane);
   }
 
   /** Milliseconds to the end of a rate limit's pause, which holds back every start at the endpoint; none where it is over. */
   #pauseMs(lane: Lane): number {
-    return lane.pausedUntil - this.#course.settings.clock.now();
+    return lane.pausedUntil - this.#now;
   }
 
-  async #waitOut(lane: Lane): Promise<void> {
-    if (this.#pausing.has(lane)) return;
-    this.#pausing.add(lane);
-    await this.#course.wait(this.#pauseMs(lane), new AbortController());
-    this.#pausing.delete(lane);
-    this.#offer(lane);
-  }
-
-  #hold(call: Call, lane: Lane): void {
-    this.#course.calls.add(call);
+  /** Gives a slot to the call's job, which begins or goes on. */
+  #occupy(call: Call, lane: Lane): void {
     lane.calls.add(call);
+    call.lane = lane;
+    if (call.resume !== undefined) call.resume();
+    else void this.#solve(call);
   }
 
-  #letGo(call: Call, lane: Lane): void {
-    this.#course.calls.delete(call);
+  async #solve(call: Call): Promise<void> {
+    const { course, job } = call;
+    course.calls.add(call);
+    try {
+      await course.solve(job, (asking) => this.#ask(call, asking));
+    } catch (error) {
+      course.fail(error);
+    }
+    this.#todo.release(call);
+    this.#leave(call, call.lane);
+  }
+
+  /** The call is done. */
+  #leave(call: Call, lane: Lane | undefined): void {
+    call.course.calls.delete(call);
+    if (lane !== undefined) this.#vacate(call, lane);
+    call.course.finishIfIdle();
+  }
+
+  /** Frees the slot that the call holds. */
+  #vacate(call: Call, lane: Lane): void {
+    call.lane = undefined;
     lane.calls.delete(call);
     lane.probes.delete(call);
+    this.#fillSoon();
   }
 
-  /** Gives the slot to the call's job, which begins or goes on. Resolves when the slot is free again. */
-  #occupy(call: Call, lane: Lane): Promise<void> {
-    // What waits to be asked belongs to a job.
-    const turn = present(call.turn);
-    this.#hold(call, lane);
-    return new Promise((free) => {
-      turn.slot = { endpoint: lane.index, free };
-      if (turn.resume === undefined) void this.#turn(turn);
-      else turn.resume(true);
-    });
-  }
-
-  async #turn(turn: Turn): Promise<void> {
-    this.#course.turns.add(turn);
-    try {
-      await this.#solve(turn.job, (asking) => this.#ask(turn, asking));
-    } catch (error) {
-      this.#course.fail(error);
-    }
-    this.#course.turns.delete(turn);
-    this.#todo.release(turn.call);
-    this.#vacate(turn, turn.call.failedAt.size > 0);
-    this.#course.finishIfIdle();
-  }
-
-  #laneOf({ endpoint }: { readonly endpoint: number }): Lane {
-    // Slots are of these endpoints.
-    return present(this.#lanes[endpoint]);
-  }
-
-  /** Frees the slot that the job holds. What an endpoint gives back may be for the others (`isForAll`). */
-  #vacate(turn: Turn, isForAll: boolean): void {
-    const { slot, call } = turn;
-    if (slot === undefined) return;
-    const lane = this.#laneOf(slot);
-    turn.slot = undefined;
-    this.#letGo(call, lane);
-    slot.free();
-    if (isForAll || lane.isRelieved) for (const other of this.#lanes.filter(isInService)) this.#offer(other);
-    this.#offer(lane);
-  }
-
-  async #ask(turn: Turn, asking: Asking): Promise<ModelOutcome> {
-    if (turn.hasAsked) await this.#nextCall(turn);
-    turn.hasAsked = true;
+  async #ask(call: Call, asking: Asking): Promise<ModelOutcome> {
+    if (call.hasAsked) await this.#nextQuestion(call);
+    call.hasAsked = true;
     for (;;) {
+      const { lane } = call;
       // Whoever asks holds a slot, unless the run has ended meanwhile.
-      if (turn.slot === undefined || this.#course.halted) return INTERRUPTED;
-      const { call } = turn;
-      const lane = this.#laneOf(turn.slot);
-      const lost = this.#tries.lostOf(call, lane);
+      if (lane === undefined || call.course.halted) return interrupted(call, this.#now);
+      const lost = this.#tries.lostOf(call);
       if (lost !== undefined) return lost;
       call.request ??= await asking.make();
-      const outcome = await this.#tries.untilDone(call, call.request, lane);
+      const outcome = await this.#tries.untilDone(call, call.request, lane, asking);
       if (outcome !== 'deferred') return outcome;
-      if (!(await this.#waitForSlot(turn))) return INTERRUPTED;
+      await this.#waitForSlot(call, lane);
     }
   }
 
   /** A further question holds the slot of the one before, and starts no sooner than any other. */
-  async #nextCall(turn: Turn): Promise<void> {
-    const { slot, job } = turn;
-    if (slot === undefined || this.#course.halted) return;
-    const lane = this.#laneOf(slot);
-    this.#letGo(turn.call, lane);
-    const call = newCall(job, this.#course.settings.clock.now(), turn);
-    turn.call = call;
-    this.#hold(call, lane);
-    while (this.#pauseMs(lane) > 0 && !this.#course.halted && isInService(lane)) {
-      call.backOff = new AbortController();
-      await this.#course.wait(this.#pauseMs(lane), call.backOff);
-      delete call.backOff;
+  async #nextQuestion(call: Call): Promise<void> {
+    const { lane } = call;
+    if (lane === undefined || call.course.halted) return;
+    lane.probes.delete(call);
+    Object.assign(call, newQuestion(this.#now));
+    while (this.#pauseMs(lane) > 0 && !call.course.halted && isInService(lane)) {
+      await waitInSlot(call, this.#pauseMs(lane), this.#settings.clock);
     }
   }
 
-  /** Has the job wait for its call's next try without a slot. @returns whether it got one, and the run has not ended */
-  async #waitForSlot(turn: Turn): Promise<boolean> {
-    const resumed = new Promise<boolean>((resume) => {
-      turn.resume = resume;
+  /** Has the job wait for its call's next try without a slot, until it gets one or its run ends. */
+  async #waitForSlot(call: Call, lane: Lane): Promise<void> {
+    if (call.course.halted) return;
+    this.#todo.defer(call);
+    this.#vacate(call, lane);
+    await new Promise<void>((resume) => {
+      call.resume = resume;
     });
-    this.#todo.defer(turn.call);
-    void this.#ringWhenDue();
-    this.#vacate(turn, true);
-    if (this.#course.halted) turn.resume?.(false);
-    const goesOn = await resumed;
-    turn.resume = undefined;
-    return goesOn;
+    call.resume = undefined;
+    this.#todo.deferred.delete(call);
   }
+}
 
-  /** Offers slots again when the next back-off ends, and has endpoints looked at. */
-  async #ringWhenDue(): Promise<void> {
-    this.#alarm.abort();
-    const alarm = new AbortController();
-    this.#alarm = alarm;
-    const ms = Math.min(this.#outages.lookAtSpent(), this.#todo.nextMs);
-    if (ms === Number.POSITIVE_INFINITY || this.#course.halted) return;
-    await this.#course.wait(ms, alarm);
-    if (alarm.signal.aborted || this.#course.isOver) return;
-    for (const lane of this.#lanes) this.#fill(lane);
-    void this.#ringWhenDue();
-  }
+/** When there is something to do at an endpoint that is out of service. */
+function timesOf(lane: Lane): readonly number[] {
+  const pause = pauseOf(lane);
+  return pause === undefined ? [] : [pause.nextProbeAt, pause.until];
 }

@@ -1,10 +1,9 @@
-// What waits to be asked in one run: jobs that have not begun, by group, and calls that wait for their next try.
+// What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
 import type { Job } from '../../types.js';
-import { type Call, isSpent, Turn } from './call.js';
 import type { Clock } from './clock.js';
 import { HOPELESS } from './health.js';
-import { isInService, type Lane } from './lane.js';
+import { type Call, type Course, type Group, isInService, isSpent, type Lane, newCall } from './lane.js';
 
 /** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
@@ -19,27 +18,18 @@ interface TodoSettings {
 }
 
 export class Todo {
-  readonly groups: Groups;
-  readonly #lanes: readonly Lane[];
-  readonly #settings: TodoSettings;
-  /** Calls that wait through no fault of their own, and those that have failed. Their jobs are not in the groups. */
-  readonly #first: Call[] = [];
-  readonly #later: Call[] = [];
+  readonly groups = new Groups<Lane, { readonly job: Job; readonly course: Course; readonly group: string }>();
+  /** Calls that wait for their next try, in the order in which they came. */
+  readonly deferred = new Set<Call>();
 
-  constructor(jobs: Iterable<Job>, lanes: readonly Lane[], settings: TodoSettings) {
-    this.groups = new Groups(jobs, lanes.length);
-    this.#lanes = lanes;
-    this.#settings = settings;
-  }
+  constructor(
+    private readonly lanes: readonly Lane[],
+    private readonly settings: TodoSettings,
+  ) {}
 
-  /** Whether anything waits. */
-  get isWork(): boolean {
-    return this.groups.waiting + this.#first.length + this.#later.length > 0;
-  }
-
-  /** The calls that wait for their next try. */
-  get deferred(): readonly Call[] {
-    return [...this.#first, ...this.#later];
+  add(jobs: readonly Job[], course: Course): void {
+    course.waiting += jobs.length;
+    this.groups.add(jobs.map((job) => ({ group: job.group, job, course })));
   }
 
   /**
@@ -47,102 +37,99 @@ export class Todo {
    * behind these the calls that have failed. Undefined where nothing waits for it now.
    */
   take(lane: Lane): Call | undefined {
-    const mayBegin = lane.health.answered || this.#settings.keepGoing || this.#later.length < HOPELESS;
+    const mayBegin = lane.health.answered || this.settings.keepGoing || this.#failed < HOPELESS;
     return (
-      this.#takeAgain(this.#first, lane) ??
+      this.#takeAgain(lane, ({ isFirst }) => isFirst) ??
       (mayBegin ? this.#begin(lane) : undefined) ??
-      this.#takeAgain(this.#later, lane)
+      this.#takeAgain(lane, ({ isFirst }) => !isFirst)
     );
   }
 
   /** A call to try out with whether an endpoint is there that has never answered: each time another one. */
   takeProbe(lane: Lane): Call | undefined {
-    return this.#begin(lane) ?? this.#first.shift() ?? this.#later.shift();
+    const deferred = [...this.deferred];
+    const call = this.#begin(lane) ?? deferred.find(({ isFirst }) => isFirst) ?? deferred[0];
+    if (call !== undefined) this.deferred.delete(call);
+    return call;
   }
 
   /** Has a call wait for its next try. Its text is not held meanwhile, and its group goes on without it. */
   defer(call: Call): void {
-    delete call.request;
+    call.request = undefined;
     this.release(call);
-    (call.isFirst ? this.#first : this.#later).push(call);
+    this.deferred.add(call);
   }
 
   /** The call's group need not wait for it any more. */
-  release({ turn }: Call): void {
-    if (turn === undefined || turn.isReleased) return;
-    turn.isReleased = true;
-    this.groups.release(turn.job);
-  }
-
-  /** A call has failed through no fault of its own. */
-  moveForward(call: Call): void {
-    const at = this.#later.indexOf(call);
-    call.isFirst = true;
-    if (at >= 0) this.#first.push(...this.#later.splice(at, 1));
+  release(call: Call): void {
+    if (call.group !== undefined) call.group.running--;
+    call.group = undefined;
   }
 
   /** A reply shows room: of the calls that wait for that, one need wait no longer. */
   wakeFirst(now: number): void {
-    const call = this.#later.find(({ lastFailure, dueAt }) => lastFailure?.class === 'rate-limit' && dueAt > now);
+    const call = [...this.deferred].find(
+      ({ isFirst, lastFailure, dueAt }) => !isFirst && lastFailure?.class === 'rate-limit' && dueAt > now,
+    );
     if (call !== undefined) call.dueAt = now;
   }
 
-  /** Milliseconds until the next back-off ends; Infinity where none is left. */
-  get nextMs(): number {
-    const now = this.#settings.clock.now();
-    return this.deferred.reduce(
-      (ms, { dueAt }) => (dueAt > now ? Math.min(ms, Math.max(1, dueAt - now)) : ms),
-      Number.POSITIVE_INFINITY,
-    );
+  /** When the next back-off ends; Infinity where none is left. */
+  nextAt(now: number): number {
+    return Math.min(Number.POSITIVE_INFINITY, ...[...this.deferred].map(({ dueAt }) => dueAt).filter((at) => at > now));
+  }
+
+  get #failed(): number {
+    return [...this.deferred].filter(({ isFirst }) => !isFirst).length;
   }
 
   #begin(lane: Lane): Call | undefined {
-    const { index, isRelieved } = lane;
-    const looksElsewhere = !lane.health.answered && this.#later.length >= LOOKS_ELSEWHERE;
-    const job = looksElsewhere
-      ? this.groups.takeLast(index)
-      : isRelieved
-        ? this.groups.takeFromOthers(index)
-        : this.groups.take(index);
-    return job === undefined ? undefined : new Turn(job, this.#settings.clock.now()).call;
+    const looksElsewhere = !lane.health.answered && this.#failed >= LOOKS_ELSEWHERE;
+    for (;;) {
+      const next = looksElsewhere
+        ? this.groups.takeLast(lane)
+        : lane.isRelieved
+          ? this.groups.takeFromOthers(lane)
+          : this.groups.take(lane);
+      if (next === undefined) return undefined;
+      const { group, job } = next;
+      job.course.waiting--;
+      if (!job.course.halted) return newCall(job.job, job.course, this.settings.clock.now(), group);
+      group.running--;
+    }
   }
 
-  #takeAgain(calls: Call[], lane: Lane): Call | undefined {
-    if (calls.length === 0) return undefined;
-    const now = this.#settings.clock.now();
+  #takeAgain(lane: Lane, isMeant: (call: Call) => boolean): Call | undefined {
+    if (this.deferred.size === 0) return undefined;
+    const now = this.settings.clock.now();
     const isAlone = ![...lane.calls].some(isSuspect);
-    const hasAnswer = this.#lanes.some(({ health }) => health.answered);
-    const able = this.#lanes.filter((other) => isInService(other) && (other.health.answered || !hasAnswer));
-    const at = calls.findIndex(
-      (call) => (isAlone || !isSuspect(call)) && (this.#hasFailed(call) || this.#mayTry(call, lane, now, able)),
-    );
-    const [call] = at < 0 ? [] : calls.splice(at, 1);
-    if (call === undefined) return undefined;
-    // The time that it waited for others, behind its back-off, is not its own.
-    const waitedMs = Math.max(0, now - call.dueAt);
-    call.startedAt += waitedMs;
-    if (call.firstFailureAt !== undefined) call.firstFailureAt += waitedMs;
-    call.isFirst = false;
-    call.failures = call.counted + call.pending.length;
-    return call;
-  }
-
-  /** Whether nothing is left to do with the call but to say that it has failed. */
-  #hasFailed(call: Call): boolean {
-    return call.counted >= this.#settings.maxAttempts;
+    const hasAnswer = this.lanes.some(({ health }) => health.answered);
+    const able = this.lanes.filter((other) => isInService(other) && (other.health.answered || !hasAnswer));
+    for (const call of this.deferred) {
+      if (!isMeant(call) || (!isAlone && isSuspect(call))) continue;
+      // Of one without a try left, only its failure is still to be said.
+      const hasFailed = call.counted >= this.settings.maxAttempts;
+      if (!hasFailed && !this.#mayTry(call, lane, now, able)) continue;
+      this.deferred.delete(call);
+      // The time that it waited for others, behind its back-off, is not its own.
+      const waitedMs = Math.max(0, now - call.dueAt);
+      call.startedAt += waitedMs;
+      if (call.firstFailureAt !== undefined) call.firstFailureAt += waitedMs;
+      call.isFirst = false;
+      call.failures = call.counted + call.pending.length;
+      return call;
+    }
+    return undefined;
   }
 
   /** A call that has failed at one endpoint is left to another, where there is one that answers, until it has failed there as often. */
   #mayTry(call: Call, lane: Lane, now: number, able: readonly Lane[]): boolean {
-    const failuresAt = ({ index }: Lane) => call.failedAt.get(index) ?? 0;
-    if (this.#isInDoubt(call) || (failuresAt(lane) > 0 && now < call.dueAt)) return false;
+    const failuresAt = (one: Lane) => call.failedAt.get(one) ?? 0;
+    // A look at an endpoint that has answered will tell whether the call has a try left.
+    const isInDoubt = call.pending.some((failure) => failure.lane.health.answered);
+    if (isInDoubt && isSpent(call, now, this.settings)) return false;
+    if (failuresAt(lane) > 0 && now < call.dueAt) return false;
     return able.includes(lane) && able.every((other) => failuresAt(lane) <= failuresAt(other));
-  }
-
-  /** Whether a look at an endpoint that has answered will tell if the call has a try left. */
-  #isInDoubt(call: Call): boolean {
-    const isKnown = call.pending.every(({ endpoint }) => !this.#lanes[endpoint]?.health.answered);
-    return !isKnown && isSpent(call, this.#settings.clock.now(), this.#settings);
   }
 }
 
@@ -150,56 +137,51 @@ function isSuspect({ forgiven }: Call): boolean {
   return forgiven >= SUSPECT;
 }
 
-/** Jobs that share a prompt prefix. */
-interface Group {
-  readonly jobs: { readonly job: Job; readonly rank: number }[];
-  /** Jobs that have begun and are not released. */
-  running: number;
-  /** The endpoint where it started, whose prefix cache holds it; undefined before, and where it was taken away from there. */
-  home: number | undefined;
+interface Waiting<Endpoint, J> {
+  readonly job: J;
+  readonly group: Group<Endpoint>;
 }
 
 /**
- * The jobs that have not begun. An endpoint takes the first one whose group is at home there or nowhere yet and has nothing in
- * flight; only when there is none, a group's jobs run side by side.
+ * Jobs that have not begun, in their order. A group without a name is of a single job. An endpoint takes the first one whose group is at home there or nowhere yet and has nothing
+ * in flight; only when there is none, a group's jobs run side by side.
  */
-export class Groups {
-  /** Jobs that wait. */
-  waiting = 0;
-  readonly #of = new Map<string, Group>();
-  /** Those with jobs that wait, by the rank of the next one. */
-  #open: Group[];
-  readonly #retired = new Set<number>();
+export class Groups<Endpoint, J extends Job> {
+  readonly #waiting: Waiting<Endpoint, J>[] = [];
+  readonly #groups = new Map<string, Group<Endpoint>>();
+  readonly #retired = new Set<Endpoint>();
 
-  constructor(
-    jobs: Iterable<Job>,
-    private readonly endpoints: number,
-  ) {
+  add(jobs: readonly J[]): void {
     for (const job of jobs) {
-      const group = this.#of.get(job.group) ?? { jobs: [], running: 0, home: undefined };
-      if (group.jobs.length === 0) this.#of.set(job.group, group);
-      group.jobs.push({ job, rank: this.waiting++ });
+      const group = this.#groups.get(job.group) ?? { running: 0, home: undefined };
+      if (job.group !== '') this.#groups.set(job.group, group);
+      this.#waiting.push({ job, group });
     }
-    this.#open = [...this.#of.values()];
-    for (const { jobs: own } of this.#open) own.reverse();
   }
 
-  /** The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. */
-  take(endpoint: number): Job | undefined {
-    const isFree = ({ home, running }: Group) => home === undefined || (home === endpoint && running === 0);
-    const at = this.#open.findIndex(isFree);
-    return at >= 0 ? this.#start(at, endpoint) : this.#start(this.#leastBusy(endpoint), endpoint);
+  /**
+   * The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. It counts as running in its group until
+   * whoever takes it says otherwise there.
+   */
+  take(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
+    const isFree = ({ home, running }: Group<Endpoint>) => home === undefined || (home === endpoint && running === 0);
+    const at = this.#waiting.findIndex(({ group }) => isFree(group));
+    return this.#start(at >= 0 ? at : this.#leastBusy(endpoint), endpoint);
   }
 
   /** The same from the other end of the list, where a group waits that has no home yet. */
-  takeLast(endpoint: number): Job | undefined {
-    const at = this.#open.findLastIndex(({ home }) => home === undefined);
-    return at >= 0 ? this.#start(at, endpoint) : this.take(endpoint);
+  takeLast(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
+    const last = this.#waiting.findLast(({ group }) => group.home === undefined)?.group;
+    if (last === undefined) return this.take(endpoint);
+    return this.#start(
+      this.#waiting.findIndex(({ group }) => group === last),
+      endpoint,
+    );
   }
 
   /** The same, but where nothing waits for the endpoint, the last group of another one is taken from there. */
-  takeFromOthers(endpoint: number): Job | undefined {
-    if (!this.#open.some(({ home }) => home === undefined || home === endpoint)) {
+  takeFromOthers(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
+    if (!this.#waiting.some(({ group: { home } }) => home === undefined || home === endpoint)) {
       const [fullest = []] = this.#idle().sort((a, b) => b.length - a.length);
       const last = fullest.at(-1);
       if (last !== undefined) last.home = undefined;
@@ -207,56 +189,45 @@ export class Groups {
     return this.take(endpoint);
   }
 
-  /** A job of the group is done, or waits for its next try. */
-  release({ group }: Job): void {
-    const found = this.#of.get(group);
-    if (found !== undefined) found.running--;
-  }
-
   /** Takes an endpoint's groups away from it. */
-  retire(endpoint: number): void {
+  retire(endpoint: Endpoint): void {
     this.#retired.add(endpoint);
-    for (const group of this.#open) if (group.home === endpoint) group.home = undefined;
+    for (const group of this.#groups.values()) if (group.home === endpoint) group.home = undefined;
   }
 
-  /** Lets an endpoint keep groups again. The others give up its share of their groups, the last ones. */
-  restore(endpoint: number): void {
+  /** Lets an endpoint keep groups again. The others, so many with it, give up its share of their groups, the last ones. */
+  restore(endpoint: Endpoint, endpoints: number): void {
     this.#retired.delete(endpoint);
-    const keepers = this.endpoints - this.#retired.size;
+    const keepers = endpoints - this.#retired.size;
     for (const idle of this.#idle()) {
       for (const group of idle.slice(idle.length - Math.floor(idle.length / keepers))) group.home = undefined;
     }
   }
 
-  /** By endpoint, its groups with nothing in flight. */
-  #idle(): Group[][] {
-    return Array.from({ length: this.endpoints }, (_, endpoint) =>
-      this.#open.filter(({ home, running }) => home === endpoint && running === 0),
-    );
-  }
-
-  /** The place of the endpoint's own group with the fewest jobs in flight; -1 where it has none. */
-  #leastBusy(endpoint: number): number {
-    let least = -1;
-    for (const [at, { home, running }] of this.#open.entries()) {
-      if (home === endpoint && running < (this.#open[least]?.running ?? Number.POSITIVE_INFINITY)) least = at;
+  /** For each endpoint its groups with jobs that wait and none in flight. */
+  #idle(): Group<Endpoint>[][] {
+    const idle = new Map<Endpoint, Group<Endpoint>[]>();
+    for (const group of new Set(this.#waiting.map((one) => one.group))) {
+      if (group.home === undefined || group.running > 0) continue;
+      idle.set(group.home, [...(idle.get(group.home) ?? []), group]);
     }
-    return least;
+    return [...idle.values()];
   }
 
-  #start(at: number, endpoint: number): Job | undefined {
-    const [group] = at < 0 ? [] : this.#open.splice(at, 1);
-    const next = group?.jobs.pop();
-    if (group === undefined || next === undefined) return undefined;
-    this.waiting--;
-    group.running++;
-    group.home = this.#retired.has(endpoint) ? undefined : endpoint;
-    const rank = group.jobs.at(-1)?.rank;
-    if (rank === undefined) return next.job;
-    // Groups mostly lie together, so that the place is near.
-    let place = at;
-    while ((this.#open[place]?.jobs.at(-1)?.rank ?? Number.POSITIVE_INFINITY) < rank) place++;
-    this.#open.splice(place, 0, group);
-    return next.job;
+  /** The place of the first job of the endpoint's own group with the fewest jobs in flight; -1 where it has none. */
+  #leastBusy(endpoint: Endpoint): number {
+    let [least, place] = [Number.POSITIVE_INFINITY, -1];
+    for (const [at, { group }] of this.#waiting.entries()) {
+      if (group.home === endpoint && group.running < least) [least, place] = [group.running, at];
+    }
+    return place;
+  }
+
+  #start(at: number, endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
+    const [next] = at < 0 ? [] : this.#waiting.splice(at, 1);
+    if (next === undefined) return undefined;
+    next.group.running++;
+    next.group.home = this.#retired.has(endpoint) ? undefined : endpoint;
+    return next;
   }
 }

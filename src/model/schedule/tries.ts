@@ -1,15 +1,13 @@
 // The tries of one call at one endpoint: which failures are tried again, when, and how often.
 
 import { charactersOf } from '../../question.js';
-import type { CallCost, CallLog, FailureClass, ModelOutcome, ModelRequest } from '../../types.js';
+import type { Asking, FailureClass, ModelInterruption, ModelOutcome, ModelRequest } from '../../types.js';
 import { callsCounted, costOfBoth } from '../../usage.js';
-import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
+import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
+import type { PoolSettings } from '../backend.js';
 import { costOfTry } from '../try-cost.js';
-import { backOffMs, type Call } from './call.js';
-import type { Course } from './course.js';
-import { adaptLimit, type Lane, noteRequest } from './lane.js';
-import { asksToWait, asksToWaitTooLong } from './notices.js';
-import { levelOf, type Outages } from './outages.js';
+import { adaptLimit, backOffMs, type Call, isHeldBack, type Lane, logOf, noteRequest, waitInSlot } from './lane.js';
+import { type Outages, waitOf } from './outages.js';
 import type { Start } from './pace.js';
 
 /** A pause at least this long is worth a line to the user. */
@@ -19,56 +17,65 @@ const MOST_REFUSED = 4;
 /** Failures that may pass. */
 export const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
-/** A call without an outcome that waits for its next try, without a slot. */
-type Waiting = 'deferred';
+/** How a question's reply is listened to. */
+type Listener = Pick<Asking, 'hear' | 'again'>;
 /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
-type Next = number | Waiting | ModelOutcome;
+type Next = number | 'deferred' | ModelOutcome;
 
 export class Tries {
-  readonly #course: Course;
-  readonly #outages: Outages;
-  /** Where each call has failed last. */
-  readonly #failedAt = new WeakMap<Call, Lane>();
-  readonly #tried: (call: Call, cost: CallCost) => void;
-
-  /** `tried` is told what each try cost. */
-  constructor(course: Course, outages: Outages, tried: (call: Call, cost: CallCost) => void) {
-    this.#course = course;
-    this.#outages = outages;
-    this.#tried = tried;
-  }
+  /** `changed` is told after each attempt, once what it shows of its endpoint is noted. */
+  constructor(
+    private readonly settings: PoolSettings,
+    private readonly outages: Outages,
+    private readonly changed: () => void,
+  ) {}
 
   /** The outcome of a call that has no try left; its request is not needed for that. */
-  lostOf(call: Call, lane: Lane): ModelOutcome | undefined {
-    if (call.lastFailure === undefined || call.counted < this.#course.settings.maxAttempts) return undefined;
-    return this.#lose(call, call.lastFailure, this.#failedAt.get(call) ?? lane);
+  lostOf(call: Call): ModelOutcome | undefined {
+    const { lastFailure, lastLane } = call;
+    if (lastFailure === undefined || lastLane === undefined) return undefined;
+    return call.counted < this.settings.maxAttempts ? undefined : this.#lose(call, lastFailure, lastLane);
   }
 
   /** Tries until the call has its outcome, or has to wait without a slot. */
-  async untilDone(call: Call, request: ModelRequest, lane: Lane): Promise<ModelOutcome | Waiting> {
-    const { clock, retryMs, pace } = this.#course.settings;
+  async untilDone(
+    call: Call,
+    request: ModelRequest,
+    lane: Lane,
+    listener: Listener,
+  ): Promise<ModelOutcome | 'deferred'> {
+    const { clock, retryMs, pace } = this.settings;
     for (;;) {
-      if (this.#course.halted) return INTERRUPTED;
-      const lost = this.lostOf(call, lane);
+      if (call.course.halted) return interrupted(call, clock.now());
+      const lost = this.lostOf(call);
       if (lost !== undefined) return lost;
-      if (this.#outages.holdsBack(call, lane)) return this.#standAside(call);
+      if (isHeldBack(call, lane)) return this.#standAside(call);
       const start = await this.#turn(call, request, lane);
       if (start === undefined) continue;
+      if (call.course.halted) {
+        pace.ended(start);
+        continue;
+      }
       const triedAt = clock.now();
       if (call.attempts === 0) call.startedAt = triedAt;
       call.attempts++;
-      const attempt = await this.#tryOnce(call, request, lane, call);
-      if (attempt.status !== 'interrupted' && start !== 'unlimited') pace.ended(start, attempt.usage);
-      if (attempt.status === 'interrupted') return INTERRUPTED;
+      call.lastLane = lane;
+      const attempt = await this.#tryOnce(call, request, lane, start, call, listener.hear);
+      if (attempt.status === 'interrupted') return interrupted(call, clock.now());
       adaptLimit(lane, attempt, clock.now(), clock.now() - triedAt, retryMs);
       if (attempt.status === 'ok') {
         noteRequest(lane, call.job, request);
         if (call.lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
-        this.#outages.noteAnswer(lane, true, triedAt);
-        return replyOf(attempt, call, lane, clock.now());
+        this.outages.noteAnswer(lane, true, triedAt);
+        this.changed();
+        const { usage: _, firstTokenMs, ...reply } = attempt;
+        return { ...reply, log: { ...logOf(call, clock.now()), ...(firstTokenMs !== undefined && { firstTokenMs }) } };
       }
       const next = this.#afterFailure(call, attempt, lane, triedAt);
-      if (typeof next !== 'number') return next;
+      this.changed();
+      if (typeof next === 'object') return next;
+      listener.again?.(attempt.reason, next === 'deferred' ? Math.max(0, call.dueAt - clock.now()) : next);
+      if (next === 'deferred') return next;
       await this.#backOff(call, lane, next);
     }
   }
@@ -80,79 +87,81 @@ export class Tries {
   async askWitness(call: Call, request: ModelRequest, lane: Lane, payer: Call): Promise<void> {
     const start = await this.#turn(call, request, lane);
     if (start === undefined) return;
-    const attempt = await this.#tryOnce(call, { ...request, maxTokens: 1 }, lane, payer);
+    const attempt = await this.#tryOnce(call, { ...request, maxTokens: 1 }, lane, start, payer);
     if (attempt.status === 'interrupted') return;
-    if (start !== 'unlimited') this.#course.settings.pace.ended(start, attempt.usage);
     // A reply of one token may hold nothing.
     const isSilent =
       attempt.status === 'failed' &&
       (attempt.down || (attempt.class !== 'malformed' && TRIED_AGAIN.has(attempt.class)));
-    if (isSilent) this.#outages.noteSilence(lane, attempt);
-    else this.#outages.noteWitness(lane);
+    if (isSilent) this.outages.noteSilence(lane, attempt);
+    else this.outages.noteWitness(lane);
   }
 
   /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
-  async #turn(call: Call, request: ModelRequest, lane: Lane): Promise<Start | 'unlimited' | undefined> {
-    const { pace, clock } = this.#course.settings;
-    if (!pace.isLimited) return 'unlimited';
+  async #turn(call: Call, request: ModelRequest, lane: Lane): Promise<Start | undefined> {
+    const { pace, clock } = this.settings;
+    if (!pace.isLimited) return { at: clock.now(), chars: 0, tokens: 0 };
     const pauseMs = () => (call.attempts === 0 ? lane.pausedUntil - clock.now() : 0);
-    const wait = (ms: number) => {
-      call.backOff = new AbortController();
-      return this.#course.wait(ms, call.backOff);
-    };
+    const wait = (ms: number) => waitInSlot(call, ms, clock);
     lane.paced.add(call);
     // Waiting in the line, it would hold up the calls of other endpoints.
     if (pauseMs() > 0) await wait(pauseMs());
-    const isOff = () => this.#course.halted || pauseMs() > 0 || this.#outages.holdsBack(call, lane);
+    const isOff = () => call.course.halted || pauseMs() > 0 || isHeldBack(call, lane);
     const start = await pace.turn(charactersOf(request), { wait, isOff });
     lane.paced.delete(call);
-    delete call.backOff;
     return start;
   }
 
   /** @param payer the call that the try is charged to */
-  async #tryOnce(call: Call, request: ModelRequest, lane: Lane, payer: Call): Promise<Attempt> {
+  async #tryOnce(
+    call: Call,
+    request: ModelRequest,
+    lane: Lane,
+    start: Start,
+    payer: Call,
+    hear?: Listener['hear'],
+  ): Promise<Attempt> {
     call.inFlight = new AbortController();
     // The seed stays as it was in an outage, so that the row is answered as if there had been none.
     const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
-    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal);
-    delete call.inFlight;
+    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal, hear);
+    call.inFlight = undefined;
     const cost = costOfTry(() => charactersOf(request), attempt);
     payer.cost = costOfBoth(payer.cost, cost);
     payer.counts += callsCounted(cost);
-    this.#tried(payer, cost);
+    payer.course.tried(payer.job, cost);
+    if (attempt.status !== 'interrupted') this.settings.pace.ended(start, attempt.usage);
     return attempt;
   }
 
   /** The call has done nothing wrong, and goes on before others. */
-  #standAside(call: Call): Waiting {
+  #standAside(call: Call): 'deferred' {
     call.isFirst = true;
     return 'deferred';
   }
 
   #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): Next {
-    const now = this.#course.settings.clock.now();
+    const now = this.settings.clock.now();
     lane.latestFailure = { reason: attempt.reason, at: now };
     call.lastFailure = attempt;
-    this.#failedAt.set(call, lane);
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.health.answered && attempt.down === true);
     if (attempt.stop !== undefined && !isPassing) {
-      this.#course.fail(attempt.stop);
-      return INTERRUPTED;
+      call.course.fail(attempt.stop);
+      return interrupted(call, now);
     }
     if (!isPassing) {
-      this.#outages.noteAnswer(lane, false, triedAt);
+      this.outages.noteAnswer(lane, false, triedAt);
       return this.#lose(call, attempt, lane);
     }
-    if (this.#course.aborted) return INTERRUPTED;
+    if (call.course.aborted) return interrupted(call, now);
     call.firstFailureAt ??= now;
     if (attempt.class === 'rate-limit') return this.#afterRateLimit(call, attempt, lane, call.firstFailureAt);
     return this.#afterTrouble(call, attempt, lane);
   }
 
   #afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): Next {
-    const next = this.#outages.afterTrouble(call, attempt, lane);
+    const next = this.outages.afterTrouble(call, attempt, lane);
     return next === 'lost' ? this.#lose(call, attempt, lane) : next;
   }
 
@@ -161,7 +170,7 @@ export class Tries {
    * frees the slot for rows that may fare better.
    */
   #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): Next {
-    const { retryMs, clock, random } = this.#course.settings;
+    const { retryMs, clock, random } = this.settings;
     const now = clock.now();
     const { retryAfterMs = 0 } = attempt;
     lane.limits++;
@@ -169,30 +178,28 @@ export class Tries {
     if (isTooLong) this.#sayWaitTooLong(lane, retryAfterMs);
     else this.#holdBack(lane, retryAfterMs, now);
     if (lane.probes.has(call)) {
-      this.#outages.noteSilence(lane, attempt);
+      this.outages.noteSilence(lane, attempt);
       return this.#standAside(call);
     }
-    const leftMs = firstFailureAt + retryMs - now;
-    if (!isTooLong && (leftMs <= 0 || retryAfterMs > leftMs)) return this.#lose(call, attempt, lane);
     if (isTooLong) return this.#afterTrouble(call, attempt, lane);
+    const leftMs = firstFailureAt + retryMs - now;
+    if (leftMs <= 0 || retryAfterMs > leftMs) return this.#lose(call, attempt, lane);
     if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
     call.refused.times++;
-    this.#outages.noteFailure(call, lane, true);
-    if (call.refused.times > MOST_REFUSED || (retryAfterMs > 0 && this.#outages.isOther(lane))) {
-      if (call.pending.length > 0) call.failures = call.counted + call.pending.length - 1;
-      call.dueAt = now + backOffMs(call, random(), retryAfterMs, leftMs, levelOf(lane));
-      return 'deferred';
-    }
-    return backOffMs(call, random(), retryAfterMs, leftMs, levelOf(lane));
+    this.outages.charge(call, lane, true);
+    const isAtFault = call.refused.times > MOST_REFUSED || (retryAfterMs > 0 && this.outages.isOther(lane));
+    if (isAtFault && call.pending.length > 0) call.failures = call.counted + call.pending.length - 1;
+    const waitMs = backOffMs(call, lane, random(), retryAfterMs, leftMs);
+    if (!isAtFault) return waitMs;
+    call.dueAt = now + waitMs;
+    return 'deferred';
   }
 
   async #backOff(call: Call, lane: Lane, ms: number): Promise<void> {
-    if (this.#course.halted || this.#outages.holdsBack(call, lane)) return;
-    call.backOff = new AbortController();
+    if (call.course.halted || isHeldBack(call, lane)) return;
     lane.throttled.add(call);
-    await this.#course.wait(ms, call.backOff);
+    await waitInSlot(call, ms, this.settings.clock);
     lane.throttled.delete(call);
-    delete call.backOff;
   }
 
   /** Starts no new call at the endpoint for so long. */
@@ -202,29 +209,29 @@ export class Tries {
     const alreadySaid = lane.pausedUntil - now >= NOTABLE_PAUSE_MS;
     lane.pausedUntil = until;
     if (retryAfterMs < NOTABLE_PAUSE_MS || alreadySaid) return;
-    this.#course.settings.onNotice(asksToWait(lane.endpoint.host, retryAfterMs));
+    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+    this.settings.onNotice(`${asks}; no new calls go there until then`);
   }
 
   #sayWaitTooLong(lane: Lane, ms: number): void {
     if (lane.saidWaitTooLong) return;
     lane.saidWaitTooLong = true;
-    this.#course.settings.onNotice(asksToWaitTooLong(lane.endpoint.host, ms));
+    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(ms)}`;
+    this.settings.onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
   }
 
   /** The row has failed for good. */
   #lose(call: Call, attempt: AttemptFailure, lane: Lane): ModelOutcome {
-    this.#outages.noteLoss(lane, attempt);
-    const log = logOf(call, lane, this.#course.settings.clock.now());
+    this.outages.noteLoss(lane, attempt);
+    const log = logOf(call, this.settings.clock.now());
     return { status: 'failed', class: attempt.class, reason: attempt.reason, log };
   }
 }
 
-function replyOf(attempt: AttemptReply, call: Call, lane: Lane, now: number): ModelOutcome {
-  const { usage: _, firstTokenMs, ...reply } = attempt;
-  return { ...reply, log: { ...logOf(call, lane, now), ...(firstTokenMs !== undefined && { firstTokenMs }) } };
-}
-
-function logOf(call: Call, lane: Lane, now: number): CallLog {
-  const { attempts, cost, counts, startedAt } = call;
-  return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: now - startedAt, host: lane.endpoint.host };
+/** What comes of a call that has ended before its outcome: what it has cost, and what its last try came to. */
+export function interrupted(call: Call, now: number): ModelInterruption {
+  if (call.attempts === 0) return INTERRUPTED;
+  const { lastFailure: last } = call;
+  const failure = last && { class: last.class, reason: last.reason, stop: last.stop };
+  return { ...INTERRUPTED, log: logOf(call, now), failure };
 }

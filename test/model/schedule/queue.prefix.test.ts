@@ -33,19 +33,18 @@ interface Course {
 }
 
 async function liveCourse(jobs: readonly Job[]): Promise<Course> {
-  const groups = new Groups(
-    Array.from(jobs, ({ group }, place) => ({ group, place })),
-    1,
-  );
-  const taken = new Map<number, Job>();
+  const groups = new Groups<string, Job & { readonly place: number }>();
+  groups.add(jobs.map(({ group }, place) => ({ group, place })));
+  const taken = new Map<number, ReturnType<typeof groups.take>>();
   return {
     take() {
-      // What comes out is what was put in.
-      const job = groups.take(0) as (Job & { place: number }) | undefined;
-      if (job !== undefined) taken.set(job.place, job);
-      return job?.place;
+      const next = groups.take('endpoint');
+      if (next !== undefined) taken.set(next.job.place, next);
+      return next?.job.place;
     },
-    release: (place) => groups.release(present(taken.get(place))),
+    release(place) {
+      present(taken.get(place)).group.running--;
+    },
   };
 }
 

@@ -367,7 +367,7 @@ describe('what ends a run', () => {
     });
     void run.after(500).then(() => run.stop.abort());
     await run.ask(singles(20));
-    expect(run.outcome(0)).toEqual({ status: 'interrupted' });
+    expect(run.outcome(0)).toMatchObject({ status: 'interrupted', failure: { class: 'rate-limit' } });
     expect(run.outcome(1)).toMatchObject({ status: 'ok' });
     expect(run.settled.size).toBe(2);
     expect(run.clock.now()).toBe(900);

@@ -113,7 +113,8 @@ describe('a script', () => {
       expect(stderr).toContain(words);
       expect(stderr).toContain('left out');
       expect(stdout).toBe('$ ls\nout 1\n1 turn saved in kept_test.jsonl\n');
-      expect(server.count).toBe(2);
+      // A request for one token only looks whether the server is there.
+      expect(server.requests.filter(({ body }) => body.max_tokens !== 1)).toHaveLength(2);
       expect(parseObject(readFileSync(join(folder, 'kept_test.jsonl'), 'utf8').trim())?.turn_idx).toBe(1);
     },
   );
