@@ -8,12 +8,12 @@ import { pathsOf } from '../../run/folder.js';
 import type { JournalRecord } from '../../run/journal-record.js';
 import type { Manifest } from '../../run/manifest.js';
 import { writeManifest } from '../../run/manifest-file.js';
-import { type Join, joinJournals } from '../../run/merge.js';
 import type { Domain, Io } from '../../types.js';
 import type { RowState } from '../row-summary.js';
 import { openRun, type Run } from '../run.js';
 import { runStage } from '../stage.js';
 import { type Stage, type StageJob, summaryOf } from '../stage-contract.js';
+import { type Join, joinJournals } from './journals.js';
 import type { Part } from './parts.js';
 import { unasked } from './unasked.js';
 

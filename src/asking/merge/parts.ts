@@ -7,10 +7,10 @@ import { sizeOf } from '../../run/file-reading.js';
 import { pathsOf } from '../../run/folder.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
-import type { ManifestPart } from '../../run/merged-manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { RECHECK } from '../judge/judged-files.js';
+import type { ManifestPart } from './manifests.js';
 
 /** A part of a run, in its folder. */
 export interface Part extends ManifestPart {

@@ -1,11 +1,11 @@
 // What the manifest of a merged run says beside its counts, out of those of its parts.
 
-import { EXIT, UserError } from '../errors.js';
-import { canonicalJson } from '../json.js';
-import type { Usage } from '../types.js';
-import { addUsage } from '../usage.js';
-import { differencesOf, fingerprintOf, type Identity } from './identity.js';
-import type { Manifest, MergedPart, Unrecorded } from './manifest.js';
+import { EXIT, UserError } from '../../errors.js';
+import { canonicalJson } from '../../json.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import type { Manifest, MergedPart, Unrecorded } from '../../run/manifest.js';
+import type { Usage } from '../../types.js';
+import { addUsage } from '../../usage.js';
 
 /** A part of a run. */
 export interface ManifestPart {

@@ -2,11 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { throwIfStopped } from '../errors.js';
-import { splitLines } from '../lines.js';
-import { present } from '../present.js';
-import { viewJournal } from './journal.js';
-import { type JournalRecord, readRecord } from './journal-record.js';
+import { throwIfStopped } from '../../errors.js';
+import { splitLines } from '../../lines.js';
+import { present } from '../../present.js';
+import { viewJournal } from '../../run/journal.js';
+import { type JournalRecord, readRecord } from '../../run/journal-record.js';
 
 /** A journal to be joined. */
 interface JournalPart {

@@ -3,11 +3,11 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { viewJournal } from '../../src/run/journal.js';
-import { type JournalRecord, sealed } from '../../src/run/journal-record.js';
-import { joinJournals } from '../../src/run/merge.js';
-import { temporaryFolder } from '../support/cli.js';
-import { randomFrom } from '../support/random.js';
+import { joinJournals } from '../../../src/asking/merge/journals.js';
+import { viewJournal } from '../../../src/run/journal.js';
+import { type JournalRecord, sealed } from '../../../src/run/journal-record.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { randomFrom } from '../../support/random.js';
 
 const NEVER = new AbortController().signal;
 const isDone = ({ row }: JournalRecord) => row.done === true;
