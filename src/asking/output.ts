@@ -4,12 +4,12 @@ import { sha256Of, sizeOf } from '../run/file-reading.js';
 import { writeLines } from '../run/files.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
-import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { type RunOutput, type StageJob, summaryOf } from './stage-contract.js';
 
 type Output = NonNullable<Manifest['output']>;
 
 /** Writes the output file, unless no row has changed and the file on disk is already that. @throws UserError (74, 65) */
-export async function assemble<J extends StageJob>(stage: Stage<J>, changed: boolean): Promise<Output> {
+export async function assemble<J extends StageJob>(stage: RunOutput<J>, changed: boolean): Promise<Output> {
   const { run } = stage;
   const lines = async function* () {
     for (const job of stage.rows) {
@@ -21,7 +21,7 @@ export async function assemble<J extends StageJob>(stage: Stage<J>, changed: boo
 
 /** The same of the file beside it; undefined where the stage has none. */
 export async function assembleBeside<J extends StageJob>(
-  stage: Stage<J>,
+  stage: RunOutput<J>,
   changed: boolean,
 ): Promise<Output | undefined> {
   const { beside, run } = stage;
@@ -29,7 +29,7 @@ export async function assembleBeside<J extends StageJob>(
   return written(beside.path, formOf(stage), changed ? undefined : run.stored?.beside, beside.lines);
 }
 
-function formOf<J extends StageJob>({ outputForm, rows }: Stage<J>): string {
+function formOf<J extends StageJob>({ outputForm, rows }: RunOutput<J>): string {
   return fingerprintOf({ ...outputForm, rows: rows.length });
 }
 

@@ -83,6 +83,12 @@ export interface Stage<J extends StageJob> {
   readonly absent: Readonly<Record<string, number>>;
 }
 
+/** What a run's files and its manifest are made of, with nobody asked. */
+export type RunOutput<J extends StageJob> = Pick<
+  Stage<J>,
+  'run' | 'rows' | 'between' | 'isStale' | 'isDone' | 'compose' | 'beside' | 'outputForm' | 'manifest' | 'absent'
+>;
+
 /** How rows are solved that stand by themselves, or that find in the journal what came before. */
 export function oneByOne<J extends StageJob, More extends readonly unknown[]>(
   recordOf: (job: J, ask: AskModel, ...more: More) => Promise<JournalRecord>,
@@ -112,7 +118,7 @@ export function summaryOf<J extends StageJob>(
 }
 
 /** Whether the row is there and need not be asked again. */
-export function isDone<J extends StageJob>(stage: Stage<J>, job: J): boolean {
+export function isDone<J extends StageJob>(stage: RunOutput<J>, job: J): boolean {
   const summary = summaryOf(stage, job);
   return summary !== undefined && stage.isDone(job, summary);
 }

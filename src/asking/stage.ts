@@ -11,7 +11,7 @@ import type { Ledger } from './ledger.js';
 import { type Closing, nameOf, type StageListener } from './listeners.js';
 import { assemble, assembleBeside } from './output.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
-import { isDone, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { isDone, type RunOutput, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 import { type Tally, tallyOf } from './tally.js';
 
 export interface StageResult {
@@ -113,10 +113,14 @@ function stateOf<J extends StageJob>(
 ): Manifest['state'] {
   if (isBroken) return 'stopped';
   if (session !== undefined && stage.io.stop.aborted) return 'interrupted';
-  const isComplete = Object.values(stage.absent).every((count) => count === 0);
-  if (isComplete && tally.isDone) return 'complete';
+  if (isComplete(stage, tally)) return 'complete';
   if (session?.stopReason !== undefined) return 'stopped';
   return session?.report !== undefined && session.report.awaited > 0 ? 'awaiting' : 'incomplete';
+}
+
+/** Whether every row that was chosen is there and need not be asked again. */
+export function isComplete({ absent }: Pick<RunOutput<StageJob>, 'absent'>, { isDone }: Tally): boolean {
+  return isDone && Object.values(absent).every((count) => count === 0);
 }
 
 /** The batch folder, as long as a result may come in it that is paid for; what was asked live instead is waited for no more. */
@@ -138,8 +142,8 @@ function exitCodeOf<J extends StageJob>(
   return state === 'complete' ? EXIT.done : EXIT.incomplete;
 }
 
-function manifestOf<J extends StageJob>(
-  stage: Stage<J>,
+export function manifestOf<J extends StageJob>(
+  stage: Pick<RunOutput<J>, 'run' | 'manifest'>,
   { chosen, counts, totals, tokens, costs }: Tally,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,

@@ -6,7 +6,7 @@ import type { Counts, DomainCost, Manifest } from '../run/manifest.js';
 import type { Domain, Usage } from '../types.js';
 import { addUsage, countsIn } from '../usage.js';
 import type { RowSummary } from './row-summary.js';
-import { type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { type RunOutput, type StageJob, summaryOf } from './stage-contract.js';
 
 export interface Tally {
   /** Rows by domain, each once however often it is judged, those that cannot be asked included: the denominator of coverage. */
@@ -25,7 +25,7 @@ export interface Tally {
 }
 
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
-export function tallyOf<J extends StageJob>(stage: Stage<J>): Tally {
+export function tallyOf<J extends StageJob>(stage: RunOutput<J>): Tally {
   const chosen: Record<Domain, number> = {};
   const totals: Record<Domain, number> = {};
   const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };

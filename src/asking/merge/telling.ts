@@ -6,7 +6,7 @@ import { printable } from '../../printable.js';
 import type { Manifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
-import type { JoinedRun } from './joining.js';
+import type { JoinedRun } from './merging.js';
 
 /** Whole where every run is. */
 export function mergeExit(runs: readonly JoinedRun[]): ExitCode {
