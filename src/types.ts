@@ -66,7 +66,7 @@ export interface Usage {
 /** What one try of a call cost, or all tries of one: what the server counted, and what it did not. */
 export interface CallCost {
   readonly usage: Usage;
-  readonly uncounted?: Uncounted;
+  readonly uncounted?: Uncounted | undefined;
 }
 
 /**

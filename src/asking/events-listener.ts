@@ -10,7 +10,7 @@ import { toolVersion } from '../settings/version.js';
 import type { Domain, Io } from '../types.js';
 import { reachedIn, spendingOf } from './budget.js';
 import { openBackendWatch } from './events/backend-watch.js';
-import { EventSink } from './events/sink.js';
+import { openSink } from './events/sink.js';
 import type { Beginning, Closing, RunName, StageListener } from './listeners.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress/progress.js';
@@ -78,7 +78,7 @@ function placeOf(path: string, links = MOST_LINKS): string {
 }
 
 class EventsListener implements StageListener {
-  readonly #sink: EventSink;
+  readonly #sink: ReturnType<typeof openSink>;
   readonly #settings: EventsSettings;
   readonly #date: () => number;
   readonly #every: NonNullable<Clocks['every']>;
@@ -106,7 +106,7 @@ class EventsListener implements StageListener {
       if (this.#asking !== undefined) this.#asking.say(text);
       else if (!settings.quiet) stderr.write(`note: ${printable(text)}\n`);
     };
-    this.#sink = new EventSink(resolve(cwd, file), { name: file, say });
+    this.#sink = openSink(resolve(cwd, file), { name: file, say });
   }
 
   begins(asking: Beginning): void {

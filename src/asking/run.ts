@@ -149,7 +149,7 @@ export function entryOf({ status, attempts, usage, chars, calls }: RowSummary, {
   };
 }
 
-/** @throws TypeError for what no stage writes; records of earlier versions have no checksum that would tell. */
+/** @throws TypeError for what no stage writes */
 export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: string): RowSummary {
   const { status, class: failure, reason, flags } = state;
   const { usage = {}, chars, attempts = 0, tries, [stampKey]: stamp = '' } = log;

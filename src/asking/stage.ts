@@ -140,10 +140,14 @@ function stateOf<J extends StageJob>(
 ): Manifest['state'] {
   if (isBroken) return 'stopped';
   if (session !== undefined && stage.io.stop.aborted) return 'interrupted';
-  const isComplete = Object.values(stage.absent).every((count) => count === 0);
-  if (isComplete && tally.isDone) return 'complete';
+  if (isComplete(stage, tally)) return 'complete';
   if (session?.stopReason !== undefined) return 'stopped';
   return session?.report !== undefined && session.report.awaited > 0 ? 'awaiting' : 'incomplete';
+}
+
+/** Whether every row that was chosen is there and need not be asked again. */
+function isComplete({ absent }: Pick<StageOutput<StageJob>, 'absent'>, { isDone }: Tally): boolean {
+  return isDone && Object.values(absent).every((count) => count === 0);
 }
 
 /** The batch folder, as long as a result may come in it that is paid for; what was asked live instead is waited for no more. */
@@ -165,7 +169,7 @@ function exitCodeOf<J extends StageJob>(
 }
 
 function manifestOf<J extends StageJob>(
-  stage: StageOutput<J>,
+  stage: Pick<StageOutput<J>, 'run' | 'manifest'>,
   { chosen, counts, totals, tokens, costs }: Tally,
   times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
   session?: SessionResult,

@@ -1,7 +1,6 @@
 // awb merge: run folders of parts, such as the shards of several machines, joined into the folder of one run.
 
-import { mergeRuns } from '../asking/merge/merging.js';
-import { MERGE_OPTIONS, type MergeSettings } from '../asking/merge/options.js';
+import { MERGE_OPTIONS, type MergeSettings, mergeRuns } from '../asking/merge/merging.js';
 import { mergeDocument, mergeExit, mergeText } from '../asking/merge/telling.js';
 import type { ExitCode } from '../errors.js';
 import { defineCommand } from '../settings/command.js';

@@ -2,8 +2,7 @@
 
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { readStatuses } from '../asking/status/reading.js';
-import { type RunStatus, statusDocument, sumOf } from '../asking/status/status.js';
+import { type RunStatus, readStatuses, statusDocument, sumOf } from '../asking/status/status.js';
 import { statusText } from '../asking/status/text.js';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { printable } from '../printable.js';

@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../errors.js';
-import { isObject, type JsonObject, parseObject } from '../json.js';
+import { asObject, isObject, type JsonObject, parseObject } from '../json.js';
 import { oneLine } from '../printable.js';
 import { readJson } from '../run/file-reading.js';
 import { writeJson } from '../run/files.js';
@@ -14,7 +14,7 @@ import type { Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
-import type { Io } from '../types.js';
+import type { Io, TextSink } from '../types.js';
 import { STEPS } from '../watch/checkpoints.js';
 import { WATCH_OPTIONS, type WatchSettings } from '../watch/options.js';
 import { argumentsOf } from '../watch/steps.js';
@@ -57,26 +57,24 @@ async function watchFolder(
 /** @throws UserError (2) for settings that a step would refuse: before any server is started */
 async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promise<void> {
   for (const step of STEPS) {
-    let said = '';
-    let shown = '';
-    const sink = { isTTY: false, columns: 80 };
-    const stdout = {
-      ...sink,
-      write(text: string) {
-        shown += text;
-      },
-    };
-    const stderr = {
-      ...sink,
-      write(text: string) {
-        said += text;
-      },
-    };
+    const [stdout, stderr] = [keptText(), keptText()];
     const args = argumentsOf(step, { name: 'checkpoint', dir: settings.outputDir }, settings);
     const code = await awb([...args, '--print-config', '--json'], { ...io, stdout, stderr });
-    if (code !== EXIT.done) throw new UserError(said.trim().replace(/^awb: /, ''), code);
-    if (step === 'infer' || !settings.judgeBatch) requireNoBatchDir(step, parseObject(shown));
+    if (code !== EXIT.done)
+      throw new UserError(
+        stderr
+          .text()
+          .trim()
+          .replace(/^awb: /, ''),
+        code,
+      );
+    if (step === 'infer' || !settings.judgeBatch) requireNoBatchDir(step, parseObject(stdout.text()));
   }
+}
+
+function keptText(): TextSink & { text(): string } {
+  const pieces: string[] = [];
+  return { isTTY: false, columns: 80, write: (piece) => void pieces.push(piece), text: () => pieces.join('') };
 }
 
 /** The base as it was at the first start: how it was named, by what it is found, and SHA-256 hex of the bytes that it was judged in. */
@@ -127,7 +125,7 @@ function isAbsent(error: unknown): false {
 
 /** One folder of batch files for all checkpoints would be that of another run from the second one on. */
 function requireNoBatchDir(step: string, shown: JsonObject | undefined): void {
-  const given = isObject(shown?.settings) ? shown.settings['batch-dir'] : undefined;
+  const { 'batch-dir': given } = asObject(shown?.settings);
   if (!isObject(given) || given.value === null) return;
   throw new UserError(
     step === 'judge'

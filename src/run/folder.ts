@@ -43,24 +43,55 @@ interface FolderOptions<S> {
  * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
  */
 export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolder<S>> {
-  const { dir } = options;
+  const { dir, beside, fresh, summarise } = options;
   const { outputPath, journalPath, manifestPath } = pathsOf(options);
   const release = await lockRun(options);
-  let close = async () => release();
   try {
-    const beside = options.beside === undefined ? [] : [join(dir, options.beside)];
-    for (const path of [outputPath, manifestPath, ...beside]) await clearRemains(path);
-    if (options.fresh) await setAside(dir, [outputPath, journalPath, manifestPath, ...beside]);
-    const found = await readManifest(manifestPath);
-    if (found === undefined) await requireNoStray([outputPath, journalPath]);
-    const journal = await openJournal(journalPath, options.summarise);
-    close = async () => {
-      await journal.close();
+    const whole = [outputPath, manifestPath, ...(beside === undefined ? [] : [join(dir, beside)])];
+    for (const path of whole) await clearRemains(path);
+    if (fresh) await setAside(dir, [...whole, journalPath]);
+    const folder = await folderWith(options, () => openJournal(journalPath, summarise));
+    const close = async () => {
+      await folder.close();
       release();
     };
-    return { outputPath, journalPath, manifestPath, journal, ...(await begunAs(options, journal, found)), close };
+    return { ...folder, close };
   } catch (error) {
-    await close();
+    release();
+    throw error;
+  }
+}
+
+/**
+ * The folder as opening would find it, for reading alone: nothing is made, locked, set aside or repaired, and another process may work
+ * in it.
+ * @throws UserError: as `openFolder`, but for the folder and the lock; 66 for a journal that cannot be read.
+ */
+export function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Promise<RunFolder<S>> {
+  const journalPath = options.fresh ? undefined : pathsOf(options).journalPath;
+  return folderWith(options, () => viewJournal(journalPath, options.summarise));
+}
+
+/** A run that begins anew finds nothing. */
+async function folderWith<S>(
+  options: Omit<FolderOptions<S>, 'lock'>,
+  open: () => Promise<Journal<S>>,
+): Promise<RunFolder<S>> {
+  const paths = pathsOf(options);
+  const { outputPath, journalPath, manifestPath } = paths;
+  const found = options.fresh ? undefined : await readManifest(manifestPath);
+  if (found === undefined && !options.fresh) await requireNoStray([outputPath, journalPath]);
+  const journal = await open();
+  try {
+    // Requests of a batch are paid for before the first record is there.
+    const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
+    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
+    const stored = isBegun ? found : undefined;
+    const identity = options.identity(stored);
+    if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
+    return { ...paths, journal, stored, identity, close: () => journal.close() };
+  } catch (error) {
+    await journal.close();
     throw error;
   }
 }
@@ -71,26 +102,6 @@ export async function lockRun({ dir, name, lock }: Pick<FolderOptions<unknown>, 
   return lock(join(dir, `.${name}.lock`), await describeHolder(pathsOf({ dir, name }).manifestPath, dir));
 }
 
-/**
- * The folder as opening would find it, for reading alone: nothing is made, locked, set aside or repaired, and another process may work
- * in it.
- * @throws UserError: as `openFolder`, but for the folder and the lock; 66 for a journal that cannot be read.
- */
-export async function viewFolder<S>(options: Omit<FolderOptions<S>, 'lock'>): Promise<RunFolder<S>> {
-  const paths = pathsOf(options);
-  const found = options.fresh ? undefined : await readManifest(paths.manifestPath);
-  if (found === undefined && !options.fresh) await requireNoStray([paths.outputPath, paths.journalPath]);
-  // Beginning anew finds nothing.
-  const journal = await viewJournal(options.fresh ? undefined : paths.journalPath, options.summarise);
-  const close = () => journal.close();
-  try {
-    return { ...paths, journal, ...(await begunAs(options, journal, found)), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
 /** The files of a run. */
 export function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }) {
   return {
@@ -98,21 +109,6 @@ export function pathsOf({ dir, name }: { readonly dir: string; readonly name: st
     journalPath: join(dir, `${name}.journal.jsonl`),
     manifestPath: join(dir, `${name}.manifest.json`),
   };
-}
-
-/** A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again. */
-async function begunAs<S>(
-  options: Omit<FolderOptions<S>, 'lock'>,
-  journal: Journal<S>,
-  found: Manifest | undefined,
-): Promise<Pick<RunFolder<S>, 'stored' | 'identity'>> {
-  const { outputPath, manifestPath } = pathsOf(options);
-  // Requests of a batch are paid for before the first record is there.
-  const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
-  const stored = isBegun ? found : undefined;
-  const identity = options.identity(stored);
-  if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
-  return { stored, identity };
 }
 
 async function makeFolder(dir: string): Promise<void> {

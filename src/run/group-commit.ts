@@ -9,16 +9,13 @@ const writeAt = promisify(write);
 const syncData = promisify(fdatasync);
 const truncateTo = promisify(ftruncate);
 
-interface Waiting {
-  readonly line: Buffer;
-  readonly done: (offset: number) => void;
-  readonly failed: (error: unknown) => void;
-}
-
 /** Group commit: whatever waits while one write is synced goes out together with the next. */
 export class Appender {
-  #waiting: Waiting[] = [];
-  #flushing: Promise<void> | undefined;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  /** The write that will take what waits; it resolves to where that begins. */
+  #next: Promise<number> | undefined;
+  #latest: Promise<unknown> = Promise.resolve();
   #broken: UserError | undefined;
   readonly #links: number;
 
@@ -30,40 +27,38 @@ export class Appender {
     this.#links = fstatSync(handle.fd).nlink;
   }
 
-  append(line: Buffer): Promise<number> {
-    return new Promise((done, failed) => {
-      this.#waiting.push({ line, done, failed });
-      this.#flushing ??= this.#flush();
-    });
+  /** Resolves to the line's offset once it is on the disk. Rejects with a UserError (74), and so do all appends from then on. */
+  async append(line: Buffer): Promise<number> {
+    const place = this.#waitingBytes;
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+    if (this.#next === undefined) {
+      this.#next = this.#latest.then(() => this.#flush());
+      this.#latest = this.#next.catch(() => undefined);
+    }
+    return (await this.#next) + place;
   }
 
   async idle(): Promise<void> {
-    await this.#flushing;
+    await this.#latest;
   }
 
-  async #flush(): Promise<void> {
+  async #flush(): Promise<number> {
     // One turn of the event loop lets calls that end together share a write.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      const start = this.end;
-      try {
-        if (this.#broken !== undefined) throw this.#broken;
-        await this.#write(Buffer.concat(batch.map((waiting) => waiting.line)));
-      } catch (error) {
-        const failure = await this.#fail(error, start);
-        for (const waiting of batch) waiting.failed(failure);
-        continue;
-      }
-      let offset = start;
-      for (const waiting of batch) {
-        waiting.done(offset);
-        offset += waiting.line.length;
-      }
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#next = undefined;
+    if (this.#broken !== undefined) throw this.#broken;
+    const start = this.end;
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      this.#broken = await this.#failure(error, start);
+      throw this.#broken;
     }
-    // Nothing is awaited since the last look at what waits: a record that came in between would wait for ever.
-    this.#flushing = undefined;
+    return start;
   }
 
   async #write(bytes: Buffer): Promise<void> {
@@ -88,17 +83,14 @@ export class Appender {
   }
 
   /** Takes a half-written batch off the file again: the disk may be full, but a shorter file always fits. */
-  async #fail(error: unknown, start: number): Promise<UserError> {
-    if (error instanceof UserError) this.#broken = error;
-    if (this.#broken === undefined) {
-      const code = codeOf(error) ?? String(error);
-      const cause = code === 'ENOSPC' ? 'the disk is full' : code;
-      await truncateTo(this.handle.fd, start).catch(() => undefined);
-      this.#broken = new UserError(
-        `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
-        EXIT.cannotWrite,
-      );
-    }
-    return this.#broken;
+  async #failure(error: unknown, start: number): Promise<UserError> {
+    if (error instanceof UserError) return error;
+    const code = codeOf(error) ?? String(error);
+    const cause = code === 'ENOSPC' ? 'the disk is full' : code;
+    await truncateTo(this.handle.fd, start).catch(() => undefined);
+    return new UserError(
+      `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
+      EXIT.cannotWrite,
+    );
   }
 }

@@ -4,11 +4,11 @@ import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
-import { codeOf, EXIT, UserError } from '../errors.js';
+import { codeOf, EXIT, type ExitCode, UserError } from '../errors.js';
 import { syncFolder } from '../files.js';
-import { splitLines } from '../lines.js';
+import { type Line, splitLines } from '../lines.js';
 import { Appender } from './group-commit.js';
-import { type JournalRecord, readRecord, sealed } from './journal-record.js';
+import { isUnsealed, type JournalRecord, readRecord, sealed } from './journal-record.js';
 
 /** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */
 export type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
@@ -21,8 +21,8 @@ export interface Journal<S> {
   has(id: string): boolean;
   /** The summary of an id's latest record; undefined where it has none. */
   summaryOf(id: string): S | undefined;
-  /** What opening had to repair, as a sentence for the user; absent where nothing was wrong. */
-  readonly repaired?: string;
+  /** What opening had to repair, as a sentence for the user; undefined where nothing was wrong. */
+  readonly repaired: string | undefined;
   /**
    * Resolves to the record's summary once the record is on the disk (fdatasync); many waiting records share one write.
    * Rejects with a UserError (74).
@@ -38,41 +38,55 @@ const MOST_NAMED = 10;
 /** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
 const READ_BYTES = 1 << 18;
 
-/** The latest record of an id: where it lies, and its summary. */
-interface Latest<S> {
-  readonly offset: number;
-  readonly length: number;
-  readonly summary: S;
-}
-
 /**
  * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
  * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
- * @throws UserError (73) where the file cannot be opened for writing, or is no regular file.
+ * @throws UserError: 73 where the file cannot be opened for writing, or is no regular file; 65 as `scanJournal`.
  */
 export async function openJournal<S>(path: string, summarise: Summarise<S>): Promise<Journal<S>> {
-  const handle = await openForAppend(path);
-  return journalIn(path, handle, summarise, (end) => handle.truncate(end));
+  return journalIn(path, await openForAppend(path), summarise, 'cuts');
 }
 
 /**
  * The same for reading alone: nothing is made or cut off, and appending fails. Without a path or a file it is empty. Of a journal that
  * another process writes, it holds what was there.
- * @throws UserError (66) where the file cannot be read, or is no regular file.
+ * @throws UserError as `scanJournal`.
  */
 export async function viewJournal<S>(path: string | undefined, summarise: Summarise<S>): Promise<Journal<S>> {
   const handle = await (path === undefined ? open(devNull, 'r') : openToView(path));
-  return journalIn(path ?? devNull, handle, summarise, async () => {});
+  return journalIn(path ?? devNull, handle, summarise);
+}
+
+/**
+ * Gives every sound record of a journal, with the line that it stands on; none where there is no file. Nothing is changed.
+ * @param take throws for what no run writes
+ * @returns what is damaged, as `repaired` says it
+ * @throws UserError: 66 where the file cannot be read, or is no regular file; 65 for a journal without checksums
+ */
+export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
+  const handle = await openToView(path);
+  try {
+    return (await scan(path, handle, take)).repaired;
+  } finally {
+    await handle.close();
+  }
 }
 
 async function journalIn<S>(
   path: string,
   handle: FileHandle,
   summarise: Summarise<S>,
-  cut: (end: number) => Promise<void>,
+  torn?: 'cuts',
 ): Promise<Journal<S>> {
-  const latest = new Map<string, Latest<S>>();
-  const { end, repaired } = await load(path, handle, latest, summarise, cut);
+  /** The latest record of each id: where it lies, and its summary. */
+  const latest = new Map<string, { readonly offset: number; readonly length: number; readonly summary: S }>();
+  const take = (record: JournalRecord, { offset, bytes: { length } }: Line) =>
+    latest.set(record.id, { offset, length, summary: summarise(record, latest.get(record.id)?.summary) });
+  const { end, isTorn, repaired } = await scan(path, handle, take).catch(async (error: unknown) => {
+    await handle.close();
+    throw error;
+  });
+  if (isTorn && torn === 'cuts') await handle.truncate(end);
   const appender = new Appender(handle, path, end);
   return {
     get size() {
@@ -81,7 +95,7 @@ async function journalIn<S>(
     ids: () => latest.keys(),
     has: (id) => latest.has(id),
     summaryOf: (id) => latest.get(id)?.summary,
-    ...(repaired === undefined ? {} : { repaired }),
+    repaired,
     async append(record) {
       const line = sealed(record);
       const offset = await appender.append(line);
@@ -95,8 +109,11 @@ async function journalIn<S>(
       const bytes = Buffer.allocUnsafe(place.length);
       readSync(handle.fd, bytes, 0, place.length, place.offset);
       const record = readRecord(bytes);
-      if (record?.id !== id) throw changed(path, id);
-      return record;
+      if (record?.id === id) return record;
+      throw new UserError(
+        `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
+        EXIT.badData,
+      );
     },
     async close() {
       await appender.idle();
@@ -105,79 +122,102 @@ async function journalIn<S>(
   };
 }
 
-function changed(path: string, id: string): UserError {
-  return new UserError(
-    `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
-    EXIT.badData,
-  );
-}
-
 async function openForAppend(path: string): Promise<FileHandle> {
   try {
-    // 'a+' would ignore the position of writes. 'r+' does not create, and without O_NONBLOCK it would wait for a FIFO's other end.
-    const handle = await open(path, constants.O_RDWR | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      return open(path, 'wx+');
-    });
-    if (!(await handle.stat()).isFile()) {
-      await handle.close();
-      throw new UserError(
-        `${path} is no regular file, and a journal has to be one; move it away, or choose another --output-dir`,
-        EXIT.cannotCreate,
-      );
-    }
+    // 'a+' would ignore the position of writes, and 'r+' does not create.
+    const found = await openRegular(
+      path,
+      constants.O_RDWR,
+      EXIT.cannotCreate,
+      'move it away, or choose another --output-dir',
+    );
+    const handle = found ?? (await open(path, 'wx+'));
     await syncFolder(dirname(path));
     return handle;
   } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    throw new UserError(
-      `cannot open ${path} for writing (${code}); choose another --output-dir or mend its permissions`,
-      EXIT.cannotCreate,
-    );
+    const remedy = 'choose another --output-dir or mend its permissions';
+    throw cannot(`open ${path} for writing`, error, remedy, EXIT.cannotCreate);
   }
 }
 
 async function openToView(path: string): Promise<FileHandle> {
   try {
-    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    if ((await handle.stat()).isFile()) return handle;
-    await handle.close();
-    throw new UserError(`${path} is no regular file, and a journal has to be one; move it away`, EXIT.inputMissing);
+    return (
+      (await openRegular(path, constants.O_RDONLY, EXIT.inputMissing, 'move it away')) ?? (await open(devNull, 'r'))
+    );
   } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT') return open(devNull, 'r');
-    if (code === undefined) throw error;
-    throw new UserError(`cannot read ${path} (${code}); mend its permissions`, EXIT.inputMissing);
+    throw cannot(`read ${path}`, error, 'mend its permissions', EXIT.inputMissing);
   }
 }
 
-async function load<S>(
+/** Undefined where there is no such file. */
+async function openRegular(
   path: string,
-  handle: FileHandle,
-  latest: Map<string, Latest<S>>,
-  summarise: Summarise<S>,
-  cut: (end: number) => Promise<void>,
-): Promise<{ end: number; repaired?: string }> {
+  flags: number,
+  exitCode: ExitCode,
+  remedy: string,
+): Promise<FileHandle | undefined> {
+  // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
+  const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (handle === undefined || (await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw new UserError(`${path} is no regular file, and a journal has to be one; ${remedy}`, exitCode);
+}
+
+function cannot(what: string, error: unknown, remedy: string, exitCode: ExitCode): unknown {
+  const code = codeOf(error);
+  return code === undefined ? error : new UserError(`cannot ${what} (${code}); ${remedy}`, exitCode);
+}
+
+type TakeRecord = (record: JournalRecord, line: Line) => unknown;
+
+interface Scan {
+  /** Where the last whole line ends, and whether a torn one stands behind it. */
+  readonly end: number;
+  readonly isTorn: boolean;
+  readonly repaired: string | undefined;
+}
+
+async function scan(path: string, handle: FileHandle, take: TakeRecord): Promise<Scan> {
   const notes: string[] = [];
   const damaged: number[] = [];
-  let end = (await handle.stat()).size;
-  for await (const line of splitLines(
-    handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES }),
-  )) {
+  const { size } = await handle.stat();
+  let end = size;
+  const chunks = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
+  for await (const line of splitLines(chunks)) {
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
       end = line.offset;
-      await cut(end);
-      break;
-    }
-    const record = readRecord(line.bytes);
-    const summary = record && summaryOf(record, latest.get(record.id)?.summary, summarise);
-    if (record === undefined || summary === undefined) damaged.push(line.number);
-    else latest.set(record.id, { offset: line.offset, length: line.bytes.length, summary });
+    } else if (!taken(path, line, take)) damaged.push(line.number);
   }
   if (damaged.length > 0) notes.push(passedOver(damaged));
-  return notes.length === 0 ? { end } : { end, repaired: `repaired ${path}: ${notes.join('; ')}` };
+  const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
+  return { end, isTorn: end < size, repaired };
+}
+
+/** Whether a line holds a record, and one that a run writes. @throws UserError (65) for one without a checksum */
+function taken(path: string, line: Line, take: TakeRecord): boolean {
+  const record = readRecord(line.bytes);
+  if (record === undefined) {
+    if (isUnsealed(line.bytes)) throw withoutChecksums(path);
+    return false;
+  }
+  try {
+    take(record, line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function withoutChecksums(path: string): UserError {
+  return new UserError(
+    `${path} has records without checksums, as earlier commits of awb wrote them; a run under way ends with the commit that began it: continue it with that one, or start over with --fresh`,
+    EXIT.badData,
+  );
 }
 
 function passedOver(lines: readonly number[]): string {
@@ -185,13 +225,4 @@ function passedOver(lines: readonly number[]): string {
   return lines.length === 1
     ? `passed over line ${named}, which is damaged (its row is asked again)`
     : `passed over ${lines.length} damaged lines (${named}; their rows are asked again)`;
-}
-
-/** Undefined where a record holds what no stage writes. */
-function summaryOf<S>(record: JournalRecord, before: S | undefined, summarise: Summarise<S>): S | undefined {
-  try {
-    return summarise(record, before);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,125 +1,142 @@
 // What a run's manifest holds: settings, fingerprints and counts. It is checked, since files are edited and disks fail.
 
+import { z } from 'zod';
 import { EXIT, UserError } from '../errors.js';
-import {
-  type Check,
-  isInteger,
-  isNumber,
-  isObject,
-  isText,
-  type JsonObject,
-  listOf,
-  mapOf,
-  maybe,
-  membersOf,
-} from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { isPrice, type Price } from '../price.js';
-import { RUN_KINDS, type RunKind } from '../run-kind.js';
-import type { CallCost, Usage } from '../types.js';
+import { RUN_KINDS } from '../run-kind.js';
+import type { Uncounted } from '../types.js';
 import { isUncounted } from '../usage.js';
-import type { Identity } from './identity.js';
 
-export interface Manifest {
-  readonly schema: 'awb.manifest/1';
-  readonly kind: RunKind;
-  readonly tool: { readonly name: string; readonly version: string };
-  /** The checkpoint's name, as the user gave it. */
-  readonly label?: string | undefined;
-  readonly meta: Readonly<Record<string, string>>;
-  readonly identity: Identity;
-  /** SHA-256 hex of the canonical identity. */
-  readonly fingerprint: string;
-  /** Every setting in force, secrets left out. */
-  readonly settings: Readonly<Record<string, unknown>>;
-  /** Hosts that were asked, without credentials or paths. */
-  readonly endpoints: readonly string[];
-  /** Models as the servers named them. */
-  readonly servedModels: readonly string[];
-  /** What `awb serve` says of the models it served: file, quantisation, llama.cpp release, cache, slots. */
-  readonly models?: readonly Readonly<Record<string, unknown>>[];
-  readonly data: Readonly<Record<string, unknown>>;
-  /** Under `judge`: the manifest of the predictions, where one lies beside them. */
-  readonly predictions?: Manifest | undefined;
-  /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. One that is judged several times counts once. */
-  readonly chosen: Readonly<Record<string, number>>;
-  readonly counts: Counts;
-  /** What the rows' latest records took: those that the output holds. */
-  readonly tokens: Usage;
-  /** The price that the run was asked under, where one is known. */
-  readonly price?: Price;
-  /** What the rows took, by domain. */
-  readonly costs?: Readonly<Record<string, DomainCost>>;
-  /** Calls, and the seconds of wall time that asking took, over all sessions that came to their end; absent where nobody was asked. */
-  readonly pace?: { readonly calls: number; readonly seconds: number };
-  /** What calls cost that no record holds, over all sessions that came to their end; absent where there were none. */
-  readonly unrecorded?: Unrecorded;
-  /** Of a panel: its judges, what each gave, and how far they agree. */
-  readonly panel?: JsonObject;
-  /** Of a run that was put together by awb merge: its parts. */
-  readonly merged?: readonly MergedPart[];
-  readonly notices: readonly string[];
-  readonly startedAt: string;
-  readonly endedAt?: string;
-  /** Under `awaiting`, results of batch files have still to come. */
-  readonly state: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'stopped' | 'awaiting';
-  /** The folder of the batch files that the run is asked by, while any result may still come. */
-  readonly batch?: { readonly dir: string };
-  /** The process that works, or worked, on the run; and what it counts records against, by domain. */
-  readonly process: {
-    readonly pid: number;
-    readonly host: string;
-    readonly totals?: Readonly<Record<string, number>>;
-  };
-  /** The assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes. */
-  readonly output?: { readonly file: string; readonly bytes: number; readonly form: string; readonly sha256?: string };
-  /** The same of a second file: all turns of a rollout. */
-  readonly beside?: Manifest['output'];
-  /** SHA-256 hex of all the rest as canonical JSON. */
-  readonly checksum?: string;
-}
+const COUNT = z.int().min(0);
+const AMOUNT = z.number().min(0);
+const MEMBERS = z.record(z.string(), z.unknown());
+const COUNTS = z.record(z.string(), COUNT);
 
-/** A part of a run, as it was when it was merged into it. */
-export interface MergedPart {
-  /** Its folder then. */
-  readonly dir: string;
-  /** Which of how many, such as `3/8`, where it was one. */
-  readonly shard?: string;
-  readonly state: Manifest['state'];
-  readonly startedAt: string;
-  /** What it added to the run's own. */
-  readonly pace?: Manifest['pace'];
-  readonly unrecorded?: Unrecorded;
-}
+/** Tokens of each kind, as far as servers counted them. */
+const USAGE = z.partialRecord(
+  z.enum(['promptTokens', 'cachedTokens', 'writtenTokens', 'completionTokens', 'reasoningTokens']),
+  // Servers have reported more than can be counted.
+  z.number(),
+);
 
-/** What a domain's rows took that have a record: all of their records, those that failed and were asked again among them. */
-export interface DomainCost {
-  /** Rows of which tokens were counted by the server. */
-  readonly rows: number;
-  readonly usage: Usage;
-  /** US dollars under the run's price, each call priced by itself, of the rows whose cost is known; absent where there is none. */
-  readonly usd?: number;
-  /** Rows whose cost is not known although they were asked: the server did not count them, or nobody knows the price. */
-  readonly unpriced?: number;
-  /** Sums over the rows' latest records that were made by one call, of which it is known how many characters were sent. */
-  readonly counted?: { readonly rows: number; readonly chars: number; readonly promptTokens: number };
-}
+/** Calls that ended, and the seconds of wall time that asking took. */
+const PACE = z.object({ calls: COUNT, seconds: AMOUNT });
 
 /** Calls that were broken off, or whose replies did not come to a record before the session ended. */
-export interface Unrecorded extends CallCost {
-  readonly calls: number;
-}
+const UNRECORDED = z.object({
+  calls: COUNT,
+  usage: USAGE,
+  uncounted: z.custom<Uncounted>(isUncounted).optional(),
+});
+
+/** What a domain's rows took that have a record: all of their records, those that failed and were asked again among them. */
+const DOMAIN_COST = z.object({
+  /** Rows of which tokens were counted by the server. */
+  rows: COUNT,
+  usage: USAGE,
+  /** US dollars under the run's price, each call priced by itself, of the rows whose cost is known; absent where there is none. */
+  usd: AMOUNT.optional(),
+  /** Rows whose cost is not known although they were asked: the server did not count them, or nobody knows the price. */
+  unpriced: COUNT.optional(),
+  /** Sums over the rows' latest records that were made by one call, of which it is known how many characters were sent. */
+  counted: z.object({ rows: COUNT, chars: COUNT, promptTokens: COUNT }).optional(),
+});
 
 /** What a run has come to: predictions under `infer`, and under `judge` judgements, of which one prediction may have several. */
-export interface Counts {
-  readonly chosen: number;
-  readonly ok: number;
-  readonly failed: number;
-  readonly notDone: number;
+const RUN_COUNTS = z.object({
+  chosen: COUNT,
+  ok: COUNT,
+  failed: COUNT,
+  notDone: COUNT,
   /** Chosen rows that could not be asked at all: unusable lines of the data, rows without a prediction. */
-  readonly absent: number;
-  readonly failures: Readonly<Record<string, number>>;
-  readonly flags: Readonly<Record<string, number>>;
-}
+  absent: COUNT,
+  failures: COUNTS,
+  flags: COUNTS,
+});
+
+/** Under `awaiting`, results of batch files have still to come. */
+const STATE = z.enum(['running', 'complete', 'incomplete', 'interrupted', 'stopped', 'awaiting']);
+
+/** An assembled file, its size, a fingerprint of the form it was written in, and SHA-256 hex of its bytes. */
+const OUTPUT = z.object({ file: z.string(), bytes: COUNT, form: z.string(), sha256: z.string().optional() });
+
+/** A part of a run, as it was when it was merged into it. */
+const MERGED_PART = z.object({
+  /** Its folder then. */
+  dir: z.string(),
+  /** Which of how many, such as `3/8`, where it was one. */
+  shard: z.string().optional(),
+  state: STATE,
+  startedAt: z.string(),
+  /** What it added to the run's own. */
+  pace: PACE.optional(),
+  unrecorded: UNRECORDED.optional(),
+});
+
+const MANIFEST = z.object({
+  schema: z.literal('awb.manifest/1'),
+  kind: z.enum(RUN_KINDS),
+  tool: z.object({ name: z.string(), version: z.string() }),
+  /** The checkpoint's name, as the user gave it. */
+  label: z.string().optional(),
+  meta: z.record(z.string(), z.string()),
+  /** What the run's numbers depend on. */
+  identity: MEMBERS,
+  /** SHA-256 hex of the canonical identity. */
+  fingerprint: z.string(),
+  /** Every setting in force, secrets left out. */
+  settings: MEMBERS,
+  /** Hosts that were asked, without credentials or paths. */
+  endpoints: z.array(z.string()),
+  /** Models as the servers named them. */
+  servedModels: z.array(z.string()),
+  /** What `awb serve` says of the models it served: file, quantisation, llama.cpp release, cache, slots. */
+  models: z.array(MEMBERS).optional(),
+  data: MEMBERS,
+  /** Under `judge`: the manifest of the predictions, where one lies beside them. */
+  get predictions() {
+    return MANIFEST.optional();
+  },
+  /** Rows, times repeats, that the run chose, by domain: the denominator of coverage. One that is judged several times counts once. */
+  chosen: COUNTS,
+  counts: RUN_COUNTS,
+  /** What the rows' latest records took: those that the output holds. */
+  tokens: USAGE,
+  /** The price that the run was asked under, where one is known. */
+  price: z.custom<Price>(isPrice).optional(),
+  /** What the rows took, by domain. */
+  costs: z.record(z.string(), DOMAIN_COST).optional(),
+  /** Over all sessions that came to their end; absent where nobody was asked. */
+  pace: PACE.optional(),
+  /** What calls cost that no record holds, over all sessions that came to their end; absent where there were none. */
+  unrecorded: UNRECORDED.optional(),
+  /** Of a panel: its judges, what each gave, and how far they agree. */
+  panel: MEMBERS.optional(),
+  /** Of a run that was put together by awb merge: its parts. */
+  merged: z.array(MERGED_PART).optional(),
+  notices: z.array(z.string()),
+  startedAt: z.string(),
+  endedAt: z.string().optional(),
+  state: STATE,
+  /** The folder of the batch files that the run is asked by, while any result may still come. */
+  batch: z.object({ dir: z.string() }).optional(),
+  /** The process that works, or worked, on the run; and what it counts records against, by domain. */
+  process: z.object({ pid: z.number(), host: z.string(), totals: COUNTS.optional() }),
+  output: OUTPUT.optional(),
+  /** A second file: all turns of a rollout. */
+  beside: OUTPUT.optional(),
+  /** SHA-256 hex of all the rest as canonical JSON. */
+  checksum: z.string().optional(),
+});
+
+type Deep<T> = T extends object ? { readonly [Name in keyof T]: Deep<T[Name]> } : T;
+
+export type Manifest = Deep<z.infer<typeof MANIFEST>>;
+export type MergedPart = Deep<z.infer<typeof MERGED_PART>>;
+export type DomainCost = Deep<z.infer<typeof DOMAIN_COST>>;
+export type Unrecorded = Deep<z.infer<typeof UNRECORDED>>;
+export type Counts = Deep<z.infer<typeof RUN_COUNTS>>;
 
 /**
  * A manifest of which every field is known to be what `Manifest` says, or to be absent: files are edited, and disks fail.
@@ -140,90 +157,16 @@ export function checkedManifest(value: JsonObject, path: string, remedy?: string
       EXIT.badData,
     );
   }
-  const odd = oddField(value);
+  const { error } = MANIFEST.safeParse(value, { reportInput: true });
+  const odd = error?.issues.find(({ input }) => input !== undefined);
   if (odd !== undefined) {
+    const field = odd.path.findIndex((name) => name !== 'predictions');
+    const named = odd.path.slice(0, field < 0 ? undefined : field + 1).join('.');
     throw new UserError(
-      `${path} is damaged: "${odd}" is not what it was written as; ${remedy ?? REMEDY}`,
+      `${path} is damaged: "${named}" is not what it was written as; ${remedy ?? 'mend it, move it aside, or start over with --fresh'}`,
       EXIT.badData,
     );
   }
   // Checked field by field; what somebody took out is absent.
   return value as unknown as Manifest;
-}
-
-const REMEDY = 'mend it, move it aside, or start over with --fresh';
-
-const isCount: Check = (value) => isInteger(value) && value >= 0;
-const isAmount: Check = (value) => isNumber(value) && value >= 0;
-const fieldsOf = (fields: Readonly<Record<string, Check>>) =>
-  membersOf(Object.fromEntries(Object.entries(fields).map(([name, check]) => [name, maybe(check)])));
-
-const isPace = fieldsOf({ calls: isCount, seconds: isAmount });
-const isUnrecorded = fieldsOf({ calls: isCount, usage: mapOf(isCount), uncounted: isUncounted });
-
-const FIELDS: Readonly<Record<string, Check>> = {
-  kind: (value) => RUN_KINDS.some((kind) => kind === value),
-  tool: mapOf(isText),
-  label: isText,
-  meta: mapOf(isText),
-  identity: isObject,
-  fingerprint: isText,
-  settings: isObject,
-  endpoints: listOf(isText),
-  servedModels: listOf(isText),
-  models: listOf(isObject),
-  data: isObject,
-  chosen: mapOf(isCount),
-  counts: fieldsOf({
-    chosen: isCount,
-    ok: isCount,
-    failed: isCount,
-    notDone: isCount,
-    absent: isCount,
-    failures: mapOf(isCount),
-    flags: mapOf(isCount),
-  }),
-  // Servers have reported more than can be counted.
-  tokens: mapOf(isNumber),
-  price: isPrice,
-  costs: mapOf(
-    fieldsOf({
-      rows: isCount,
-      usage: mapOf(isCount),
-      usd: isAmount,
-      unpriced: isCount,
-      counted: fieldsOf({ rows: isCount, chars: isCount, promptTokens: isCount }),
-    }),
-  ),
-  pace: isPace,
-  unrecorded: isUnrecorded,
-  panel: isObject,
-  merged: listOf(
-    fieldsOf({
-      dir: isText,
-      shard: isText,
-      state: isText,
-      startedAt: isText,
-      pace: isPace,
-      unrecorded: isUnrecorded,
-    }),
-  ),
-  notices: listOf(isText),
-  startedAt: isText,
-  endedAt: isText,
-  state: isText,
-  batch: (value) => isObject(value) && isText(value.dir),
-  process: fieldsOf({ totals: mapOf(isCount) }),
-  output: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
-  beside: fieldsOf({ file: isText, bytes: isCount, form: isText, sha256: isText }),
-  checksum: isText,
-};
-
-/** The first field, by its path, that is there and of another type than was written. */
-function oddField(manifest: JsonObject): string | undefined {
-  const odd = Object.keys(FIELDS).find((name) => manifest[name] !== undefined && !FIELDS[name]?.(manifest[name]));
-  if (odd !== undefined || manifest.predictions === undefined) return odd;
-  if (!isObject(manifest.predictions)) return 'predictions';
-  const within = oddField(manifest.predictions);
-  return within === undefined ? undefined : `predictions.${within}`;
 }

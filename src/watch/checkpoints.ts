@@ -111,10 +111,7 @@ const FILE = 'checkpoint.json';
 export const STEPS = ['infer', 'judge', 'score', 'gate'] as const;
 export type Step = (typeof STEPS)[number];
 
-export interface CheckpointRecord {
-  readonly name: string;
-  readonly path: string;
-  readonly stamp: string;
+export interface CheckpointRecord extends Checkpoint {
   readonly steps: Partial<Record<Step, number>>;
   /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
   readonly failures: number;
@@ -129,7 +126,7 @@ export interface CheckpointRecord {
 /** A checkpoint with its run's folder, and what is known of it. */
 export interface Kept {
   readonly dir: string;
-  readonly record: CheckpointRecord;
+  record: CheckpointRecord;
 }
 
 /**
@@ -155,7 +152,9 @@ export async function recordIn(dir: string): Promise<CheckpointRecord | undefine
   return value as unknown as CheckpointRecord;
 }
 
-export async function keepRecord({ dir, record }: Kept): Promise<void> {
-  await mkdir(dir, { recursive: true });
-  await writeJson(join(dir, FILE), { schema: SCHEMA, ...record });
+/** Adds to what is known of a checkpoint, and writes it down. */
+export async function keepRecord(kept: Kept, more: Partial<CheckpointRecord>): Promise<void> {
+  kept.record = { ...kept.record, ...more };
+  await mkdir(kept.dir, { recursive: true });
+  await writeJson(join(kept.dir, FILE), { schema: SCHEMA, ...kept.record });
 }

@@ -7,7 +7,7 @@ import { counted, grouped } from '../figures.js';
 import { isObject, type JsonObject } from '../json.js';
 import { writeJson } from '../run/files.js';
 import type { Io } from '../types.js';
-import { type CheckpointRecord, type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
+import { type Kept, keepRecord, recordIn, STEPS } from './checkpoints.js';
 import { filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
 import type { WatchLog } from './log.js';
 import type { FixedBase, WatchSettings } from './options.js';
@@ -26,22 +26,27 @@ export interface Work {
   readonly outputDir: string;
 }
 
-/** A decision, or why there is none. */
-export type Outcome =
+const VERDICTS = ['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE', 'ADVICE'] as const;
+
+/** What a checkpoint has come to, as its document tells it: a decision, or why there is none. */
+export type Result =
   | {
-      readonly verdict: 'GO' | 'NO-GO' | 'INCONCLUSIVE' | 'INCOMPLETE' | 'ADVICE';
-      readonly exitCode: number;
-      readonly gate: JsonObject | undefined;
-      readonly score: JsonObject | undefined;
+      readonly verdict: (typeof VERDICTS)[number];
+      readonly exit_code: number;
+      readonly summary: unknown;
+      readonly advice: unknown;
+      readonly score: { readonly overall: unknown; readonly coverage: unknown } | null;
+      /** To the base. */
+      readonly difference: JsonObject | null;
       /** Against the last checkpoint that passed, for information. */
-      readonly lastGo?: { readonly name: string; readonly comparison: JsonObject | undefined };
+      readonly last_go: { readonly name: string; readonly difference: JsonObject | null } | null;
     }
   | { readonly verdict: 'AWAITING'; readonly batch: AwaitedBatch }
-  | { readonly verdict: 'FAILED'; readonly reason: string; readonly willRetry: boolean };
+  | { readonly verdict: 'FAILED'; readonly reason: string; readonly will_retry: boolean };
 
 /** A result, the line on it, and the path of its document. */
 export interface Told {
-  readonly outcome: Outcome;
+  readonly result: Result;
   readonly text: string;
   readonly name: string;
   readonly path: string;
@@ -51,75 +56,64 @@ export interface Told {
  * Evaluates a checkpoint as far as it is not, writes its result and tells it.
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
-export async function evaluate(work: Work, found: Kept): Promise<Told> {
-  let kept = found;
-  const keep = async (more: Partial<CheckpointRecord>) => {
-    kept = { dir: kept.dir, record: { ...kept.record, ...more } };
-    await keepRecord(kept);
-  };
-  await keep({});
-  let outcome: Outcome;
-  try {
-    outcome = await decided(work, () => kept, keep);
-  } catch (error) {
-    if (work.io.stop.aborted) throw error;
-    outcome = outcomeOf(error, kept, work.settings);
-  }
+export async function evaluate(work: Work, kept: Kept): Promise<Told> {
+  const { settings, io, log } = work;
+  await keepRecord(kept, {});
+  const { name, path: place, stamp, failures, awaited } = kept.record;
+  const result = await decided(work, kept).catch((error: unknown) => {
+    if (io.stop.aborted) throw error;
+    return undecided(error, failures + 1 < settings.tries);
+  });
   const at = Date.now();
-  if (outcome.verdict === 'FAILED') await keep({ failures: kept.record.failures + 1, failedAt: at });
-  const path = await writeResult(kept, outcome, work.settings);
-  const { name, awaited } = kept.record;
-  const text = `${name}: ${sentenceOf(outcome)}`;
-  const { verdict } = outcome;
+  const { verdict } = result;
+  if (verdict === 'FAILED') await keepRecord(kept, { failures: failures + 1, failedAt: at });
+  const path = join(kept.dir, 'result.json');
+  const head = { schema: 'awb.watch-result/1', at: new Date().toISOString(), checkpoint: { name, path: place, stamp } };
+  await writeJson(path, { ...head, dir: kept.dir, base: settings.base, ...result });
+  const text = `${name}: ${sentenceOf(result)}`;
   // Awaited results are told once for each new file of requests, since somebody has to hand it in.
-  if (outcome.verdict !== 'AWAITING' || awaited?.requests !== outcome.batch.requests) {
+  if (verdict !== 'AWAITING' || awaited?.requests !== result.batch.requests) {
     const type = verdict === 'FAILED' ? 'failed' : verdict === 'AWAITING' ? 'awaiting' : 'result';
-    await work.log.say(type, text, { checkpoint: name, verdict, result: path });
+    await log.say(type, text, { checkpoint: name, verdict, result: path });
     await runOnResult(work, kept, path);
   }
-  if (outcome.verdict === 'AWAITING') await keep({ awaited: { requests: outcome.batch.requests, at } });
-  else if (outcome.verdict !== 'FAILED') await keep({ verdict, finishedAt: new Date().toISOString() });
-  return { outcome, text, name, path };
+  if (verdict === 'AWAITING') await keepRecord(kept, { awaited: { requests: result.batch.requests, at } });
+  else if (verdict !== 'FAILED') await keepRecord(kept, { verdict, finishedAt: new Date().toISOString() });
+  return { result, text, name, path };
 }
 
-function outcomeOf(error: unknown, { record }: Kept, { tries }: WatchSettings): Outcome {
+function undecided(error: unknown, willRetry: boolean): Result {
   if (error instanceof Awaiting) return { verdict: 'AWAITING', batch: error.batch };
   if (!(error instanceof NotEvaluated)) throw error;
-  return { verdict: 'FAILED', reason: error.message, willRetry: record.failures + 1 < tries };
+  return { verdict: 'FAILED', reason: error.message, will_retry: willRetry };
 }
 
-async function decided(
-  work: Work,
-  kept: () => Kept,
-  keep: (more: Partial<CheckpointRecord>) => Promise<void>,
-): Promise<Outcome> {
+/** Takes the steps that are not done. @throws NotEvaluated, Awaiting */
+async function decided(work: Work, kept: Kept): Promise<Result> {
   const { settings, io, log, baseOf } = work;
-  const { dir, record } = kept();
-  const { name } = record;
-  const codes: Partial<Record<Step, number>> = {};
+  const { dir } = kept;
+  const { name } = kept.record;
   for (const step of STEPS) {
-    const before = kept().record.steps[step];
-    if (before !== undefined) {
-      codes[step] = before;
-      continue;
-    }
+    if (kept.record.steps[step] !== undefined) continue;
     const began = performance.now();
     const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
-    const code = step === 'infer' ? await inferServed(work, kept()) : await runStep(step, place, settings, io);
-    codes[step] = code;
-    await keep({ steps: { ...kept().record.steps, [step]: code } });
+    const code = step === 'infer' ? await inferServed(work, kept) : await runStep(step, place, settings, io);
+    await keepRecord(kept, { steps: { ...kept.record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
     await log.say('step', text, { checkpoint: name, step, exit_code: code, seconds });
   }
   const gate = await documentOf(dir, 'gate');
-  const lastGo = await againstLastGo(work, dir);
+  const verdict = VERDICTS.find((known) => known === gate?.verdict);
+  if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
+  const last_go = await againstLastGo(work, dir);
+  const score = await documentOf(dir, 'score');
   return {
-    verdict: verdictOf(gate),
-    exitCode: codes.gate ?? 0,
-    gate,
-    score: await documentOf(dir, 'score'),
-    ...(lastGo !== undefined && { lastGo }),
+    ...{ verdict, exit_code: kept.record.steps.gate ?? 0 },
+    ...{ summary: gate?.summary ?? null, advice: gate?.advice ?? null },
+    score: score === undefined ? null : { overall: score.overall ?? null, coverage: score.coverage ?? null },
+    difference: totalOf(gate?.comparison),
+    last_go,
   };
 }
 
@@ -139,27 +133,18 @@ async function inferServed({ settings, io, log, outputDir }: Work, { dir, record
   }
 }
 
-const VERDICTS = ['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE', 'ADVICE'] as const;
-
-/** @throws NotEvaluated for a document that awb gate did not write */
-function verdictOf(gate: JsonObject | undefined): (typeof VERDICTS)[number] {
-  const verdict = VERDICTS.find((known) => known === gate?.verdict);
-  if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
-  return verdict;
-}
-
 /** Held against the last checkpoint that passed: for information, since a chain of small losses passes each such step. */
 async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
   const last = await lastGoIn(outputDir, dir);
-  if (last === undefined) return undefined;
+  if (last === undefined) return null;
   const runs = [`--base=${join(last.dir, 'judged.jsonl')}`, `--candidate=${join(dir, 'judged.jsonl')}`];
   try {
     await runAwb('last-go', ['compare', '--config', settings.config, ...runs, '--db', settings.db], dir, io);
   } catch (error) {
-    if (error instanceof NotEvaluated) return { name: last.name, comparison: undefined };
+    if (error instanceof NotEvaluated) return { name: last.name, difference: null };
     throw error;
   }
-  return { name: last.name, comparison: await documentOf(dir, 'last-go') };
+  return { name: last.name, difference: totalOf(await documentOf(dir, 'last-go')) };
 }
 
 async function lastGoIn(outputDir: string, but: string) {
@@ -173,46 +158,23 @@ async function lastGoIn(outputDir: string, but: string) {
   return last;
 }
 
-function sentenceOf(outcome: Outcome): string {
-  if (outcome.verdict === 'FAILED') {
-    const next = outcome.willRetry ? 'it is tried again' : 'it is left until it changes';
-    return `not evaluated: ${outcome.reason}; ${next}`;
+function sentenceOf(result: Result): string {
+  if (result.verdict === 'FAILED') {
+    const next = result.will_retry ? 'it is tried again' : 'it is left until it changes';
+    return `not evaluated: ${result.reason}; ${next}`;
   }
-  if (outcome.verdict === 'AWAITING') {
-    const { awaited, requests, dir } = outcome.batch;
+  if (result.verdict === 'AWAITING') {
+    const { awaited, requests, dir } = result.batch;
     return `AWAITING: ${grouped(awaited)} of ${counted(requests, 'result')} of its judge are awaited in ${dir}`;
   }
-  const { verdict, gate, lastGo } = outcome;
-  const { difference } = totalOf(lastGo?.comparison) ?? {};
+  const { verdict, last_go: lastGo } = result;
+  const { difference } = lastGo?.difference ?? {};
   const besides =
-    lastGo === undefined || typeof difference !== 'number'
+    lastGo === null || typeof difference !== 'number'
       ? ''
       : ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${lastGo.name})`;
-  const summary = String(gate?.summary ?? '');
+  const summary = String(result.summary ?? '');
   return `${summary.startsWith(`${verdict}: `) ? summary : `${verdict}: ${summary}`}${besides}`;
-}
-
-/** Writes the document. @throws UserError (74) where it cannot be written */
-async function writeResult({ dir, record }: Kept, outcome: Outcome, settings: WatchSettings): Promise<string> {
-  const path = join(dir, 'result.json');
-  const { name, path: place, stamp } = record;
-  const head = { schema: 'awb.watch-result/1', at: new Date().toISOString(), checkpoint: { name, path: place, stamp } };
-  await writeJson(path, { ...head, dir, base: settings.base, ...membersOf(outcome) });
-  return path;
-}
-
-function membersOf(outcome: Outcome): object {
-  if (outcome.verdict === 'FAILED') {
-    return { verdict: outcome.verdict, reason: outcome.reason, will_retry: outcome.willRetry };
-  }
-  if (outcome.verdict === 'AWAITING') return { verdict: outcome.verdict, batch: outcome.batch };
-  const { verdict, exitCode, gate, score, lastGo } = outcome;
-  return {
-    ...{ verdict, exit_code: exitCode, summary: gate?.summary ?? null, advice: gate?.advice ?? null },
-    score: score === undefined ? null : { overall: score.overall ?? null, coverage: score.coverage ?? null },
-    difference: totalOf(gate?.comparison),
-    last_go: lastGo === undefined ? null : { name: lastGo.name, difference: totalOf(lastGo.comparison) },
-  };
 }
 
 /** Of a comparison, the difference of the overall total with its interval. */

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EXIT } from '../errors.js';
-import { counted } from '../figures.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Io } from '../types.js';
 import type { Step } from './checkpoints.js';
@@ -43,7 +42,7 @@ export interface AwaitedBatch {
 /** A step has written its requests into batch files, and waits for their results. */
 export class Awaiting extends Error {
   constructor(readonly batch: AwaitedBatch) {
-    super(`${counted(batch.awaited, 'result')} of batch files awaited in ${batch.dir}`);
+    super('results of batch files are awaited');
   }
 }
 
@@ -93,11 +92,6 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
   }
 }
 
-/** Where the JSON document of a step lies. */
-function documentPath(dir: string, name: string): string {
-  return join(dir, `${name}.json`);
-}
-
 /**
  * Runs a step to its end.
  * @returns its exit code; the document that it printed lies in the folder (`documentOf`)
@@ -132,7 +126,7 @@ export async function runAwb(
   { env, cwd, stop }: Io,
   lost?: AbortSignal,
 ): Promise<number> {
-  const output = documentPath(dir, name);
+  const output = join(dir, `${name}.json`);
   await truncate(output).catch(() => undefined);
   const errors = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
@@ -148,5 +142,5 @@ export async function runAwb(
 
 /** The JSON document that a step has printed; undefined where it printed none. */
 export async function documentOf(dir: string, name: string): Promise<JsonObject | undefined> {
-  return parseObject(await readFile(documentPath(dir, name), 'utf8').catch(() => ''));
+  return parseObject(await readFile(join(dir, `${name}.json`), 'utf8').catch(() => ''));
 }

@@ -11,7 +11,7 @@ import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './checkpoints.js';
 import { filled, wordsOf } from './commands.js';
-import { evaluate, type Outcome, type Told, type Work } from './evaluating.js';
+import { evaluate, type Result, type Told, type Work } from './evaluating.js';
 import { openLog } from './log.js';
 import type { FixedBase, WatchSettings } from './options.js';
 import { argumentsOf } from './steps.js';
@@ -82,19 +82,19 @@ function unwritable(error: unknown, dir: string): unknown {
 
 /** What a call with --once has found, on standard output. */
 function showResults(told: readonly Told[], { json }: WatchSettings, io: Io): ExitCode {
-  const codes = told.map(({ outcome }) => codeOfOutcome(outcome));
+  const codes = told.map(({ result }) => codeOfResult(result));
   const exitCode = WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
-  const results = told.map(({ name, outcome, path }) => ({ name, verdict: outcome.verdict, result: path }));
+  const results = told.map(({ name, result: { verdict }, path }) => ({ name, verdict, result: path }));
   const document = { schema: 'awb.watch-results/1', exit_code: exitCode, results };
   const lines = told.length === 0 ? ['nothing new'] : told.map(({ text }) => printable(text));
   io.stdout.write(json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
   return exitCode;
 }
 
-function codeOfOutcome(outcome: Outcome): ExitCode {
-  if (outcome.verdict === 'FAILED') return EXIT.unavailable;
-  if (outcome.verdict === 'AWAITING') return EXIT.later;
-  return WORST_FIRST.find((code) => code === outcome.exitCode) ?? EXIT.unavailable;
+function codeOfResult(result: Result): ExitCode {
+  if (result.verdict === 'FAILED') return EXIT.unavailable;
+  if (result.verdict === 'AWAITING') return EXIT.later;
+  return WORST_FIRST.find((code) => code === result.exit_code) ?? EXIT.unavailable;
 }
 
 /** Under --once nothing waits for another round: the next call is that round. */

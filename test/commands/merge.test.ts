@@ -3,6 +3,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
+import { sealed } from '../../src/run/journal-record.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { jsonOf } from '../support/judging.js';
 import { holdText } from '../support/messages.js';
@@ -150,17 +151,19 @@ describe('a part that is missing', () => {
     await run.merge('1', 'merged');
     await run.infer('merged', '--seed', '7');
     const whole = await run.text('merged', 'predictions.jsonl');
-    const rows = (await run.text('2', 'predictions.journal.jsonl')).replaceAll('observed', 'seen');
-    await writeFile(run.path('2', 'predictions.journal.jsonl'), unsealed(rows));
+    const rows = await run.text('2', 'predictions.journal.jsonl');
+    const others = reworded(rows, (text) => text.replaceAll('observed', 'seen'));
+    await writeFile(run.path('2', 'predictions.journal.jsonl'), others);
     const { code, stdout } = await run.merge('2', 'merged');
     expect([code, await run.text('merged', 'predictions.jsonl')]).toEqual([EXIT.done, whole]);
     expect(stdout).toMatch(/\d+ rows in several parts with other records than the folder had: what it had is kept/);
   });
 });
 
-/** Lines of a journal without their checksums, as earlier versions wrote them. */
-function unsealed(journal: string): string {
-  return journal.replaceAll(/,"crc":"[0-9a-f]{8}"\}$/gm, '}');
+/** Lines of a journal with other words in them, under checksums that are theirs. */
+function reworded(journal: string, words: (text: string) => string): string {
+  const lines = words(journal).trimEnd().split('\n');
+  return lines.map((line) => sealed(JSON.parse(line)).toString()).join('');
 }
 
 describe('parts that do not go together', () => {
@@ -178,8 +181,9 @@ describe('parts that do not go together', () => {
     const run = await sharded();
     await run.infer('1');
     await run.copy('1', '2');
-    const rows = (await run.text('2', 'predictions.journal.jsonl')).replace('observed', 'seen');
-    await writeFile(run.path('2', 'predictions.journal.jsonl'), unsealed(rows));
+    const rows = await run.text('2', 'predictions.journal.jsonl');
+    const others = reworded(rows, (text) => text.replace('observed', 'seen'));
+    await writeFile(run.path('2', 'predictions.journal.jsonl'), others);
     const { code, stderr } = await run.merge('1', '2', 'merged');
     expect(code).toBe(EXIT.badData);
     expect(stderr).toContain('1 row of predictions.jsonl has different records in two parts; nothing was merged');

@@ -1,7 +1,7 @@
 // A record's line, of which no damage goes unseen.
 
 import { expect, test } from 'vitest';
-import { readRecord, sealed } from '../../src/run/journal-record.js';
+import { isUnsealed, readRecord, sealed } from '../../src/run/journal-record.js';
 
 const RECORD = { id: 'a#0', row: { gen: 'an é\n\u2028', awb: { flags: [] } }, log: { attempts: 1 } };
 const LINE = sealed(RECORD).subarray(0, -1);
@@ -19,8 +19,19 @@ test('a line in which any bit has flipped is no record, or one that says the sam
   }
 });
 
-test('a line of an earlier version has no checksum; one with another number of members is damaged', () => {
-  expect(readRecord(Buffer.from(JSON.stringify(RECORD)))).toEqual(RECORD);
-  expect(readRecord(Buffer.from(JSON.stringify({ ...RECORD, more: 1 })))).toBeUndefined();
-  expect(readRecord(Buffer.from('{"id":"a#0","row":[],"log":{}}'))).toBeUndefined();
+test('a line without a checksum, of other members or of another form is no record', () => {
+  expect(readRecord(Buffer.from(JSON.stringify(RECORD)))).toBeUndefined();
+  for (const other of [
+    { ...RECORD, more: 1 },
+    { ...RECORD, row: [] },
+    { id: 'a#0', row: {} },
+  ]) {
+    expect(isUnsealed(Buffer.from(JSON.stringify(other)))).toBe(false);
+  }
+  expect(readRecord(sealed({ ...RECORD, id: 1 as never }).subarray(0, -1))).toBeUndefined();
+});
+
+test('what is told apart from damage is a whole record that lacks its checksum alone', () => {
+  expect(isUnsealed(Buffer.from(JSON.stringify(RECORD)))).toBe(true);
+  expect(isUnsealed(LINE)).toBe(false);
 });

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { EXIT } from '../../src/errors.js';
 import { rowId } from '../../src/row-id.js';
 import { type Journal, openJournal } from '../../src/run/journal.js';
-import type { JournalRecord } from '../../src/run/journal-record.js';
+import { type JournalRecord, sealed } from '../../src/run/journal-record.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -51,7 +51,7 @@ describe('a journal', () => {
     expect([next.has('b#0'), next.has('c#0')]).toEqual([true, false]);
     expect([next.summaryOf('b#0'), next.summaryOf('c#0')]).toEqual(['GEN OF B#0', undefined]);
     expect(next.summaryOf('a#0')).toBe('É😀\u2028\n\u0000"\\');
-    expect(next).not.toHaveProperty('repaired');
+    expect(next.repaired).toBeUndefined();
   });
 
   test('a later record of an id replaces an earlier one', async () => {
@@ -121,7 +121,7 @@ describe('a torn last line', () => {
       await writeFile(path, bytes.subarray(0, end));
       const repaired = await reopen();
       expect([...repaired.ids()]).toEqual(['whole']);
-      if (end === start) expect(repaired).not.toHaveProperty('repaired');
+      if (end === start) expect(repaired.repaired).toBeUndefined();
       else expect(repaired.repaired).toMatch(`repaired ${path}: cut off a torn last line of ${end - start} bytes`);
       expect((await stat(path)).size).toBe(start);
       await repaired.append(record('torn', 'é\n'));
@@ -145,7 +145,7 @@ describe('a torn last line', () => {
     await repaired.close();
     const next = await reopen();
     expect(gensOf(next)).toEqual({ a: 'gen of a', c: 'gen of c' });
-    expect(next).not.toHaveProperty('repaired');
+    expect(next.repaired).toBeUndefined();
   });
 
   test('of spaces does no harm', async () => {
@@ -170,15 +170,14 @@ describe('a line in between that is no record', () => {
     ['an id of another type', '{"id":1,"row":{"gen":"x"},"log":{}}'],
     ['no row', '{"id":"x","log":{}}'],
     ['a row of null', '{"id":"x","row":null,"log":{}}'],
-    ['a row of other things', '{"id":"x","row":{},"log":{}}'],
+    ['a row of other things', sealed({ id: 'x', row: {}, log: {} }).subarray(0, -1)],
     ['no log', '{"id":"x","row":{"gen":"x"}}'],
-    [
-      'bytes that are no UTF-8',
-      Buffer.concat([Buffer.from('{"id":"x","row":{"gen":"'), Buffer.from([0xff]), Buffer.from('"},"log":{}}')]),
-    ],
+    ['bytes that are no UTF-8', sealed(record('x')).subarray(0, -1).fill(0xff, 20, 21)],
   ])('%s: is passed over and said', async (_what, line) => {
-    const lines = [JSON.stringify(record('a')), line, JSON.stringify(record('b'))];
-    await writeFile(path, Buffer.concat(lines.flatMap((part) => [Buffer.from(part as string), Buffer.from('\n')])));
+    await writeFile(
+      path,
+      Buffer.concat([sealed(record('a')), Buffer.from(line as string), Buffer.from('\n'), sealed(record('b'))]),
+    );
     const journal = await reopen();
     expect(journal.repaired).toBe(`repaired ${path}: passed over line 2, which is damaged (its row is asked again)`);
     expect(gensOf(journal)).toEqual({ a: 'gen of a', b: 'gen of b' });
@@ -230,14 +229,16 @@ describe('a journal in which a bit has flipped', () => {
   });
 });
 
-test('a journal of a version without checksums is read, and goes on with them', async () => {
-  await writeFile(path, ['a', 'b'].map((id) => `${JSON.stringify(record(id))}\n`).join(''));
-  const journal = await reopen();
-  await journal.append(record('c'));
-  await journal.close();
-  const next = await reopen();
-  expect(next).not.toHaveProperty('repaired');
-  expect(gensOf(next)).toEqual({ a: 'gen of a', b: 'gen of b', c: 'gen of c' });
+test('a journal without checksums is refused by its name, with what to do, and left as it is', async () => {
+  const text = ['a', 'b'].map((id) => `${JSON.stringify(record(id))}\n`).join('');
+  await writeFile(path, text);
+  await expect(reopen()).rejects.toMatchObject({
+    exitCode: EXIT.badData,
+    message: expect.stringMatching(
+      /^\S+ has records without checksums.*a run under way ends with the commit that began it/,
+    ),
+  });
+  expect(await readFile(path, 'utf8')).toBe(text);
 });
 
 test.each([
@@ -291,7 +292,7 @@ describe('a disk that is full', () => {
     await journal.close();
     await rm(join(mount, 'ballast'));
     const next = await reopen(at);
-    expect(next).not.toHaveProperty('repaired');
+    expect(next.repaired).toBeUndefined();
     expect([...next.ids()]).toEqual(kept);
     await next.append(record('late'));
     expect(next.read('late').row.gen).toBe('gen of late');
@@ -318,7 +319,7 @@ describe('a disk that is full', () => {
     expect(error).toMatchObject({ name: 'UserError', exitCode: EXIT.cannotWrite });
     expect(kept.length).toBeGreaterThan(10);
     const next = await reopen();
-    expect(next).not.toHaveProperty('repaired');
+    expect(next.repaired).toBeUndefined();
     expect([...next.ids()]).toEqual(kept);
   });
 });

@@ -6,6 +6,12 @@ import type { BackendStatus } from '../../types.js';
 /** A shorter pause is part of the ordinary back and forth of a rate limit. */
 const NOTABLE_PAUSE_MS = 1_000;
 
+/** What keeps calls back; `host` is the endpoint that is out. */
+interface Pause {
+  readonly cause: 'rate-limit' | 'outage' | 'not-ready';
+  readonly host?: string;
+}
+
 /** `look` compares the state of now with that of before; `tell` is given what has changed. */
 export function openBackendWatch(
   status: () => BackendStatus | undefined,
@@ -13,44 +19,36 @@ export function openBackendWatch(
   tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
 ): { look(): void } {
   let limit: number | undefined;
-  let isPaused = false;
-  /** Hosts that are out, and why. */
-  const out = new Map<string, 'outage' | 'not-ready'>();
-  const lookAtLimit = (now: BackendStatus) => {
-    if (now.limit === limit) return;
-    tell('limit', { limit: now.limit, ...(limit !== undefined && { before: limit }), in_flight: now.inFlight });
-    limit = now.limit;
+  /** By the host that is out; the rate limit by an empty name. */
+  const paused = new Map<string, Pause>();
+  const pause = (name: string, what: Pause, more: object = {}) => {
+    if (paused.has(name)) return;
+    paused.set(name, what);
+    tell('paused', { ...what, ...more });
   };
-  const lookAtPause = ({ pausedMs }: BackendStatus) => {
-    if (!isPaused && pausedMs >= NOTABLE_PAUSE_MS) {
-      isPaused = true;
-      const until = new Date(date() + pausedMs).toISOString();
-      tell('paused', { cause: 'rate-limit', seconds: Math.round(pausedMs / 1000), until });
-    } else if (isPaused && pausedMs <= 0) {
-      isPaused = false;
-      tell('resumed', { cause: 'rate-limit' });
-    }
-  };
-  const lookAtOutages = ({ outages }: BackendStatus) => {
-    for (const { host, hasAnswered } of outages) {
-      if (out.has(host)) continue;
-      const cause = hasAnswered ? 'outage' : 'not-ready';
-      out.set(host, cause);
-      tell('paused', { cause, host: printable(host) });
-    }
-    for (const [host, cause] of out) {
-      if (outages.some((outage) => outage.host === host)) continue;
-      out.delete(host);
-      tell('resumed', { cause, host: printable(host) });
+  const resume = (isOver: (name: string) => boolean) => {
+    for (const [name, what] of paused) {
+      if (!isOver(name)) continue;
+      paused.delete(name);
+      tell('resumed', what);
     }
   };
   return {
     look() {
       const now = status();
       if (now === undefined) return;
-      lookAtLimit(now);
-      lookAtPause(now);
-      lookAtOutages(now);
+      const { inFlight, pausedMs, outages } = now;
+      if (now.limit !== limit) tell('limit', { limit: now.limit, before: limit, in_flight: inFlight });
+      limit = now.limit;
+      if (pausedMs >= NOTABLE_PAUSE_MS) {
+        const until = new Date(date() + pausedMs).toISOString();
+        pause('', { cause: 'rate-limit' }, { seconds: Math.round(pausedMs / 1000), until });
+      }
+      resume((name) => name === '' && pausedMs <= 0);
+      for (const { host, hasAnswered } of outages) {
+        pause(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
+      }
+      resume((name) => name !== '' && !outages.some(({ host }) => host === name));
     },
   };
 }

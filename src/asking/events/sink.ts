@@ -22,39 +22,31 @@ interface SinkWords {
   say(text: string): void;
 }
 
-/** The file, open for appending. */
-export class EventSink {
-  readonly #fd: number;
-  #isOver = false;
-
-  /**
-   * A line that an earlier process has torn is cut off.
-   * @param path absolute
-   * @throws UserError (2) for a file of something else, (73) where it cannot be opened
-   */
-  constructor(
-    path: string,
-    private readonly words: SinkWords,
-  ) {
-    this.#fd = openedFile(path, words.name);
-  }
-
-  write(event: RunEvent): void {
-    if (this.#isOver) return;
-    try {
-      appendFileSync(this.#fd, `${JSON.stringify({ v: EVENTS_SCHEMA, ...event })}\n`);
-    } catch (error) {
-      const code = codeOf(error);
-      const why = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));
-      this.#isOver = true;
-      this.words.say(`cannot write --events ${this.words.name}: ${why}; the run goes on without events`);
-    }
-  }
-
-  close(): void {
-    this.#isOver = true;
-    closeSync(this.#fd);
-  }
+/**
+ * Opens the file for appending. A line that an earlier process has torn is cut off.
+ * @param path absolute
+ * @throws UserError (2) for a file of something else, (73) where it cannot be opened
+ */
+export function openSink(path: string, { name, say }: SinkWords): { write(event: RunEvent): void; close(): void } {
+  const fd = openedFile(path, name);
+  let isOver = false;
+  return {
+    write(event) {
+      if (isOver) return;
+      try {
+        appendFileSync(fd, `${JSON.stringify({ v: EVENTS_SCHEMA, ...event })}\n`);
+      } catch (error) {
+        const code = codeOf(error);
+        const why = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));
+        isOver = true;
+        say(`cannot write --events ${name}: ${why}; the run goes on without events`);
+      }
+    },
+    close() {
+      isOver = true;
+      closeSync(fd);
+    },
+  };
 }
 
 function openedFile(path: string, name: string): number {
@@ -80,7 +72,7 @@ function openedFile(path: string, name: string): number {
  */
 function cutTornLine(path: string, name: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined || !found.isFile() || found.size === 0) return;
+  if (!found?.isFile() || found.size === 0) return;
   const fd = openSync(path, 'r+');
   try {
     const { size } = fstatSync(fd);

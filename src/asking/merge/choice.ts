@@ -1,46 +1,36 @@
 // Which rows a run took, as the settings in its manifest tell; and which those of several parts are together.
 
+import { z } from 'zod';
 import type { Dataset, RowRef } from '../../bench/dataset.js';
 import { chooseRows, inInputOrder } from '../../bench/selection.js';
-import { canonicalJson, isInteger } from '../../json.js';
+import { canonicalJson } from '../../json.js';
+import { rowId } from '../../row-id.js';
 import type { Manifest } from '../../run/manifest.js';
 import { choiceOf } from '../infer/chosen-rows.js';
 
-/** What is read of a run's settings. */
-export interface PartSettings {
-  readonly domains: readonly string[];
-  readonly ids: readonly string[];
-  readonly limit: number | undefined;
-  readonly sample: number | undefined;
-  readonly sampleSeed: number;
-  readonly shard: string | undefined;
-  readonly repeats: number;
-  readonly lean: boolean;
-  readonly skipInvalid: boolean;
-  readonly judgeRepeats: number;
-  readonly judgeSees: 'history' | 'rollout';
-}
+const TEXTS = z.array(z.string()).catch([]);
+const COUNT = z.int().optional().catch(undefined);
+const FLAG = z.boolean().catch(false);
 
-/** Settings that a manifest lacks, as one of an earlier version may, stand at their defaults. */
+/** What is read of a run's settings. What somebody took out stands at its default. */
+const SETTINGS = z.object({
+  domains: TEXTS,
+  ids: TEXTS,
+  limit: COUNT,
+  sample: COUNT,
+  'sample-seed': z.int().catch(0),
+  shard: z.string().optional().catch(undefined),
+  repeats: z.int().catch(1),
+  lean: FLAG,
+  'skip-invalid': FLAG,
+  'judge-repeats': z.int().catch(1),
+  'judge-sees': z.enum(['history', 'rollout']).catch('history'),
+});
+
+export type PartSettings = z.infer<typeof SETTINGS>;
+
 export function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettings {
-  const texts = (name: string) => {
-    const { [name]: list } = settings;
-    return Array.isArray(list) ? list.filter((text) => typeof text === 'string') : [];
-  };
-  const count = (name: string) => (isInteger(settings[name]) ? settings[name] : undefined);
-  return {
-    domains: texts('domains'),
-    ids: texts('ids'),
-    limit: count('limit'),
-    sample: count('sample'),
-    sampleSeed: count('sample-seed') ?? 0,
-    shard: typeof settings.shard === 'string' ? settings.shard : undefined,
-    repeats: count('repeats') ?? 1,
-    lean: settings.lean === true,
-    skipInvalid: settings['skip-invalid'] === true,
-    judgeRepeats: count('judge-repeats') ?? 1,
-    judgeSees: settings['judge-sees'] === 'rollout' ? 'rollout' : 'history',
-  };
+  return SETTINGS.parse(settings);
 }
 
 /** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
@@ -48,10 +38,10 @@ export function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): R
   return inInputOrder(new Set(choicesOf(parts).flatMap((part) => rowsOf(dataset, part))));
 }
 
-/** A shard that no part is, and the rows that it would have. */
-interface MissingShard {
+/** A shard that no part is, and how many of its rows are missing. */
+export interface MissingShard {
   readonly shard: string;
-  readonly rows: readonly RowRef[];
+  readonly rows: number;
 }
 
 /** To tell whose rows are missing, each shard is dealt out once. */
@@ -60,35 +50,40 @@ const MOST_SHARDS = 1000;
 /**
  * The shards that nobody has run, where all parts are shards of one choice; empty elsewhere.
  * @param there the shards that there are
+ * @param lacks whether the row of an id is missing
  */
 export function missingShards(
   dataset: Dataset,
   parts: readonly PartSettings[],
   there: readonly (string | undefined)[],
+  lacks: (id: string) => boolean,
 ): MissingShard[] {
-  const [choice, ...others] = choicesOf(parts);
-  const counts = new Set(there.map((shard) => shard?.split('/')[1]));
-  const [count] = counts;
-  if (choice === undefined || others.length > 0 || counts.size !== 1) return [];
-  if (count === undefined || Number(count) > MOST_SHARDS) return [];
-  const all = Array.from({ length: Number(count) }, (_, index) => `${index + 1}/${count}`);
-  return all
+  const [choice, ...otherChoices] = choicesOf(parts);
+  const [count, ...otherCounts] = new Set(there.map((shard) => shard?.split('/')[1]));
+  if (choice === undefined || otherChoices.length > 0 || count === undefined || otherCounts.length > 0) return [];
+  if (Number(count) > MOST_SHARDS) return [];
+  const repeats = Array.from({ length: mostOf(parts).repeats }, (_, repeat) => repeat);
+  return Array.from({ length: Number(count) }, (_, index) => `${index + 1}/${count}`)
     .filter((shard) => !there.includes(shard))
-    .map((shard) => ({ shard, rows: rowsIn(dataset, { ...choice, shard }) }));
+    .map((shard) => {
+      const ids = rowsIn(dataset, { ...choice, shard }).flatMap(({ key }) => repeats.map((at) => rowId(key, at)));
+      return { shard, rows: ids.filter(lacks).length };
+    })
+    .filter(({ rows }) => rows > 0);
 }
 
 /** The parts' choices without their shards, each once. */
 function choicesOf(parts: readonly PartSettings[]): PartSettings[] {
-  const choices = parts.map(({ domains, ids, limit, sample, sampleSeed, ...rest }) => {
-    const choice = { domains, ids, limit, sample, sampleSeed };
-    return [canonicalJson(choice), { ...rest, ...choice, shard: undefined }] as const;
+  const choices = parts.map((part) => {
+    const { domains, ids, limit, sample, 'sample-seed': seed } = part;
+    return [canonicalJson([domains, ids, limit, sample, seed]), { ...part, shard: undefined }] as const;
   });
   return [...new Map(choices).values()];
 }
 
-function rowsOf(dataset: Dataset, { limit, sample, ...rest }: PartSettings): readonly RowRef[] {
-  const given = { ...rest, ...(limit === undefined ? {} : { limit }), ...(sample === undefined ? {} : { sample }) };
-  return chooseRows(dataset.rows, choiceOf(given, dataset));
+function rowsOf(dataset: Dataset, part: PartSettings): readonly RowRef[] {
+  const { shard, 'sample-seed': sampleSeed } = part;
+  return chooseRows(dataset.rows, choiceOf({ ...part, shard, sampleSeed }, dataset));
 }
 
 /** The same; none for a shard beyond the number of trajectories. */
@@ -107,9 +102,9 @@ export function mostOf(parts: readonly PartSettings[]) {
       ? []
       : [...new Set(parts.flatMap(({ domains }) => domains))],
     repeats: Math.max(...parts.map(({ repeats }) => repeats)),
-    judgeRepeats: Math.max(...parts.map(({ judgeRepeats }) => judgeRepeats)),
+    judgeRepeats: Math.max(...parts.map((part) => part['judge-repeats'])),
     lean: parts.every(({ lean }) => lean),
-    skipInvalid: parts.some(({ skipInvalid }) => skipInvalid),
-    judgeSees: parts.some(({ judgeSees }) => judgeSees === 'rollout') ? ('rollout' as const) : ('history' as const),
+    skipInvalid: parts.some((part) => part['skip-invalid']),
+    judgeSees: parts.some((part) => part['judge-sees'] === 'rollout') ? ('rollout' as const) : ('history' as const),
   };
 }

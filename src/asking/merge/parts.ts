@@ -4,13 +4,13 @@ import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../errors.js';
 import { sizeOf } from '../../run/file-reading.js';
-import { pathsOf } from '../../run/folder.js';
+import { pathsOf, requireNoStray } from '../../run/folder.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
-import type { ManifestPart } from '../../run/merged-manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { RECHECK } from '../judge/judged-files.js';
+import type { ManifestPart } from './manifests.js';
 
 /** A part of a run, in its folder. */
 export interface Part extends ManifestPart {
@@ -71,6 +71,23 @@ export async function findParts(folders: readonly string[], output: string, io: 
   }
   if (runs.size === 0) throw nothingToMerge([...left, ...notes]);
   return { runs: inOrder(runs), notes: [...notes, ...left] };
+}
+
+/** What the output has of such a run already; undefined where it has none, or one without a row. @throws UserError (75) while it awaits results */
+export async function ownRun(dir: string, name: string, io: Io): Promise<Part | undefined> {
+  const { manifestPath, outputPath, journalPath } = pathsOf({ dir, name });
+  const manifest = await readManifest(manifestPath);
+  if (manifest === undefined) await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
+  const shown = shownPath(dir, io);
+  // Merged, it would no longer know what it waits for, and pay for it twice.
+  if (manifest?.state === 'awaiting') {
+    throw new UserError(
+      `${name}.jsonl in ${shown} awaits results of its batch files; have its own command read them first, and merge then`,
+      EXIT.later,
+    );
+  }
+  const isBegun = ((await sizeOf(journalPath)) ?? 0) > 0;
+  return manifest && isBegun ? { name: shown, dir, manifest, journalPath, isBegun } : undefined;
 }
 
 /** Predictions come before what is made of them. */

@@ -6,11 +6,13 @@ import { printable } from '../../printable.js';
 import type { Manifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
-import type { JoinedRun } from './joining.js';
+import type { JoinedRun } from './merging.js';
 
 /** Whole where every run is. */
 export function mergeExit(runs: readonly JoinedRun[]): ExitCode {
-  return runs.every(({ isWhole, astray }) => isWhole && astray === 0) ? EXIT.done : EXIT.incomplete;
+  return runs.every(({ manifest, astray }) => manifest.state === 'complete' && astray === 0)
+    ? EXIT.done
+    : EXIT.incomplete;
 }
 
 export function mergeDocument(runs: readonly JoinedRun[], notes: readonly string[]) {

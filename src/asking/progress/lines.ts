@@ -5,22 +5,26 @@ import { counted } from '../../figures.js';
 import { oneLine, shortened } from '../../printable.js';
 import { barLines, wrapped } from '../../report/terminal.js';
 import type { BackendStatus } from '../../types.js';
-import { rates, sums, type Tally } from './tally.js';
+import type { Tally } from './tally.js';
 
 /** The run in one line: `infer 1234/2170 rows, 4 failed, 3.2 rows/s, 4812 tokens/s, $4.10 of $5.00, about 5 min left`. */
 export function summaryLine(tally: Tally): string {
-  const { total, done, failed } = sums(tally);
+  const { total, done, failed } = tally.sums;
   const failures = failed > 0 ? [`${failed} failed`] : [];
-  return [`${tally.title} ${done}/${total} ${tally.unit}`, ...failures, ...paceParts(tally)].join(', ');
+  return [`${tally.counted.title} ${done}/${total} ${unitOf(tally)}`, ...failures, ...paceParts(tally)].join(', ');
+}
+
+function unitOf({ counted: { unit = 'rows' } }: Tally): string {
+  return unit;
 }
 
 function paceParts(tally: Tally): string[] {
-  const { total, done } = sums(tally);
-  const rate = rates(tally);
+  const { total, done } = tally.sums;
+  const rate = tally.rates;
   const parts: string[] = [];
-  if (rate.rows > 0) parts.push(`${significant(rate.rows)} ${tally.unit}/s`);
+  if (rate.rows > 0) parts.push(`${significant(rate.rows)} ${unitOf(tally)}/s`);
   if (rate.tokens > 0) parts.push(`${significant(rate.tokens)} tokens/s`);
-  const spending = tally.spending();
+  const spending = tally.counted.spending?.();
   if (spending !== undefined) parts.push(spending);
   if (rate.rows > 0 && done < total) parts.push(`about ${duration((total - done) / rate.rows)} left`);
   return parts;
@@ -39,7 +43,7 @@ function duration(seconds: number): string {
 }
 
 function backendLines(tally: Tally, columns: number): string[] {
-  const status = tally.status();
+  const status = tally.counted.status();
   if (status === undefined) return ['no calls yet'];
   const { inFlight, paced = 0, limit, pausedMs, failure, outages } = status;
   const held = paced > 0 ? `, ${paced} held back by --rpm, --tpm or the budget` : '';
@@ -59,7 +63,7 @@ function backendLines(tally: Tally, columns: number): string[] {
 /** `localhost:8000 gives no reply since 14:02:11, given up at 14:12:11`. */
 export function outageText(
   { host, hasAnswered, forMs, leftMs }: BackendStatus['outages'][number],
-  { date }: Tally,
+  { counted: { date = Date.now } }: Tally,
 ): string {
   const timeOfDay = (at: number) => new Date(at).toTimeString().slice(0, 8);
   const until = leftMs > 0 ? `, given up at ${timeOfDay(date() + leftMs)}` : '';
@@ -84,7 +88,7 @@ export function blockLines(
   const shown = domains.length <= room ? domains : domains.slice(0, Math.max(0, room - 1));
   const hidden = domains.length - shown.length;
   const parts = shown.map(([domain, counts]) => ({ name: domainName(domain), ...counts }));
-  const bars = barLines([{ name: tally.title, ...sums(tally) }, ...parts], columns, blocks);
+  const bars = barLines([{ name: tally.counted.title, ...tally.sums }, ...parts], columns, blocks);
   const lines = [...bars, ...(hidden > 0 ? [`and ${counted(hidden, 'domain')} more`] : []), ...words];
   return { lines: lines.slice(0, height).map((line) => shortened(line, columns)), bars: bars.length };
 }

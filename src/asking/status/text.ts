@@ -5,7 +5,7 @@ import { counted, grouped } from '../../figures.js';
 import { dollars } from '../../money.js';
 import { printable, shortened } from '../../printable.js';
 import { aligned, barLines, type Look, withRedFailures, wrapped } from '../../report/terminal.js';
-import type { RunState, RunStatus, StatusSum } from './status.js';
+import type { RunStatus, StatusSum } from './status.js';
 
 const MOST_FAILURES = 5;
 
@@ -88,7 +88,7 @@ function nameOf({ dir, kind, name, label }: RunStatus): string {
 }
 
 const CONTINUES = 'the same command continues';
-const REMEDIES: Partial<Record<RunState, string>> = {
+const REMEDIES: Partial<Record<RunStatus['state'], string>> = {
   killed: CONTINUES,
   incomplete: 'the same command asks again for what failed',
   interrupted: CONTINUES,

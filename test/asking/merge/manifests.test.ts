@@ -1,9 +1,9 @@
 // What joined manifests say: sums that come out the same however often a part is merged, and identities held against each other.
 
 import { describe, expect, test } from 'vitest';
-import { UserError } from '../../src/errors.js';
-import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
-import { mergedManifest, sharedIdentity } from '../../src/run/merged-manifest.js';
+import { mergedManifest, sharedIdentity } from '../../../src/asking/merge/manifests.js';
+import { UserError } from '../../../src/errors.js';
+import { checkedManifest, type Manifest } from '../../../src/run/manifest.js';
 
 const IDENTITY = { data: 'd', model: 'wm' };
 

@@ -1,11 +1,10 @@
 // What the manifest of a merged run says beside its counts, out of those of its parts.
 
-import { EXIT, UserError } from '../errors.js';
-import { canonicalJson } from '../json.js';
-import type { Usage } from '../types.js';
-import { addUsage } from '../usage.js';
-import { differencesOf, fingerprintOf, type Identity } from './identity.js';
-import type { Manifest, MergedPart, Unrecorded } from './manifest.js';
+import { EXIT, UserError } from '../../errors.js';
+import { canonicalJson } from '../../json.js';
+import { keysOf } from '../../keys.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
+import type { Manifest, MergedPart } from '../../run/manifest.js';
 
 /** A part of a run. */
 export interface ManifestPart {
@@ -22,10 +21,9 @@ export interface ManifestPart {
  */
 export function sharedIdentity(parts: readonly { readonly name: string; readonly identity: Identity }[]): Identity {
   const [first, ...others] = parts;
+  if (first === undefined) return {};
   for (const other of others) {
-    if (first === undefined) break;
-    const words = [`in ${first.name}`, `in ${other.name}`] as const;
-    const differences = differencesOf(first.identity, other.identity, words);
+    const differences = differencesOf(first.identity, other.identity, [`in ${first.name}`, `in ${other.name}`]);
     if (differences.length === 0) continue;
     throw new UserError(
       [
@@ -36,7 +34,7 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
       EXIT.identityDiffers,
     );
   }
-  return first?.identity ?? {};
+  return first.identity;
 }
 
 /**
@@ -55,60 +53,41 @@ export function mergedManifest(
   const manifests = [...(own === undefined ? [] : [own]), ...parts.map(({ manifest }) => manifest)];
   const [first] = manifests;
   const { shard: _, ...settings } = first?.settings ?? {};
-  const label = manifests.find((manifest) => manifest.label !== undefined)?.label;
-  const price = manifests.toSorted((a, b) => (endOf(a) < endOf(b) ? 1 : -1)).find((manifest) => manifest.price)?.price;
-  const endedAt = manifests
-    .flatMap((each) => each.endedAt ?? [])
-    .sort()
-    .at(-1);
+  const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();
+  const byEnd = manifests.toSorted((a, b) => (endOf(a) < endOf(b) ? 1 : -1));
   const models = new Map(
     manifests.flatMap((each) => (each.models ?? []).map((model) => [canonicalJson(model), model])),
-  );
-  const calls = added(
-    [own, ...merged].map((each) => each?.pace),
-    before.map(({ pace }) => pace),
-  );
-  const unrecorded = addedCosts(
-    [own, ...merged].map((each) => each?.unrecorded),
-    before.map((each) => each.unrecorded),
   );
   return {
     schema: 'awb.manifest/1',
     kind,
     tool: first?.tool ?? { name: '', version: '' },
-    ...(label === undefined ? {} : { label }),
+    label: manifests.find(({ label }) => label !== undefined)?.label,
     meta: Object.assign({}, ...manifests.map(({ meta }) => meta).reverse()),
     identity,
     fingerprint: fingerprintOf(identity),
     settings,
     endpoints: union(manifests.map(({ endpoints }) => endpoints)),
     servedModels: union(manifests.map(({ servedModels }) => servedModels)),
-    ...(models.size === 0 ? {} : { models: [...models.values()] }),
+    models: models.size === 0 ? undefined : [...models.values()],
     data: first?.data ?? {},
     chosen: {},
     counts: { chosen: 0, ok: 0, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} },
     tokens: {},
-    ...(price === undefined ? {} : { price }),
-    ...(calls.calls === 0 ? {} : { pace: calls }),
-    ...(unrecorded.calls === 0 ? {} : { unrecorded }),
+    price: byEnd.find(({ price }) => price !== undefined)?.price,
+    ...spentBy(own, before, merged),
     merged,
     notices: union(manifests.map(({ notices }) => notices)),
     startedAt: own?.startedAt ?? manifests.map(({ startedAt }) => startedAt).sort()[0] ?? '',
-    ...(endedAt === undefined ? {} : { endedAt }),
+    endedAt: ends.at(-1),
     state: 'incomplete',
     process: first?.process ?? { pid: 0, host: '' },
   };
 }
 
 function partOf(dir: string, { settings, state, startedAt, pace, unrecorded }: Manifest): MergedPart {
-  return {
-    dir,
-    ...(typeof settings.shard === 'string' ? { shard: settings.shard } : {}),
-    state,
-    startedAt,
-    ...(pace === undefined ? {} : { pace }),
-    ...(unrecorded === undefined ? {} : { unrecorded }),
-  };
+  const shard = typeof settings.shard === 'string' ? settings.shard : undefined;
+  return { dir, shard, state, startedAt, pace, unrecorded };
 }
 
 /** A part that was continued, or moved, is still the same one. */
@@ -121,33 +100,30 @@ function endOf({ endedAt, startedAt }: Manifest): string {
   return endedAt ?? startedAt;
 }
 
+/** What somebody took out of a manifest is absent. */
 function union(lists: readonly (readonly string[] | undefined)[]): string[] {
   return [...new Set(lists.flatMap((list) => list ?? []))];
 }
 
-type Pace = NonNullable<Manifest['pace']>;
+type Spent = Pick<MergedPart, 'pace' | 'unrecorded'>;
 
-function added(paces: readonly Manifest['pace'][], less: readonly Manifest['pace'][]): Pace {
-  const sum = (of: readonly Manifest['pace'][], name: keyof Pace) =>
-    of.reduce((all, each) => all + (each?.[name] ?? 0), 0);
-  const rest = (name: keyof Pace) => Math.max(0, sum(paces, name) - sum(less, name));
+/** What the run's own sums hold of its parts of before is taken off, and what all parts come to now is added. */
+function spentBy(own: Manifest | undefined, before: readonly Spent[], now: readonly Spent[]): Spent {
+  const plus = [...(own === undefined ? [] : [own]), ...now];
+  const sumOf = (parts: readonly Spent[], of: (part: Spent) => number | undefined) =>
+    parts.reduce((sum, part) => sum + (of(part) ?? 0), 0);
+  const total = (of: (part: Spent) => number | undefined) => Math.max(0, sumOf(plus, of) - sumOf(before, of));
+  const calls = total(({ pace }) => pace?.calls);
   // What is taken off and added again comes back as it was.
-  return { calls: rest('calls'), seconds: Math.round(rest('seconds') * 1000) / 1000 };
-}
-
-function addedCosts(costs: readonly (Unrecorded | undefined)[], less: readonly (Unrecorded | undefined)[]): Unrecorded {
-  const usage: Usage = {};
-  const sum = { calls: 0, usage, uncounted: { sent: 0, received: 0 } };
-  const add = (cost: Unrecorded | undefined, sign: 1 | -1) => {
-    sum.calls += sign * (cost?.calls ?? 0);
-    sum.uncounted.sent += sign * (cost?.uncounted?.sent ?? 0);
-    sum.uncounted.received += sign * (cost?.uncounted?.received ?? 0);
-    const counts = Object.entries(cost?.usage ?? {}).map(([kind, count]) => [kind, sign * count]);
-    addUsage(sum.usage, Object.fromEntries(counts));
+  const seconds = Math.round(total(({ pace }) => pace?.seconds) * 1000) / 1000;
+  const lost = total(({ unrecorded }) => unrecorded?.calls);
+  const kinds = new Set(plus.flatMap(({ unrecorded }) => keysOf(unrecorded?.usage ?? {})));
+  const usage = Object.fromEntries([...kinds].map((kind) => [kind, total((part) => part.unrecorded?.usage[kind])]));
+  const sent = total(({ unrecorded }) => unrecorded?.uncounted?.sent);
+  const received = total(({ unrecorded }) => unrecorded?.uncounted?.received);
+  const uncounted = sent > 0 || received > 0 ? { sent, received } : undefined;
+  return {
+    pace: calls === 0 ? undefined : { calls, seconds },
+    unrecorded: lost === 0 ? undefined : { calls: lost, usage, uncounted },
   };
-  for (const cost of costs) add(cost, 1);
-  for (const cost of less) add(cost, -1);
-  const { calls, uncounted } = sum;
-  const isUncounted = uncounted.sent > 0 || uncounted.received > 0;
-  return { calls, usage, ...(isUncounted ? { uncounted } : {}) };
 }
