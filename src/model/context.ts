@@ -303,7 +303,7 @@ export function roomFor(
   {
     before,
     charsAToken = CHARS_A_TOKEN,
-  }: { readonly before?: Measured | undefined; readonly charsAToken?: number } = {},
+  }: { readonly before?: Measured | undefined; readonly charsAToken?: number | undefined } = {},
 ): Room {
   const ratio = before === undefined || before.promptTokens === 0 ? charsAToken : before.chars / before.promptTokens;
   const known = before ?? { chars: 0, promptTokens: 0 };

@@ -1,8 +1,8 @@
 // A simulation: a world model that is asked live, where its worlds start, and what it may spend. All ways to act in a world use it.
 
 import { UserError } from '../../errors.js';
-import { type Measured, type Room, roomFor } from '../../model/context.js';
-import { type LiveFailure, type LiveHooks, type LiveModel, openLive } from '../../model/live.js';
+import type { Measured, Room } from '../../model/context.js';
+import { type LiveFailure, type LiveHooks, type LiveModel, measuredBy, openLive } from '../../model/live.js';
 import { charactersOf } from '../../question.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
 import type { CallLog, Io, ModelReply } from '../../types.js';
@@ -87,11 +87,15 @@ export async function openSimulation(
     const pricing = await openPricing(target, settings, io);
     const ledger = new Ledger(() => pricing(servedModels));
     requirePriced(settings, ledger.usd !== undefined, target);
-    const live = await openLive(target.named, {
-      ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
-      dropped: [],
-      onNotice,
-    });
+    const live = await openLive(
+      target.named,
+      {
+        ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
+        dropped: [],
+        onNotice,
+      },
+      settings.context,
+    );
     closers.push(() => live.close());
     const starts = openStarts(settings, io);
     closers.push(() => starts.close());
@@ -120,7 +124,6 @@ class Asking {
   calls = 0;
   /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
   readonly #measured = new WeakMap<World, Measured>();
-  readonly #all = { chars: 0, promptTokens: 0 };
   readonly #reserve: Reserve;
 
   constructor(
@@ -133,13 +136,7 @@ class Asking {
   }
 
   roomFor({ world, action, instruction }: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined {
-    const contextTokens = this.settings.context ?? this.live.contextTokens;
-    if (contextTokens === undefined) return undefined;
-    const { chars, promptTokens } = this.#all;
-    return roomFor(contextTokens, charactersOf(requestOf(world, action, instruction)), {
-      before: this.#measured.get(world),
-      ...(promptTokens === 0 ? {} : { charsAToken: chars / promptTokens }),
-    });
+    return this.live.roomFor(requestOf(world, action, instruction), this.#measured.get(world));
   }
 
   async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
@@ -165,12 +162,9 @@ class Asking {
     const own = { ...(seed !== undefined && { seed }), ...(isLess && { maxTokens: room.replyTokens }) };
     const outcome = await this.live.ask({ ...question, seedOffset, ...own }, hooks);
     this.calls += outcome.log.attempts;
-    const chars = charactersOf(question);
-    // A try under a fitted budget may be of several requests.
-    const isFitted = outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined;
-    const isOneCall = outcome.log.attempts === 1 && !isFitted;
+    const measured = measuredBy(question, outcome);
     if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
-    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), ...(isOneCall && { chars }) });
+    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), chars: measured?.chars });
     if (outcome.status === 'interrupted') {
       return { status: 'interrupted', content: outcome.content, log: outcome.log };
     }
@@ -178,14 +172,7 @@ class Asking {
     const truncated = outcome.finishReason === 'length';
     const next = afterReply(world, action, outcome.content, instruction);
     if (next === undefined) return { status: 'empty', truncated, reply: outcome };
-    const { promptTokens } = outcome.log.usage;
-    if (promptTokens !== undefined && isOneCall) this.#measure(next, { chars, promptTokens });
+    if (measured !== undefined) this.#measured.set(next, measured);
     return { status: 'ok', world: next, observation: next.turns.at(-1)?.observation ?? '', truncated, reply: outcome };
-  }
-
-  #measure(world: World, measured: Measured): void {
-    this.#measured.set(world, measured);
-    this.#all.chars += measured.chars;
-    this.#all.promptTokens += measured.promptTokens;
   }
 }

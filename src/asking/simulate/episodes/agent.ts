@@ -3,9 +3,7 @@
 import { join, resolve } from 'node:path';
 import { exists, fingerprintOf, loadAgentPrompts } from '../../../bench/prompts.js';
 import { EXIT, UserError } from '../../../errors.js';
-import { roomFor } from '../../../model/context.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
-import { charactersOf } from '../../../question.js';
 import { hideKeys } from '../../../redaction.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
 import type { World } from '../../../simulate/world.js';
@@ -55,7 +53,6 @@ export async function openAgent(
   const live = settings.dryRun
     ? undefined
     : await openLive(target.named, { ...backendOptions(asked), dropped: [], onNotice });
-  const measured = { chars: 0, promptTokens: 0 };
   return {
     model: target.model,
     hosts: target.hosts,
@@ -70,18 +67,8 @@ export async function openAgent(
     async ask(briefing, world, { seedOffset, ...hooks }) {
       if (live === undefined) throw new Error('nobody is asked in a dry run');
       const question = agentQuestion(briefing, world);
-      const chars = charactersOf(question);
-      const { contextTokens } = live;
-      const ratio = measured.promptTokens === 0 ? {} : { charsAToken: measured.chars / measured.promptTokens };
-      if (contextTokens !== undefined && roomFor(contextTokens, chars, ratio).state === 'full')
-        return { status: 'full' };
-      const outcome = await live.ask({ ...question, seedOffset }, hooks);
-      const { promptTokens = 0 } = outcome.log.usage;
-      if (outcome.log.attempts === 1 && promptTokens > 0) {
-        measured.chars += chars;
-        measured.promptTokens += promptTokens;
-      }
-      return outcome;
+      if (live.roomFor(question)?.state === 'full') return { status: 'full' };
+      return live.ask({ ...question, seedOffset }, hooks);
     },
     close: async () => live?.close(),
   };
