@@ -7,13 +7,13 @@ import { charactersOf } from '../../question.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
 import type { CallLog, Io, ModelReply } from '../../types.js';
 import { callsCounted } from '../../usage.js';
-import { Reserve, reachedIn, requirePriced, type Spending, spendingOf } from '../budget.js';
+import { Reserve, reachedIn, requirePriced, spendingOf } from '../budget.js';
 import { backendOptions } from '../instrument.js';
 import { Ledger } from '../ledger.js';
 import { openPricing } from '../pricing.js';
 import { namesTarget, openTarget } from '../target.js';
 import type { SimulationSettings } from './options.js';
-import { openStarts, type Starts } from './starts.js';
+import { openStarts } from './starts.js';
 
 /** What is done in a world. */
 interface Step {
@@ -26,6 +26,8 @@ interface Step {
   /** In place of --seed. */
   readonly seed?: number | undefined;
 }
+
+type ToCome = Pick<Step, 'world' | 'action' | 'instruction'>;
 
 /** What came of an action. In all cases but the first nothing has happened in the world. */
 export type StepOutcome =
@@ -47,32 +49,14 @@ export type StepOutcome =
   /** The budget is spent; nothing was asked. */
   | { readonly status: 'spent'; readonly reason: string };
 
-export interface Simulation extends Omit<Starts, 'close'> {
-  /** The name that the model is asked by. */
-  readonly model: string;
-  readonly hosts: readonly string[];
-  /** What a run's identity holds of the model. */
-  readonly identity: unknown;
-  /** Never rejects. Any number of steps may be under way, each of a world of its own. */
-  step(step: Step, hooks: LiveHooks): Promise<StepOutcome>;
-  /** What an action would take of the context; undefined where nobody knows its size. */
-  roomFor(step: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined;
-  spending(): Spending;
-  /** Tries that have been made. */
-  readonly calls: number;
-  close(): Promise<void>;
-}
+export type Simulation = Awaited<ReturnType<typeof openSimulation>>;
 
 /**
  * Opens the world model. Nothing is asked yet.
  * @param onNotice is told what its endpoints are up to
  * @throws UserError where the model or its server cannot be opened, and for a budget in dollars without a price
  */
-export async function openSimulation(
-  settings: SimulationSettings,
-  io: Io,
-  onNotice: (text: string) => void,
-): Promise<Simulation> {
+export async function openSimulation(settings: SimulationSettings, io: Io, onNotice: (text: string) => void) {
   const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
   if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
     throw new UserError('give one world model: --local, or --model-base-url with --model-name');
@@ -101,14 +85,19 @@ export async function openSimulation(
     closers.push(() => starts.close());
     const asking = new Asking(live, settings, ledger, servedModels);
     return {
+      /** The name that the model is asked by. */
       model: target.model,
       hosts: target.hosts,
+      /** What a run's identity holds of the model. */
       identity: target.identity,
-      world: (start) => starts.world(start),
-      names: () => starts.names(),
-      step: (step, hooks) => asking.step(step, hooks),
-      roomFor: (step) => asking.roomFor(step),
+      world: starts.world,
+      names: starts.names,
+      /** Never rejects. Any number of steps may be under way, each of a world of its own. */
+      step: (step: Step, hooks: LiveHooks) => asking.step(step, hooks),
+      /** What an action would take of the context; undefined where nobody knows its size. */
+      roomFor: (step: ToCome) => asking.roomFor(step),
       spending: () => spendingOf(ledger, settings),
+      /** Tries that have been made. */
       get calls() {
         return asking.calls;
       },
@@ -135,7 +124,7 @@ class Asking {
     this.#reserve = new Reserve(ledger, settings);
   }
 
-  roomFor({ world, action, instruction }: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined {
+  roomFor({ world, action, instruction }: ToCome): Room | undefined {
     return this.live.roomFor(requestOf(world, action, instruction), this.#measured.get(world));
   }
 

@@ -10,7 +10,6 @@ import type { World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
 import { backendOptions } from '../../instrument.js';
 import { openPricing } from '../../pricing.js';
-import type { Pricing } from '../../run.js';
 import { samplingOf } from '../../sampling.js';
 import { targetAt } from '../../target.js';
 import type { EpisodeSettings } from './options.js';
@@ -18,22 +17,7 @@ import type { EpisodeSettings } from './options.js';
 /** Hex digits of the prompts' hash in a run's identity. */
 const PROMPT_DIGITS = 12;
 
-export interface Agent {
-  readonly model: string;
-  readonly hosts: readonly string[];
-  readonly pricing: Pricing;
-  /** What the episodes depend on. */
-  readonly identity: Readonly<Record<string, unknown>>;
-  /** What it is told of its part in a world. */
-  briefing(world: World): string;
-  /** Never rejects. `full`: no reply would fit into its context any more, and nothing was asked. */
-  ask(
-    briefing: string,
-    world: World,
-    asking: LiveHooks & { readonly seedOffset: number },
-  ): Promise<LiveOutcome | { readonly status: 'full' }>;
-  close(): Promise<void>;
-}
+export type Agent = Awaited<ReturnType<typeof openAgent>>;
 
 /**
  * Opens the agent for worlds of these domains. Nothing is asked yet.
@@ -44,7 +28,7 @@ export async function openAgent(
   domains: readonly string[],
   io: Io,
   onNotice: (text: string) => void,
-): Promise<Agent> {
+) {
   const prompts = await promptsFor(domains, settings, io);
   const { agentBaseUrl: baseUrls, agentModel: model, agentApiKey: apiKey } = settings;
   const target = targetAt({ prefix: 'agent', baseUrls, model, apiKey }, io);
@@ -57,14 +41,21 @@ export async function openAgent(
     model: target.model,
     hosts: target.hosts,
     pricing,
+    /** What the episodes depend on. */
     identity: {
       model: target.identity,
       prompts: fingerprintOf([...prompts]).slice(0, PROMPT_DIGITS),
       turn: AGENT_TURN_VERSION,
       sampling: hideKeys(samplingOf(asked)),
     },
-    briefing: (world) => agentBriefing(prompts.get(world.domain) ?? '', world),
-    async ask(briefing, world, { seedOffset, ...hooks }) {
+    /** What it is told of its part in a world. */
+    briefing: (world: World) => agentBriefing(prompts.get(world.domain) ?? '', world),
+    /** Never rejects. `full`: no reply would fit into its context any more, and nothing was asked. */
+    async ask(
+      briefing: string,
+      world: World,
+      { seedOffset, ...hooks }: LiveHooks & { readonly seedOffset: number },
+    ): Promise<LiveOutcome | { readonly status: 'full' }> {
       if (live === undefined) throw new Error('nobody is asked in a dry run');
       const question = agentQuestion(briefing, world);
       if (live.roomFor(question)?.state === 'full') return { status: 'full' };
