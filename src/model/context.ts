@@ -25,39 +25,29 @@ interface Sizes {
 }
 
 /** What the run has learned about its servers' contexts, shared by all endpoints. */
-export interface ContextWatch {
-  /** A call was answered, or overflowed. */
-  called(): void;
-  /**
-   * A prompt fits, but not together with the output budget. The user is told of the first; once there are many, the error that ends
-   * the run is returned.
-   */
-  overBudget(host: string, sizes: Sizes): UserError | undefined;
-  /** A prompt does not fit even alone, or nobody knows whether it would. The user is told of the first. */
-  overLong(host: string, sizes: Sizes): void;
-  /**
-   * What a server says about its model at /models, before anything is asked.
-   * @throws UserError (2) where no prompt can fit beside the output budget
-   */
-  described(host: string, contextTokens: number, endsReplies: boolean): void;
-}
+export type ContextWatch = ReturnType<typeof openContextWatch>;
 
 /** Opens a watch. `maxTokens` is the output budget, `fits` whether it is lowered to what the context leaves. */
 export function openContextWatch(options: {
   readonly maxTokens: number | undefined;
   readonly fits: boolean;
   onNotice(text: string): void;
-}): ContextWatch {
+}) {
   const { maxTokens = 0, fits, onNotice } = options;
   let calls = 0;
   let overBudget = 0;
   let longest = 0;
   let saidTooLong = false;
   return {
-    called() {
+    /** A call was answered, or overflowed. */
+    called(): void {
       calls++;
     },
-    overBudget(host, { contextTokens, promptTokens = 0 }) {
+    /**
+     * A prompt fits, but not together with the output budget. The user is told of the first; once there are many, the error that ends
+     * the run is returned.
+     */
+    overBudget(host: string, { contextTokens, promptTokens = 0 }: Sizes): UserError | undefined {
       overBudget++;
       longest = Math.max(longest, promptTokens);
       const left = contextTokens === undefined ? 0 : contextTokens - longest;
@@ -70,7 +60,8 @@ export function openContextWatch(options: {
         `${what} (${overBudget} of ${counted(calls, 'call')}): ${remedy}, and repeat the command: finished rows are kept`,
       );
     },
-    overLong(host, { contextTokens, promptTokens }) {
+    /** A prompt does not fit even alone, or nobody knows whether it would. The user is told of the first. */
+    overLong(host: string, { contextTokens, promptTokens }: Sizes): void {
       if (saidTooLong) return;
       saidTooLong = true;
       const what =
@@ -81,7 +72,11 @@ export function openContextWatch(options: {
         `${host}: ${what}: such rows are missing, no failures of the model; serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)`,
       );
     },
-    described(host, contextTokens, endsReplies) {
+    /**
+     * What a server says about its model at /models, before anything is asked.
+     * @throws UserError (2) where no prompt can fit beside the output budget
+     */
+    described(host: string, contextTokens: number, endsReplies: boolean): void {
       if (maxTokens < contextTokens || fits) return;
       const what = `${host} has a context${ofTokens(contextTokens)}, prompt included, and --max-tokens is ${maxTokens}`;
       if (endsReplies) onNotice(`${what}: replies end where the context does`);
@@ -308,7 +303,7 @@ export function roomFor(
   {
     before,
     charsAToken = CHARS_A_TOKEN,
-  }: { readonly before?: Measured | undefined; readonly charsAToken?: number } = {},
+  }: { readonly before?: Measured | undefined; readonly charsAToken?: number | undefined } = {},
 ): Room {
   const ratio = before === undefined || before.promptTokens === 0 ? charsAToken : before.chars / before.promptTokens;
   const known = before ?? { chars: 0, promptTokens: 0 };

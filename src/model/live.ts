@@ -1,6 +1,7 @@
 // Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
 
 import { EXIT, messageOf, UserError } from '../errors.js';
+import { charactersOf } from '../question.js';
 import type {
   Asking,
   Backend,
@@ -10,9 +11,11 @@ import type {
   ModelOutcome,
   ModelReply,
   ModelRequest,
+  Question,
   Solve,
 } from '../types.js';
 import type { BackendOptions } from './backend.js';
+import { type Measured, type Room, roomFor } from './context.js';
 import { type NamedEndpoints, openEndpoints } from './http-backend.js';
 
 /** How one question is watched and ended. */
@@ -39,30 +42,55 @@ interface LiveInterruption {
 export type LiveOutcome = ModelReply | LiveFailure | LiveInterruption;
 
 export interface LiveModel {
-  /** Of the endpoint with the least; undefined where none tells it. */
-  readonly contextTokens: number | undefined;
+  /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */
+  roomFor(question: Question, before?: Measured): Room | undefined;
   /** Never rejects. Further questions than the endpoints take wait in order. */
   ask(request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a pool over what the user named, for single questions.
+ * Opens a pool over what the user named, for single questions. `context` is the length of its context, where the user says it.
  * @throws UserError (2) for a base URL or a key that cannot be used, and where no prompt can fit beside the output budget
  */
-export async function openLive(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>): Promise<LiveModel> {
+export async function openLive(
+  named: NamedEndpoints,
+  options: Omit<BackendOptions, 'keepGoing'>,
+  context?: number,
+): Promise<LiveModel> {
   const backend = await openEndpoints(named, { ...options, keepGoing: true });
   try {
-    const tokens = (await backend.contexts()).map((context) => context.tokens);
+    const told = (await backend.contexts()).map(({ tokens }) => tokens);
+    const contextTokens = context ?? Math.min(...told);
+    const all = { chars: 0, promptTokens: 0 };
     return {
-      contextTokens: tokens.length === 0 ? undefined : Math.min(...tokens),
-      ask: (request, hooks) => askIn(backend, request, hooks, named.own?.lost),
+      roomFor(question, before) {
+        if (contextTokens === Number.POSITIVE_INFINITY) return undefined;
+        const charsAToken = all.promptTokens === 0 ? undefined : all.chars / all.promptTokens;
+        return roomFor(contextTokens, charactersOf(question), { before, charsAToken });
+      },
+      async ask(request, hooks) {
+        const outcome = await askIn(backend, request, hooks, named.own?.lost);
+        const { chars, promptTokens } = measuredBy(request, outcome) ?? { chars: 0, promptTokens: 0 };
+        all.chars += chars;
+        all.promptTokens += promptTokens;
+        return outcome;
+      },
       close: () => backend.close(),
     };
   } catch (error) {
     await backend.close();
     throw error;
   }
+}
+
+/** What a question's prompt was counted as; undefined where nobody counted it alone. */
+export function measuredBy(question: Question, outcome: LiveOutcome): Measured | undefined {
+  const { attempts, usage } = outcome.log;
+  // A try under a fitted budget may be of several requests.
+  const isOneCall = attempts === 1 && !(outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined);
+  const { promptTokens = 0 } = usage;
+  return isOneCall && promptTokens > 0 ? { chars: charactersOf(question), promptTokens } : undefined;
 }
 
 /** Asks in a pool, beside whatever else is asked there. `lost` is aborted when a server is lost that runs for this model alone. */

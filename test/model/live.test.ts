@@ -177,6 +177,6 @@ test('the least context that the servers tell is known', async () => {
     await serve([], { models: [{ id: 'wm', max_model_len: 4_096 }] }),
     await serve([], { models: [{ id: 'wm', max_model_len: 2_048 }] }),
   ];
-  expect((await open([one.url, two.url])).live.contextTokens).toBe(2_048);
-  expect((await open([(await serve()).url])).live.contextTokens).toBeUndefined();
+  expect((await open([one.url, two.url])).live.roomFor(REQUEST)?.contextTokens).toBe(2_048);
+  expect((await open([(await serve()).url])).live.roomFor(REQUEST)).toBeUndefined();
 });

@@ -1,19 +1,19 @@
 // A simulation: a world model that is asked live, where its worlds start, and what it may spend. All ways to act in a world use it.
 
 import { UserError } from '../../errors.js';
-import { type Measured, type Room, roomFor } from '../../model/context.js';
-import { type LiveFailure, type LiveHooks, type LiveModel, openLive } from '../../model/live.js';
+import type { Measured, Room } from '../../model/context.js';
+import { type LiveFailure, type LiveHooks, type LiveModel, measuredBy, openLive } from '../../model/live.js';
 import { charactersOf } from '../../question.js';
 import { afterReply, requestOf, type World } from '../../simulate/world.js';
 import type { CallLog, Io, ModelReply } from '../../types.js';
 import { callsCounted } from '../../usage.js';
-import { Reserve, reachedIn, type Spending, spendingOf } from '../budget.js';
+import { Reserve, reachedIn, spendingOf } from '../budget.js';
 import { Ledger } from '../ledger.js';
 import { backendOptions } from '../model.js';
 import { openPricing, requirePriced } from '../pricing.js';
 import { namesTarget, openTarget } from '../target.js';
 import type { SimulationSettings } from './options.js';
-import { openStarts, type Starts } from './starts.js';
+import { openStarts } from './starts.js';
 
 /** What is done in a world. */
 interface Step {
@@ -26,6 +26,8 @@ interface Step {
   /** In place of --seed. */
   readonly seed?: number | undefined;
 }
+
+type ToCome = Pick<Step, 'world' | 'action' | 'instruction'>;
 
 /** What came of an action. In all cases but the first nothing has happened in the world. */
 export type StepOutcome =
@@ -47,32 +49,14 @@ export type StepOutcome =
   /** The budget is spent; nothing was asked. */
   | { readonly status: 'spent'; readonly reason: string };
 
-export interface Simulation extends Omit<Starts, 'close'> {
-  /** The name that the model is asked by. */
-  readonly model: string;
-  readonly hosts: readonly string[];
-  /** What a run's identity holds of the model. */
-  readonly identity: unknown;
-  /** Never rejects. Any number of steps may be under way, each of a world of its own. */
-  step(step: Step, hooks: LiveHooks): Promise<StepOutcome>;
-  /** What an action would take of the context; undefined where nobody knows its size. */
-  roomFor(step: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined;
-  spending(): Spending;
-  /** Tries that have been made. */
-  readonly calls: number;
-  close(): Promise<void>;
-}
+export type Simulation = Awaited<ReturnType<typeof openSimulation>>;
 
 /**
  * Opens the world model. Nothing is asked yet.
  * @param onNotice is told what its endpoints are up to
  * @throws UserError where the model or its server cannot be opened, and for a budget in dollars without a price
  */
-export async function openSimulation(
-  settings: SimulationSettings,
-  io: Io,
-  onNotice: (text: string) => void,
-): Promise<Simulation> {
+export async function openSimulation(settings: SimulationSettings, io: Io, onNotice: (text: string) => void) {
   const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
   if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
     throw new UserError('give one world model: --local, or --model-base-url with --model-name');
@@ -87,24 +71,33 @@ export async function openSimulation(
     const pricing = await openPricing(target, settings, io);
     const ledger = new Ledger(() => pricing(servedModels));
     requirePriced(settings, ledger.usd !== undefined, target);
-    const live = await openLive(target.named, {
-      ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
-      dropped: [],
-      onNotice,
-    });
+    const live = await openLive(
+      target.named,
+      {
+        ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
+        dropped: [],
+        onNotice,
+      },
+      settings.context,
+    );
     closers.push(() => live.close());
     const starts = openStarts(settings, io);
     closers.push(() => starts.close());
     const asking = new Asking(live, settings, ledger, servedModels);
     return {
+      /** The name that the model is asked by. */
       model: target.model,
       hosts: target.hosts,
+      /** What a run's identity holds of the model. */
       identity: target.identity,
-      world: (start) => starts.world(start),
-      names: () => starts.names(),
-      step: (step, hooks) => asking.step(step, hooks),
-      roomFor: (step) => asking.roomFor(step),
+      world: starts.world,
+      names: starts.names,
+      /** Never rejects. Any number of steps may be under way, each of a world of its own. */
+      step: (step: Step, hooks: LiveHooks) => asking.step(step, hooks),
+      /** What an action would take of the context; undefined where nobody knows its size. */
+      roomFor: (step: ToCome) => asking.roomFor(step),
       spending: () => spendingOf(ledger, settings),
+      /** Tries that have been made. */
       get calls() {
         return asking.calls;
       },
@@ -120,7 +113,6 @@ class Asking {
   calls = 0;
   /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
   readonly #measured = new WeakMap<World, Measured>();
-  readonly #all = { chars: 0, promptTokens: 0 };
   readonly #reserve: Reserve;
 
   constructor(
@@ -132,14 +124,8 @@ class Asking {
     this.#reserve = new Reserve(ledger, settings);
   }
 
-  roomFor({ world, action, instruction }: Pick<Step, 'world' | 'action' | 'instruction'>): Room | undefined {
-    const contextTokens = this.settings.context ?? this.live.contextTokens;
-    if (contextTokens === undefined) return undefined;
-    const { chars, promptTokens } = this.#all;
-    return roomFor(contextTokens, charactersOf(requestOf(world, action, instruction)), {
-      before: this.#measured.get(world),
-      ...(promptTokens === 0 ? {} : { charsAToken: chars / promptTokens }),
-    });
+  roomFor({ world, action, instruction }: ToCome): Room | undefined {
+    return this.live.roomFor(requestOf(world, action, instruction), this.#measured.get(world));
   }
 
   async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
@@ -165,12 +151,9 @@ class Asking {
     const own = { ...(seed !== undefined && { seed }), ...(isLess && { maxTokens: room.replyTokens }) };
     const outcome = await this.live.ask({ ...question, seedOffset, ...own }, hooks);
     this.calls += outcome.log.attempts;
-    const chars = charactersOf(question);
-    // A try under a fitted budget may be of several requests.
-    const isFitted = outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined;
-    const isOneCall = outcome.log.attempts === 1 && !isFitted;
+    const measured = measuredBy(question, outcome);
     if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
-    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), ...(isOneCall && { chars }) });
+    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), chars: measured?.chars });
     if (outcome.status === 'interrupted') {
       return { status: 'interrupted', content: outcome.content, log: outcome.log };
     }
@@ -178,14 +161,7 @@ class Asking {
     const truncated = outcome.finishReason === 'length';
     const next = afterReply(world, action, outcome.content, instruction);
     if (next === undefined) return { status: 'empty', truncated, reply: outcome };
-    const { promptTokens } = outcome.log.usage;
-    if (promptTokens !== undefined && isOneCall) this.#measure(next, { chars, promptTokens });
+    if (measured !== undefined) this.#measured.set(next, measured);
     return { status: 'ok', world: next, observation: next.turns.at(-1)?.observation ?? '', truncated, reply: outcome };
-  }
-
-  #measure(world: World, measured: Measured): void {
-    this.#measured.set(world, measured);
-    this.#all.chars += measured.chars;
-    this.#all.promptTokens += measured.promptTokens;
   }
 }

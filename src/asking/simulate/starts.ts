@@ -42,18 +42,12 @@ export interface NamedRow {
   readonly turnIdx: number;
 }
 
-export interface Starts {
-  /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
-  world(start: Start): Promise<World>;
-  /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
-  names(): Promise<readonly NamedRow[]>;
-  close(): Promise<void>;
-}
+export type Starts = ReturnType<typeof openStarts>;
 
 type StartSettings = Pick<SimulationSettings, 'dataDir' | 'systemPrompt' | 'domainPrompts'>;
 
 /** Nothing is read before a start needs it. */
-export function openStarts(settings: StartSettings, io: Io): Starts {
+export function openStarts(settings: StartSettings, io: Io) {
   let fresh: Promise<SystemPrompts> | undefined;
   let ofRows: Promise<SystemPrompts> | undefined;
   let data: Promise<Dataset> | undefined;
@@ -78,7 +72,8 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
     return data;
   };
   return {
-    async world(start) {
+    /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
+    async world(start: Start): Promise<World> {
       const { isForeign = false } = start;
       if ('domain' in start) {
         const { domain, task = '', state = '', systemPrompt = await freshPrompt(domain, isForeign) } = start;
@@ -91,14 +86,15 @@ export function openStarts(settings: StartSettings, io: Io): Starts {
       const sample = await opened.readSample(rowNamed(start.row, opened, list));
       return worldAt(sample, start.systemPrompt ?? (await rowPrompt(sample)));
     },
-    async names() {
+    /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
+    async names(): Promise<readonly NamedRow[]> {
       const { rows } = await dataset();
       return rows.map((row) => {
         const { key, domain, trajectory, turnIdx } = row;
         return { key, name: nameOf(row), domain, trajectory, turnIdx };
       });
     },
-    async close() {
+    async close(): Promise<void> {
       await (await data?.catch(() => undefined))?.close();
     },
   };

@@ -5,18 +5,20 @@ import type { JsonObject } from '../../json.js';
 import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../redaction.js';
 import type { ModelRequest, Usage } from '../../types.js';
 import { addUsage } from '../../usage.js';
-import type { Attempt, AttemptFailure, Hear } from '../attempt.js';
+import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ServedContext } from '../backend.js';
 import { afterOverflow, type ContextWatch } from '../context.js';
+import { classify } from '../failures/classify.js';
+import type { CallContext } from '../failures/rule.js';
 import { type Address, readAddress } from '../http/address.js';
 import type { HttpProxy } from '../http/proxy.js';
-import type { TimeLimits } from '../http/time-limits.js';
-import { Wire } from '../http/wire.js';
+import { startClocks, type TimeLimits } from '../http/time-limits.js';
+import { readStart, Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { Pace } from '../schedule/pace.js';
-import { exchange, type Line } from './exchange.js';
 import { KnownModels } from './known-models.js';
-import { type Asked, type Body, requestBody, wayOf } from './request.js';
+import { Reading } from './reading.js';
+import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from './request.js';
 
 /** What the schedule asks of an endpoint. */
 export interface Endpoint {
@@ -52,6 +54,8 @@ export interface EndpointOptions extends Asked {
 }
 
 const MOST_MODELS = 10;
+/** Longest error body that is read, in characters. */
+const MOST_ERROR_TEXT = 65_536;
 
 /**
  * Nothing is sent before the first call. failures/classify.ts says which failures a call can have, and which of them stop a run.
@@ -64,11 +68,12 @@ export class OpenAiEndpoint implements Endpoint {
   readonly #redact: Redact;
   readonly #wire: Wire;
   readonly #models: KnownModels;
-  readonly #line: Line;
+  /** What failures are classified by, as far as it is the same for each call. */
+  readonly #context: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
   constructor(options: EndpointOptions) {
-    const { apiKey, proxy, model, flagPrefix, clocks, stream, sampling } = options;
+    const { apiKey, proxy, model, flagPrefix, sampling } = options;
     this.#options = options;
     this.#address = readAddress(options.baseUrl, apiKey);
     this.host = this.#address.host;
@@ -78,8 +83,7 @@ export class OpenAiEndpoint implements Endpoint {
     this.#models = new KnownModels(this.#wire, this.#redact);
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
     const isHeld = options.responseFormat !== undefined;
-    const context = { host: this.host, model, flagPrefix, hasKey, isHeld, proxy, redact: this.#redact };
-    this.#line = { wire: this.#wire, clocks, stream, context };
+    this.#context = { host: this.host, model, flagPrefix, hasKey, isHeld, proxy, redact: this.#redact };
   }
 
   async call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
@@ -128,7 +132,7 @@ export class OpenAiEndpoint implements Endpoint {
         const body = requestBody(this.#options, request, attemptIndex, maxTokens);
         // A request for one token only has the server count the prompt.
         const listener = maxTokens === 1 ? undefined : hear;
-        const outcome = await exchange(this.#line, way, body, abort, deadlineMs - performance.now(), listener);
+        const outcome = await this.#exchange(way, body, abort, deadlineMs - performance.now(), listener);
         if (outcome.status === 'interrupted') return outcome;
         addUsage(spent, outcome.usage);
         if (outcome.status === 'ok' || !this.#adapts(outcome.rejected, body)) return outcome;
@@ -139,6 +143,49 @@ export class OpenAiEndpoint implements Endpoint {
     if (first.status !== 'failed' || first.overflow === undefined) return this.#attemptOf(first, spent);
     const fitting = { maxTokens: request.maxTokens ?? sampling.maxTokens, fits, host: this.host, context };
     return this.#attemptOf(await afterOverflow(first, first.overflow, fitting, ask), spent);
+  }
+
+  /** Sends a body, and reads the answer until its end or until one of three clocks ends it. It may take `leftMs` in all. */
+  async #exchange(way: Way, body: Body, abort: AbortSignal, leftMs: number, hear?: Hear): Promise<Attempt> {
+    if (abort.aborted) return INTERRUPTED;
+    const clocks = startClocks(this.#options.clocks, this.#options.stream, abort, leftMs);
+    const reading = new Reading(clocks, way, budgetOf(body), hear);
+    let isTaken = false;
+    /** A failure after the server had begun to answer says so; a gateway's web page is no answer. */
+    const withReceived = (attempt: Attempt): Attempt =>
+      attempt.status === 'failed' && isTaken && !attempt.down ? { ...attempt, received: reading.received } : attempt;
+    const context = () => ({ ...this.#context, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
+    try {
+      const response = await this.#wire.post(way.path, Buffer.from(bodyText(body)), clocks.signal);
+      const { status, headers } = response;
+      if (status < 200 || status > 299) {
+        clocks.tail();
+        const failure = classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, context());
+        return abort.aborted ? INTERRUPTED : failure;
+      }
+      const coding = headers.get('content-encoding')?.trim().toLowerCase();
+      if (coding && coding !== 'identity') {
+        clocks.tail();
+        await readStart(response, 1);
+        // It was not asked for and is not unpacked: a few kilobytes could become gigabytes.
+        const what = `content-encoding ${tidy(coding, this.#redact)}`;
+        const reason = `the reply is compressed (${what}), which it was asked not to be`;
+        return { status: 'failed', class: 'malformed', reason };
+      }
+      isTaken = true;
+      await response.read((piece) => reading.feed(piece));
+      return withReceived(reading.outcome(context));
+    } catch (error) {
+      if (abort.aborted) return INTERRUPTED;
+      if (reading.finished) return reading.outcome(context);
+      const failure: AttemptFailure =
+        clocks.expired === undefined
+          ? classify({ error }, context())
+          : { status: 'failed', class: 'timeout', reason: clocks.expired };
+      return withReceived({ ...failure, usage: reading.usage });
+    } finally {
+      clocks.stop();
+    }
   }
 
   /** Waits until one more request may start. @returns the milliseconds that it took */

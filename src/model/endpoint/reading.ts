@@ -101,7 +101,7 @@ export class Reading {
       this.#stream.end();
       if (this.#events === 0) this.#breakOff('the reply is neither JSON nor a stream of events');
     } else if (this.#kind !== 'parsed' && this.#broken === undefined) {
-      this.#readDocument(this.#document.take());
+      this.#readDocument(this.#document.toString());
     }
     if (this.finished) return this.#completed(context);
     if (this.#error !== undefined) {

@@ -5,73 +5,51 @@ const PIECES_AT_ONCE = 1024;
 
 /** Text that grows by pieces, in linear time and in little more memory than its characters, however small the pieces are. */
 export class GrowingText {
-  #joined = '';
+  #text = '';
   #pieces: string[] = [];
   /** In UTF-16 units. */
   length = 0;
 
   add(piece: string): void {
-    // Most texts are of one piece.
-    if (this.length === 0) this.#joined = piece;
-    else this.#pieces.push(piece);
     this.length += piece.length;
-    if (this.#pieces.length >= PIECES_AT_ONCE) this.#join();
+    if (this.#pieces.push(piece) >= PIECES_AT_ONCE) this.#join();
   }
 
   toString(): string {
-    if (this.#pieces.length > 0) this.#join();
-    return this.#joined;
-  }
-
-  /** Gives the text, and starts with an empty one. */
-  take(): string {
-    const text = this.toString();
-    this.#joined = '';
-    this.length = 0;
-    return text;
+    this.#join();
+    return this.#text;
   }
 
   #join(): void {
-    this.#joined += this.#pieces.join('');
+    this.#text += this.#pieces.join('');
     this.#pieces = [];
   }
 }
 
 export class EventStream {
-  readonly #onData: (data: string) => void;
   /** The line under way. */
-  readonly #line = new GrowingText();
-  /** The data of the event under way, and of how many lines it is. */
-  readonly #data = new GrowingText();
-  #dataLines = 0;
+  #line = '';
+  /** The data of the event under way; undefined where it has none. */
+  #data: string | undefined;
   /** The text so far ended in a carriage return: a line feed behind it belongs to the same line end. */
   #afterReturn = false;
 
   /** `onData` is told the data of each event that has any; it may be empty. */
-  constructor(onData: (data: string) => void) {
-    this.#onData = onData;
-  }
+  constructor(private readonly onData: (data: string) => void) {}
 
   /** Characters held of what is not whole yet. */
   get held(): number {
-    return this.#line.length + this.#data.length;
+    return this.#line.length + (this.#data?.length ?? 0);
   }
 
   /** Takes the next piece of the stream. Only what is new is looked through. */
   feed(piece: string): void {
-    const text = this.#withLineFeeds(piece);
-    let from = 0;
-    for (let to = text.indexOf('\n'); to >= 0; to = text.indexOf('\n', from)) {
-      const rest = text.slice(from, to);
-      if (this.#line.length > 0) {
-        this.#line.add(rest);
-        this.#take(this.#line.take());
-      } else {
-        this.#take(rest);
-      }
-      from = to + 1;
+    const [rest = '', ...lines] = this.#withLineFeeds(piece).split('\n');
+    this.#line += rest;
+    for (const next of lines) {
+      this.#take(this.#line);
+      this.#line = next;
     }
-    if (from < text.length) this.#line.add(from === 0 ? text : text.slice(from));
   }
 
   /** The end of the stream ends an event that lacks its blank line. */
@@ -89,12 +67,11 @@ export class EventStream {
 
   #take(line: string): void {
     if (line === '') {
-      const lines = this.#dataLines;
-      this.#dataLines = 0;
-      if (lines > 0) this.#onData(this.#data.take());
+      if (this.#data !== undefined) this.onData(this.#data);
+      this.#data = undefined;
     } else if (line.startsWith('data:') || line === 'data') {
-      if (this.#dataLines++ > 0) this.#data.add('\n');
-      this.#data.add(line.slice(line[5] === ' ' ? 6 : 5));
+      const value = line.slice(line[5] === ' ' ? 6 : 5);
+      this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     }
   }
 }

@@ -4,15 +4,8 @@ import type { Dispatcher } from 'undici';
 import { openProxy } from './fetch.js';
 import { type HttpProxy, proxyFor } from './proxy.js';
 
-/** How files are got. */
-interface Downloads {
-  fetch(url: URL, init: RequestInit): Promise<Response>;
-  /** The proxy for an address, as people are told of it: `HTTPS_PROXY, proxy:3128`. */
-  proxyOf(url: URL): string | undefined;
-}
-
-/** Both methods throw a UserError (2) for a proxy that cannot be used. */
-export function proxiedDownloads(env: Readonly<Record<string, string | undefined>>): Downloads {
+/** How files are got. Both methods throw a UserError (2) for a proxy that cannot be used. */
+export function proxiedDownloads(env: Readonly<Record<string, string | undefined>>) {
   const dispatchers = new Map<string, Promise<Dispatcher>>();
   const dispatcherFor = (proxy: HttpProxy) => {
     const known = dispatchers.get(proxy.url) ?? openProxy(proxy);
@@ -20,7 +13,7 @@ export function proxiedDownloads(env: Readonly<Record<string, string | undefined
     return known;
   };
   return {
-    async fetch(url, init) {
+    async fetch(url: URL, init: RequestInit): Promise<Response> {
       const proxy = proxyFor(url.href, env);
       if (proxy === undefined) return fetch(url, init);
       const undici = await import('undici');
@@ -29,7 +22,8 @@ export function proxiedDownloads(env: Readonly<Record<string, string | undefined
       const send = undici.fetch as unknown as (url: URL, init: object) => Promise<Response>;
       return send(url, through);
     },
-    proxyOf(url) {
+    /** The proxy for an address, as people are told of it: `HTTPS_PROXY, proxy:3128`. */
+    proxyOf(url: URL): string | undefined {
       const proxy = proxyFor(url.href, env);
       return proxy && `${proxy.variable}, ${proxy.host}`;
     },

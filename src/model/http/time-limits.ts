@@ -10,24 +10,13 @@ export interface TimeLimits {
   readonly callTimeoutMs: number;
 }
 
-export interface RunningLimits {
-  /** Aborted when a clock runs out or the run is aborted. */
-  readonly signal: AbortSignal;
-  /** The clock that ended the call, in words. */
-  readonly expired: string | undefined;
-  /** Milliseconds to the first progress. */
-  readonly firstTokenMs: number | undefined;
-  progress(): void;
-  /** The reply is complete: the rest is waited for only briefly. */
-  tail(): void;
-  stop(): void;
-}
+export type RunningLimits = ReturnType<typeof startClocks>;
 
 /** How long to wait for what follows a reply's end (its token counts), and for the body of an error. */
 const TAIL_MS = 5_000;
 
 /** Starts the clocks of a call that may take `leftMs` in all; `stop` ends them. */
-export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSignal, leftMs: number): RunningLimits {
+export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSignal, leftMs: number) {
   const controller = new AbortController();
   const startedMs = performance.now();
   const cancel = () => controller.abort();
@@ -47,14 +36,17 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
   setMaxListeners(0, abort);
   abort.addEventListener('abort', cancel, { once: true });
   return {
+    /** Aborted when a clock runs out or the run is aborted. */
     signal: controller.signal,
+    /** The clock that ended the call, in words. */
     get expired() {
       return expired;
     },
+    /** Milliseconds to the first progress. */
     get firstTokenMs() {
       return firstTokenMs;
     },
-    progress() {
+    progress(): void {
       if (!stream) return;
       if (firstTokenMs !== undefined) {
         step?.refresh();
@@ -64,11 +56,12 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
       clearTimeout(step);
       step = after(clocks.gapTimeoutMs, `no further token within ${seconds(clocks.gapTimeoutMs)} (--gap-timeout)`);
     },
-    tail() {
+    /** The reply is complete: the rest is waited for only briefly. */
+    tail(): void {
       clearTimeout(step);
       step = setTimeout(cancel, Math.min(TAIL_MS, clocks.gapTimeoutMs));
     },
-    stop() {
+    stop(): void {
       clearTimeout(whole);
       clearTimeout(step);
       abort.removeEventListener('abort', cancel);

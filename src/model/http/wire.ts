@@ -17,35 +17,31 @@ interface Opened {
 
 /** Nothing is loaded before the first request, so that help and refusals stay fast. */
 export class Wire {
-  readonly #address: Address;
-  readonly #apiKey: string;
-  readonly #proxy: HttpProxy | undefined;
   #opened: Promise<Opened> | undefined;
 
-  constructor(address: Address, apiKey: string, proxy: HttpProxy | undefined) {
-    this.#address = address;
-    this.#apiKey = apiKey;
-    this.#proxy = proxy;
-  }
+  constructor(
+    private readonly address: Address,
+    private readonly apiKey: string,
+    private readonly proxy: HttpProxy | undefined,
+  ) {}
 
   /**
    * Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. Resolves when the head of the
    * answer has come, whatever its status.
    */
-  async post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
-    const { client } = await this.#open();
-    return wireResponseOf(await client.post(path, { body, headers: JSON_BODY, signal }).asResponse());
+  post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
+    return this.ask((client) => client.post(path, { body, headers: JSON_BODY, signal }));
   }
 
   /** `path` stands behind the base URL, or is a whole URL. */
-  async get(path: string, signal: AbortSignal): Promise<WireResponse> {
-    const { client } = await this.#open();
-    return wireResponseOf(await client.get(path, { signal }).asResponse());
+  get(path: string, signal: AbortSignal): Promise<WireResponse> {
+    return this.ask((client) => client.get(path, { signal }));
   }
 
   /** Sends what a method of the client asks, and resolves as `post` does. */
   async ask(method: (client: Client) => { asResponse(): Promise<Response> }): Promise<WireResponse> {
-    const { client } = await this.#open();
+    this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
+    const { client } = await this.#opened;
     return wireResponseOf(await method(client).asResponse());
   }
 
@@ -53,11 +49,6 @@ export class Wire {
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     await opened?.transport.close();
-  }
-
-  #open(): Promise<Opened> {
-    this.#opened ??= openClient(this.#address, this.#apiKey, this.#proxy);
-    return this.#opened;
   }
 }
 

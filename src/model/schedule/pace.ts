@@ -75,6 +75,7 @@ export class Pace {
    * @param chars characters of its prompt; 0 for a further request of a call that has started
    */
   async turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
+    const { reserve } = this.#options;
     const before = this.#line;
     let leave = () => {};
     this.#line = new Promise((resolve) => {
@@ -88,7 +89,7 @@ export class Pace {
         const ms = this.#msUntil(tokens, now);
         if (ms <= 0) {
           // A further request of a call is paid from what is kept back for that.
-          const release = chars === 0 ? () => {} : this.#reserve(chars);
+          const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
           if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
         }
         await wait(ms > 0 ? ms : ROOM_MS);
@@ -102,22 +103,17 @@ export class Pace {
   /** The call has ended, and the server has counted it. */
   ended(start: Start, usage: Usage = {}): void {
     const { promptTokens, completionTokens } = usage;
+    const measured = this.#measured;
     start.release?.(usage);
-    const { chars, promptTokens: all } = this.#measured;
     if (promptTokens !== undefined) {
-      this.#measured.chars = chars + start.chars;
-      this.#measured.promptTokens = all + promptTokens;
+      measured.chars += start.chars;
+      measured.promptTokens += promptTokens;
     }
     if (completionTokens !== undefined) {
-      this.#measured.replies++;
-      this.#measured.completionTokens += completionTokens;
+      measured.replies++;
+      measured.completionTokens += completionTokens;
     }
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
-  }
-
-  #reserve(chars: number): Release | undefined {
-    const { reserve = () => () => {} } = this.#options;
-    return reserve(chars);
   }
 
   #start(start: Start): Start {
@@ -133,28 +129,22 @@ export class Pace {
     return start;
   }
 
-  /** Milliseconds until a call of so many tokens may start. */
+  /** Milliseconds until a call of so many tokens may start. One that is larger than the limit waits until all have left the minute. */
   #msUntil(tokens: number, now: number): number {
     const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.#options;
     while (this.#starts[0] !== undefined && this.#starts[0].at <= now - MINUTE_MS) this.#starts.shift();
     if (this.#last === undefined) return 0;
     const apart = MINUTE_MS * Math.max(1 / rpm, this.#last.tokens / tpm);
-    const evenly = this.#last.at + Math.min(apart, MINUTE_MS) - now;
-    return Math.max(evenly, this.#msUntilRoom(tokens, rpm, tpm, now));
-  }
-
-  /** Milliseconds until enough calls have left the minute. One that is larger than the limit waits until all have. */
-  #msUntilRoom(tokens: number, rpm: number, tpm: number, now: number): number {
+    let at = this.#last.at + Math.min(apart, MINUTE_MS);
     let calls = this.#starts.length;
     let inMinute = this.#starts.reduce((sum, start) => sum + start.tokens, 0);
-    let ms = 0;
     for (const start of this.#starts) {
       if (calls < rpm && inMinute + tokens <= tpm) break;
-      ms = start.at + MINUTE_MS - now;
+      at = Math.max(at, start.at + MINUTE_MS);
       calls--;
       inMinute -= start.tokens;
     }
-    return ms;
+    return at - now;
   }
 
   #expected(chars: number): number {

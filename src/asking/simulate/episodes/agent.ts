@@ -3,16 +3,13 @@
 import { join, resolve } from 'node:path';
 import { exists, fingerprintOf, loadAgentPrompts } from '../../../bench/prompts.js';
 import { EXIT, UserError } from '../../../errors.js';
-import { roomFor } from '../../../model/context.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../../model/live.js';
-import { charactersOf } from '../../../question.js';
 import { hideKeys } from '../../../redaction.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../../../simulate/agent-turn.js';
 import type { World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
 import { backendOptions } from '../../model.js';
 import { openPricing } from '../../pricing.js';
-import type { Pricing } from '../../run.js';
 import { samplingOf } from '../../sampling.js';
 import { targetAt } from '../../target.js';
 import type { EpisodeSettings } from './options.js';
@@ -20,22 +17,7 @@ import type { EpisodeSettings } from './options.js';
 /** Hex digits of the prompts' hash in a run's identity. */
 const PROMPT_DIGITS = 12;
 
-export interface Agent {
-  readonly model: string;
-  readonly hosts: readonly string[];
-  readonly pricing: Pricing;
-  /** What the episodes depend on. */
-  readonly identity: Readonly<Record<string, unknown>>;
-  /** What it is told of its part in a world. */
-  briefing(world: World): string;
-  /** Never rejects. `full`: no reply would fit into its context any more, and nothing was asked. */
-  ask(
-    briefing: string,
-    world: World,
-    asking: LiveHooks & { readonly seedOffset: number },
-  ): Promise<LiveOutcome | { readonly status: 'full' }>;
-  close(): Promise<void>;
-}
+export type Agent = Awaited<ReturnType<typeof openAgent>>;
 
 /**
  * Opens the agent for worlds of these domains. Nothing is asked yet.
@@ -46,7 +28,7 @@ export async function openAgent(
   domains: readonly string[],
   io: Io,
   onNotice: (text: string) => void,
-): Promise<Agent> {
+) {
   const prompts = await promptsFor(domains, settings, io);
   const { agentBaseUrl: baseUrls, agentModel: model, agentApiKey: apiKey } = settings;
   const target = targetAt({ prefix: 'agent', baseUrls, model, apiKey }, io);
@@ -55,33 +37,29 @@ export async function openAgent(
   const live = settings.dryRun
     ? undefined
     : await openLive(target.named, { ...backendOptions(asked), dropped: [], onNotice });
-  const measured = { chars: 0, promptTokens: 0 };
   return {
     model: target.model,
     hosts: target.hosts,
     pricing,
+    /** What the episodes depend on. */
     identity: {
       model: target.identity,
       prompts: fingerprintOf([...prompts]).slice(0, PROMPT_DIGITS),
       turn: AGENT_TURN_VERSION,
       sampling: hideKeys(samplingOf(asked)),
     },
-    briefing: (world) => agentBriefing(prompts.get(world.domain) ?? '', world),
-    async ask(briefing, world, { seedOffset, ...hooks }) {
+    /** What it is told of its part in a world. */
+    briefing: (world: World) => agentBriefing(prompts.get(world.domain) ?? '', world),
+    /** Never rejects. `full`: no reply would fit into its context any more, and nothing was asked. */
+    async ask(
+      briefing: string,
+      world: World,
+      { seedOffset, ...hooks }: LiveHooks & { readonly seedOffset: number },
+    ): Promise<LiveOutcome | { readonly status: 'full' }> {
       if (live === undefined) throw new Error('nobody is asked in a dry run');
       const question = agentQuestion(briefing, world);
-      const chars = charactersOf(question);
-      const { contextTokens } = live;
-      const ratio = measured.promptTokens === 0 ? {} : { charsAToken: measured.chars / measured.promptTokens };
-      if (contextTokens !== undefined && roomFor(contextTokens, chars, ratio).state === 'full')
-        return { status: 'full' };
-      const outcome = await live.ask({ ...question, seedOffset }, hooks);
-      const { promptTokens = 0 } = outcome.log.usage;
-      if (outcome.log.attempts === 1 && promptTokens > 0) {
-        measured.chars += chars;
-        measured.promptTokens += promptTokens;
-      }
-      return outcome;
+      if (live.roomFor(question)?.state === 'full') return { status: 'full' };
+      return live.ask({ ...question, seedOffset }, hooks);
     },
     close: async () => live?.close(),
   };
