@@ -1,5 +1,6 @@
 // The vocabulary of the whole program: read this file first.
 
+import type { BatchReport } from './batch-report.js';
 import type { Fact } from './facts.js';
 import type { RolloutStep } from './rollout.js';
 
@@ -366,6 +367,8 @@ export interface Backend {
    */
   work<J extends Job>(jobs: readonly J[], solve: Solve<J>, signals: AskSignals, hooks?: WorkHooks<J>): Promise<void>;
   status(): BackendStatus;
+  /** What a backend by batch files waits for; absent where replies come at once. */
+  report?(): BatchReport | undefined;
   /** Closes all connections. May be called more than once, and after a failure. */
   close(): Promise<void>;
 }

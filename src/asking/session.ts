@@ -1,6 +1,7 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import pLimit from 'p-limit';
+import type { BatchReport } from '../batch-report.js';
 import { EXIT, type ExitCode, messageOf } from '../errors.js';
 import { groupBy } from '../groups.js';
 import { isInteger } from '../json.js';
@@ -8,12 +9,22 @@ import { present } from '../present.js';
 import { charactersOf } from '../question.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Unrecorded } from '../run/manifest.js';
-import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest } from '../types.js';
+import type {
+  Ask,
+  Backend,
+  CallCost,
+  CallLog,
+  Domain,
+  Io,
+  Job,
+  ModelFailure,
+  ModelReply,
+  ModelRequest,
+} from '../types.js';
 import { callsTogether, costOfBoth } from '../usage.js';
-import type { BatchReport } from './by-batch/report.js';
 import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
 import type { RowSummary } from './row-summary.js';
-import { type AskedBackend, type AskModel, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import { type AskModel, type Stage, type StageJob, summaryOf } from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
 const DRAIN_MS = 3_000;
@@ -79,7 +90,7 @@ class Session<J extends StageJob> {
   #stopReason: string | undefined;
   #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
-  #backend: AskedBackend | undefined;
+  #backend: Backend | undefined;
   readonly #listeners: Listeners;
   readonly #halt = new AbortController();
   /** Aborted by the user's interrupt, and by a listener. */

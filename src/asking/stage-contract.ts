@@ -4,7 +4,6 @@ import type { Price } from '../price.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Backend, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest, Question } from '../types.js';
-import type { BatchReport } from './by-batch/report.js';
 import type { RowSummary } from './row-summary.js';
 import type { Run } from './run.js';
 
@@ -32,11 +31,6 @@ export interface Solved<J extends StageJob> {
   readonly record: JournalRecord;
 }
 
-/** Who is asked; by batch files, with what has come of them. */
-export interface AskedBackend extends Backend {
-  report?(): BatchReport | undefined;
-}
-
 export interface Stage<J extends StageJob> {
   readonly io: Io;
   readonly run: Run;
@@ -61,7 +55,7 @@ export interface Stage<J extends StageJob> {
   /** Called before anything is asked or written, where a row is not done. @throws UserError where it cannot go on in this way */
   ready?(): Promise<void>;
   /** Opened only when a row has to be asked. A notice is kept by the run; `more` is told behind it, and is not. */
-  openBackend(notice: (text: string, more?: string) => void): Promise<AskedBackend>;
+  openBackend(notice: (text: string, more?: string) => void): Promise<Backend>;
   /**
    * All that a row is asked, one call each, where every reply can be used. It is for sizes alone, and may stand for a request that
    * cannot be made yet.

@@ -1,12 +1,12 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
+import type { BatchReport } from '../batch-report.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../errors.js';
 import { fingerprintOf } from '../run/identity.js';
 import type { Manifest } from '../run/manifest.js';
 import { writeManifest } from '../run/manifest-file.js';
 import { toolVersion } from '../settings/version.js';
-import type { BatchReport } from './by-batch/report.js';
 import type { Ledger } from './ledger.js';
 import { type Closing, nameOf, type StageListener } from './listeners.js';
 import { assemble, assembleBeside } from './output.js';

@@ -5,7 +5,7 @@ import { programName } from '../settings/program-name.js';
 import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import type { Io, Usage } from '../types.js';
 import { type BudgetSettings, type Spending, spendingOf, spendingText } from './budget.js';
-import { batchDocument, batchLines, batchSteps } from './by-batch/report.js';
+import { batchDocument, batchLines, batchSteps } from './by-batch/closing-words.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 

@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import type { BatchReport } from '../../batch-report.js';
 import { EXIT, UserError } from '../../errors.js';
 import { makeFolders } from '../../files.js';
 import { groupBy } from '../../groups.js';
@@ -38,7 +39,6 @@ import { callsTogether } from '../../usage.js';
 import { type BudgetSettings, reachedIn } from '../budget.js';
 import type { Run } from '../run.js';
 import type { BatchSettings } from './options.js';
-import type { BatchReport } from './report.js';
 import { requireOwn } from './run-batch.js';
 
 /** A run that is asked by files. */
@@ -65,7 +65,7 @@ const AT_ONCE = 32;
  * @throws UserError: 73 where the folder cannot be used, 65 and 66 for what lies in it, 78 where another run works on it, 2 for a base URL
  * or key that cannot be used
  */
-export async function openBatch(by: ByBatch, options: BackendOptions): Promise<BatchBackend> {
+export async function openBatch(by: ByBatch, options: BackendOptions): Promise<OpenBackend> {
   const { dir, run, settings, endpoints } = by;
   await makeFolders(dir)
     .then(() => access(dir, constants.W_OK))

@@ -48,7 +48,7 @@ async function session(dir: string, madeFrom: (id: string) => string) {
   const kept = ({ id }: Named) => ({ id, batched: 0, madeFrom: madeFrom(id), isHeld: false });
   const files = { kept, replayed() {} };
   await backend.work(JOBS, solve, { stop: NEVER, abort: NEVER }, { files });
-  const report = backend.report();
+  const report = backend.report?.();
   await backend.close();
   return { made, recalled, outcomes, written: report?.written, awaited: report?.awaited };
 }

@@ -1,38 +1,12 @@
-// What has come of the requests that were written into a batch folder and what is left of them, in words and for programs.
+// What a run says at its end of its batch files: what has come, what is left, and who can answer it.
 
 import { join } from 'node:path';
+import type { BatchReport } from '../../batch-report.js';
 import { bytesText, counted, grouped } from '../../figures.js';
 import { printable } from '../../printable.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
 import type { Io } from '../../types.js';
-
-export interface BatchReport {
-  /** The folder, absolute. */
-  readonly dir: string;
-  readonly model: string;
-  readonly parts: readonly PartReport[];
-  /** Requests that the run waits for. */
-  readonly awaited: number;
-  /** Those of them that were written just now. */
-  readonly written: number;
-  /** Whether rows whose results were awaited have been asked live. */
-  readonly isLive: boolean;
-  /** Whether no result can come any more that the run would take. */
-  readonly isOver: boolean;
-  /** What is odd about the results, a sentence each. */
-  readonly notes: readonly string[];
-}
-
-interface PartReport {
-  readonly file: string;
-  readonly requests: number;
-  readonly bytes: number;
-  /** Requests of which a result is there, whether it can be used or not. */
-  readonly answered: number;
-  /** Those that the run waits for: rows that were asked in another way meanwhile need no result any more. */
-  readonly awaited: number;
-}
 
 /** How many files are listed. */
 const MOST_PARTS = 10;
