@@ -62,7 +62,6 @@ export async function localTarget(
   const { url, name: model, apiKey, identity, slots, lost, close } = await startLocal(local, io, settings);
   return {
     named: {
-      kind: 'endpoints',
       prefix,
       baseUrls: [url],
       proxies: [undefined],
@@ -81,7 +80,6 @@ export async function localTarget(
 export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, io: Io): Target {
   return {
     named: {
-      kind: 'endpoints',
       prefix,
       baseUrls,
       proxies: baseUrls.map((url) => proxyFor(url, io.env)),

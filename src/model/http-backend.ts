@@ -10,7 +10,6 @@ import { Pace } from './schedule/pace.js';
 import { openPool } from './schedule/pool.js';
 
 export interface NamedEndpoints {
-  readonly kind: 'endpoints';
   readonly baseUrls: readonly string[];
   /** The proxy in front of each base URL. */
   readonly proxies: readonly (HttpProxy | undefined)[];

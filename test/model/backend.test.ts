@@ -35,7 +35,6 @@ function overHttp(servers: number, isOwn: boolean, stream: boolean, rpm?: number
       Array.from({ length: servers }, (_, where) => startLoopbackServer((request) => answerOf(script, request, where))),
     );
     const named: NamedEndpoints = {
-      kind: 'endpoints',
       baseUrls: started.map(({ url }) => url),
       proxies: [],
       model: 'wm',

@@ -17,7 +17,7 @@ async function open(
 ) {
   const notices: string[] = [];
   const backend = await openEndpoints(
-    { kind: 'endpoints', baseUrls, proxies: [], model: 'wm', apiKey: KEY, prefix: 'model', ...more },
+    { baseUrls, proxies: [], model: 'wm', apiKey: KEY, prefix: 'model', ...more },
     {
       sampling: { maxTokens: 100, temperature: 0.6 },
       stream: false,

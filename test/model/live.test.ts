@@ -22,7 +22,7 @@ async function open(
   more: Partial<NamedEndpoints> = {},
 ) {
   const live = await openLive(
-    { kind: 'endpoints', baseUrls, proxies: [], model: 'wm', apiKey: KEY, prefix: 'model', ...more },
+    { baseUrls, proxies: [], model: 'wm', apiKey: KEY, prefix: 'model', ...more },
     {
       sampling: { maxTokens: 100, seed: 5 },
       stream: true,

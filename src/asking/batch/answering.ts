@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { syncFolder } from '../../files.js';
 import { splitLines } from '../../lines.js';
-import { readCustomId } from '../../model/batch/custom-id.js';
 import { type Batch, unreadable, unwritable } from '../../model/batch/folder.js';
 import { type HttpAnswer, PassingEndpoint, resultLine } from '../../model/batch/passing-endpoint.js';
-import { bodyIn, requestsIn, requireAsWritten } from '../../model/batch/requests.js';
+import { bodyIn, requireAsWritten, unansweredIn } from '../../model/batch/requests.js';
 import { namesWithResult } from '../../model/batch/results.js';
 import { isLive, resultsToFetch, type Submission } from '../../model/batch/submission.js';
 import type { NamedEndpoints } from '../../model/http-backend.js';
@@ -64,8 +63,7 @@ export async function requestsLeft(dir: string, { parts }: Batch): Promise<Reque
       });
       handles.push(handle);
       const before = jobs.length;
-      for await (const { id, bytes, offset } of requestsIn(dir, part)) {
-        if (answered.has(readCustomId(id).name)) continue;
+      for await (const { id, bytes, offset } of unansweredIn(dir, part, answered)) {
         const group = String(Math.floor(jobs.length / GROUP));
         jobs.push({ group, id, part: part.file, handle, offset, length: bytes.length });
       }

@@ -2,9 +2,8 @@
 
 import { EXIT, type ExitCode } from '../../errors.js';
 import { counted, grouped } from '../../figures.js';
-import { readCustomId } from '../../model/batch/custom-id.js';
 import type { BatchPart } from '../../model/batch/folder.js';
-import { requestsIn } from '../../model/batch/requests.js';
+import { unansweredIn } from '../../model/batch/requests.js';
 import { namesWithResult } from '../../model/batch/results.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import { oneLine, printable } from '../../printable.js';
@@ -86,7 +85,7 @@ async function standingOfPart(
 async function missingOf(dir: string, part: BatchPart, answered: ReadonlySet<string>): Promise<Missing> {
   if (answered.size === 0) return { count: part.requests };
   const missing: string[] = [];
-  for await (const { id } of requestsIn(dir, part)) if (!answered.has(readCustomId(id).name)) missing.push(id);
+  for await (const { id } of unansweredIn(dir, part, answered)) missing.push(id);
   return { count: missing.length, first: missing.length < part.requests ? missing[0] : undefined };
 }
 

@@ -6,9 +6,8 @@ import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { type FileToSend, interrupted } from '../../model/batch/api.js';
-import { readCustomId } from '../../model/batch/custom-id.js';
 import type { BatchPart } from '../../model/batch/folder.js';
-import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
+import { requireAsWritten, unansweredIn } from '../../model/batch/requests.js';
 import { namesWithResult } from '../../model/batch/results.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
 import { systemClock } from '../../model/schedule/clock.js';
@@ -202,9 +201,7 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
 async function leftOf(dir: string, part: BatchPart, answered: ReadonlySet<string>): Promise<PartToSend | undefined> {
   await requireAsWritten(dir, part);
   const left = async function* () {
-    for await (const { id, bytes } of requestsIn(dir, part)) {
-      if (!answered.has(readCustomId(id).name)) yield Buffer.concat([bytes, Buffer.from('\n')]);
-    }
+    for await (const { bytes } of unansweredIn(dir, part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
   };
   let [requests, bytes] = [0, 0];
   for await (const line of left()) {

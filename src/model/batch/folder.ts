@@ -26,32 +26,34 @@ const PART_SCHEMA = z.object({
   bytes: count,
   sha256: z.string(),
 });
-const BATCH_SCHEMA = z.object({
-  schema: z.literal(SCHEMA),
-  /** Whose requests these are; the folder is absolute. */
-  run: z.object({
-    kind: z.string(),
-    dir: z.string(),
-    fingerprint: z.string(),
-    identity: z.record(z.string(), z.unknown()),
-  }),
-  model: z.string(),
-  /** Where the requests go. */
-  url: z.enum(['/v1/chat/completions', '/v1/completions']),
-  /** Where the parameters were tried out, without credentials; absent where they were assumed. */
-  baseUrl: z.string().optional(),
-  /** Parameters that are left out, since they were rejected. */
-  dropped: z.array(z.string()).readonly(),
-  /** The reply's bound is sent as `max_completion_tokens`. */
-  isRenamed: z.literal(true).optional(),
-  /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
-  command: z.object({ cwd: z.string(), words: z.array(z.string()).readonly() }).optional(),
-  /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
-  parts: z.array(PART_SCHEMA).readonly(),
-});
+const BATCH_SCHEMA = z
+  .object({
+    schema: z.literal(SCHEMA),
+    /** Whose requests these are; the folder is absolute. */
+    run: z.object({
+      kind: z.string(),
+      dir: z.string(),
+      fingerprint: z.string(),
+      identity: z.record(z.string(), z.unknown()),
+    }),
+    model: z.string(),
+    /** Where the requests go. */
+    url: z.enum(['/v1/chat/completions', '/v1/completions']),
+    /** Where the parameters were tried out, without credentials; absent where they were assumed. */
+    baseUrl: z.string().optional(),
+    /** Parameters that are left out, since they were rejected. */
+    dropped: z.array(z.string()).readonly(),
+    /** The reply's bound is sent as `max_completion_tokens`. */
+    isRenamed: z.literal(true).optional(),
+    /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
+    command: z.object({ cwd: z.string(), words: z.array(z.string()).readonly() }).optional(),
+    /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
+    parts: z.array(PART_SCHEMA).readonly(),
+  })
+  .transform(({ schema: _, ...batch }) => batch);
 
 /** What batch.json says. */
-export type Batch = Omit<z.infer<typeof BATCH_SCHEMA>, 'schema'>;
+export type Batch = z.infer<typeof BATCH_SCHEMA>;
 /** A file of requests that was written to its end. */
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
 
@@ -63,17 +65,30 @@ export function partName(number: number): string {
 /** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
 export async function readBatch(dir: string): Promise<Batch | undefined> {
   const path = join(dir, BATCH_FILE);
-  const text = await textIn(path);
+  return readDocument(
+    path,
+    BATCH_SCHEMA,
+    `${path} is damaged, or of another version of awb; restore it, or take another folder`,
+  );
+}
+
+/**
+ * What a JSON file of the folder says; undefined where there is none. `damaged` is the message for one of another form.
+ * @throws UserError: 66 where it cannot be read, 65 where it is damaged
+ */
+export async function readDocument<Form extends z.ZodType>(
+  path: string,
+  form: Form,
+  damaged: string,
+): Promise<z.infer<Form> | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw unreadable(path, error);
+  });
   if (text === undefined) return undefined;
-  const read = BATCH_SCHEMA.safeParse(parseObject(text));
-  if (!read.success) {
-    throw new UserError(
-      `${path} is damaged, or of another version of awb; restore it, or take another folder`,
-      EXIT.badData,
-    );
-  }
-  const { schema: _, ...batch } = read.data;
-  return batch;
+  const read = form.safeParse(parseObject(text));
+  if (read.success) return read.data;
+  throw new UserError(damaged, EXIT.badData);
 }
 
 /** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
@@ -143,14 +158,6 @@ async function requireFile(path: string): Promise<void> {
     `${path} is no file (${typeof found === 'object' ? 'a folder or a pipe' : found}), and results are read from every *.jsonl beside the requests: move it away`,
     EXIT.badData,
   );
-}
-
-/** A file's text; undefined where there is none. @throws UserError (66) where it cannot be read */
-export async function textIn(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(path, error);
-  });
 }
 
 /** What the disk refused while `path` was written, as a UserError; other errors come back as they are. */

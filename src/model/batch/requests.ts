@@ -51,7 +51,7 @@ export async function readRequests(
 }
 
 /** The requests of a part. @throws UserError: 65 for a line that is no request, 66 where the file cannot be read */
-export async function* requestsIn(dir: string, { file }: Pick<BatchPart, 'file'>): AsyncGenerator<RequestLine> {
+async function* requestsIn(dir: string, { file }: BatchPart): AsyncGenerator<RequestLine> {
   const path = join(dir, file);
   try {
     for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
@@ -68,6 +68,17 @@ function idOf(line: Uint8Array): string | undefined {
   const buffer = Buffer.from(line.buffer, line.byteOffset, line.length);
   const id = HEAD.exec(buffer.toString('latin1', 0, HEAD_BYTES))?.[1] ?? parseObject(buffer.toString())?.custom_id;
   return typeof id === 'string' ? id : undefined;
+}
+
+/** Those requests of a part whose names are not among the answered ones. @throws UserError as above */
+export async function* unansweredIn(
+  dir: string,
+  part: BatchPart,
+  answered: ReadonlySet<string>,
+): AsyncGenerator<RequestLine> {
+  for await (const request of requestsIn(dir, part)) {
+    if (!answered.has(readCustomId(request.id).name)) yield request;
+  }
 }
 
 /** The body that a request's line sends, as it is written; undefined for a line that is no request. */

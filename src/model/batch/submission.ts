@@ -2,10 +2,8 @@
 
 import { join } from 'node:path';
 import { z } from 'zod';
-import { EXIT, UserError } from '../../errors.js';
-import { parseObject } from '../../json.js';
 import { replaceFile } from '../../run/files.js';
-import { textIn } from './folder.js';
+import { readDocument } from './folder.js';
 import type { ServedBatch } from './served-batch.js';
 
 const SCHEMA = 'awb.batch-submission/1';
@@ -48,31 +46,27 @@ const SENT = z.object({
   /** Files of results that the server has no more. */
   lost: z.array(z.string()).readonly().optional(),
 });
-const SUBMISSION_SCHEMA = z.object({
-  schema: z.literal(SCHEMA),
-  /** Without credentials. */
-  baseUrl: z.string(),
-  /** In the order in which it was. */
-  sent: z.array(SENT).readonly(),
-});
+const SUBMISSION_SCHEMA = z
+  .object({
+    schema: z.literal(SCHEMA),
+    /** Without credentials. */
+    baseUrl: z.string(),
+    /** In the order in which it was. */
+    sent: z.array(SENT).readonly(),
+  })
+  .transform(({ schema: _, ...submission }) => submission);
 
 /** A part, or what was left of it, as it was sent once. */
 export type Sent = z.infer<typeof SENT>;
-export type Submission = Omit<z.infer<typeof SUBMISSION_SCHEMA>, 'schema'>;
+export type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
 
 /**
  * What was submitted of a folder; undefined where nothing was. `shown` is the folder as people are shown it.
  * @throws UserError: 65 where it is damaged, 66 where it cannot be read
  */
-export async function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
-  const text = await textIn(join(dir, SUBMISSION));
-  if (text === undefined) return undefined;
-  const read = SUBMISSION_SCHEMA.safeParse(parseObject(text));
-  if (read.success) return read.data;
-  throw new UserError(
-    `${shown}/${SUBMISSION} is damaged, or of another version of awb; restore it: without it nobody knows what was submitted`,
-    EXIT.badData,
-  );
+export function readSubmission(dir: string, shown: string): Promise<Submission | undefined> {
+  const damaged = `${shown}/${SUBMISSION} is damaged, or of another version of awb; restore it: without it nobody knows what was submitted`;
+  return readDocument(join(dir, SUBMISSION), SUBMISSION_SCHEMA, damaged);
 }
 
 /** Puts it in the place of the one before, whole. @throws UserError (74) where the disk refuses */

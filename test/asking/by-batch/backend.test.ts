@@ -21,7 +21,7 @@ async function session(dir: string, madeFrom: (id: string) => string) {
   const made: string[] = [];
   const recalled: [string, number][] = [];
   const outcomes: Record<string, ModelOutcome> = {};
-  const endpoints = { kind: 'endpoints', baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
+  const endpoints = { baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
   const run = { kind: 'infer', dir: join(dir, 'run'), identity: {}, ledger: new Ledger(() => undefined) } as const;
   const by = { dir, run, settings: { assumeParams: true }, shown: {}, cwd: dir, endpoints, onDropped() {} };
   const backend = await openBatch(by, {
