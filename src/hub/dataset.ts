@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
+import { replaceFile } from '../run/files.js';
 import { bytesOf, type HubOptions, Repository } from './client.js';
 import {
   chooseFiles,
@@ -13,7 +14,7 @@ import {
   setAside,
   strangersIn,
 } from './dataset-files.js';
-import { bring, type TransferOptions, withFolder } from './download.js';
+import { bring, withFolder } from './download.js';
 import {
   GIT_OID,
   holdsRows,
@@ -23,7 +24,7 @@ import {
   sourceRecordText,
 } from './source-record.js';
 
-export interface DatasetOptions extends HubOptions, TransferOptions {
+export interface DatasetOptions extends HubOptions {
   /** Such as user/name. */
   readonly repository: string;
   /** A branch, a tag or a commit. */
@@ -32,8 +33,6 @@ export interface DatasetOptions extends HubOptions, TransferOptions {
   readonly folder: string;
   /** Files that are there, differ and were not fetched give way, and are kept aside. Otherwise they are refused. */
   readonly replace: boolean;
-  /** Puts a text in the place of a file, as a whole or not at all. */
-  readonly write: (path: string, text: string) => Promise<void>;
   /** Told what will be downloaded before it is, and where what gives way was put. */
   readonly beforeDownload?: (what: {
     readonly files: number;
@@ -65,7 +64,7 @@ export interface FetchedDataset {
 export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
   const { repository, revision, folder } = options;
   const named = new Repository({ kind: 'dataset', repository, revision }, options);
-  return withFolder(named, folder, options.lock, async () => {
+  return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
     const { source, hub } = await sourceOf(named, before, options);
@@ -151,6 +150,8 @@ const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced
 /** What stands in the place of these may be somebody's work. */
 const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
 
+const RUN_AGAIN = 'mend that and run the same command again';
+
 /** What a fetch has to do. */
 interface Plan {
   readonly source: SourceRecord;
@@ -160,8 +161,9 @@ interface Plan {
 }
 
 async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOptions): Promise<FetchedDataset> {
-  const { folder, write, beforeDownload, onProgress, now } = options;
-  const keep = (record: SourceRecord) => write(join(folder, SOURCE_RECORD), sourceRecordText(record));
+  const { folder, beforeDownload, onProgress, now } = options;
+  const keep = (record: SourceRecord) =>
+    replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText(record)], { remedy: RUN_AGAIN });
   const wanted = files.map(({ file, state }) => ({
     file,
     target: join(folder, file.name),

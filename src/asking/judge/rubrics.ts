@@ -4,16 +4,12 @@ import { loadRubricPack } from '../../bench/rubric-pack.js';
 import { officialRubrics } from '../../hub/official-rubrics.js';
 import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
 import type { RubricPack } from '../../rubric.js';
-import { replaceFile } from '../../run/files.js';
 import type { Io } from '../../types.js';
 
 /** Reads the pack when it is wanted; the official one is fetched then. @throws UserError as `loadRubricPack` and `officialRubrics` */
 export function rubricsOf(given: string | undefined, quiet: boolean, io: Io): () => Promise<RubricPack> {
   const { fetch } = proxiedDownloads(io.env);
   const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
-  const write = async (path: string, text: string) => {
-    await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
-  };
-  const official = () => officialRubrics({ env: io.env, fetch, signal: io.stop, write, onFetch });
+  const official = () => officialRubrics({ env: io.env, fetch, signal: io.stop, onFetch });
   return () => loadRubricPack(given, { cwd: io.cwd, official });
 }
