@@ -4,9 +4,9 @@ import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import type { ModelFile } from './gguf-file.js';
 import { threadsOf } from './hardware.js';
 import type { PlanSettings } from './memory-plan.js';
+import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
 
 export interface EngineSettings extends PlanSettings {

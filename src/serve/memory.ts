@@ -2,7 +2,6 @@
 
 import { EXIT, UserError } from '../errors.js';
 import { counted, grouped } from '../figures.js';
-import type { ModelFile } from './gguf-file.js';
 import {
   allLayers,
   costsOf,
@@ -17,6 +16,7 @@ import {
   planMemory,
   SHORT_CONTEXT,
 } from './memory-plan.js';
+import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, importRuntime, startLlama } from './runtime.js';
 
 /**

@@ -7,9 +7,9 @@ import { LlamaModel } from 'node-llama-cpp';
 import { afterAll, afterEach } from 'vitest';
 import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
-import { readModelFile } from '../../src/serve/gguf-file.js';
 import type { InnerContext } from '../../src/serve/inner-calls.js';
 import type { EngineSettings } from '../../src/serve/load.js';
+import { readModelFile } from '../../src/serve/model-file.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 
 export type Batch = readonly { readonly slot: number; readonly tokens: number }[];
