@@ -20,6 +20,7 @@ import {
   holdsRows,
   readSourceRecord,
   SOURCE_RECORD,
+  type SourceFile,
   type SourceRecord,
   sourceRecordText,
 } from './source-record.js';
@@ -67,10 +68,12 @@ export async function fetchDataset(options: DatasetOptions): Promise<FetchedData
   return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
-    const { source, hub } = await sourceOf(named, before, options);
-    const places = await placesOf(source, before, named, options);
+    // A fetch of another commit that was cut off may have left files of the commit before it.
+    const earlier = before === undefined ? [] : [...before.files, ...(before.replacing ?? [])];
+    const { source, hub } = await sourceOf(named, before, earlier, options);
+    const places = await placesOf(source, earlier, named, options);
     requireNothingInTheWay(places, folder);
-    const gone = await leftBehind(source, before, named, options);
+    const gone = await leftBehind(source, earlier, named, options);
     // A file that tells of the dataset and is the user's own stays, and is none of ours.
     const files = places.filter(({ state }) => state !== 'left');
     const ours = { ...source, files: files.map(({ file }) => file) };
@@ -82,15 +85,17 @@ export async function fetchDataset(options: DatasetOptions): Promise<FetchedData
 async function sourceOf(
   named: Repository,
   before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   options: DatasetOptions,
 ): Promise<{ readonly source: SourceRecord; readonly hub: Repository }> {
   const { repository, revision } = options;
   try {
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
     const hub = new Repository({ kind: 'dataset', repository, revision: commit }, options);
-    const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
-    const replacing =
-      before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
+    const [files, replacing] =
+      before?.commit === commit
+        ? [before.files, before.replacing]
+        : [chooseFiles(await hub.listFiles(), repository), before && earlier];
     return { source: { hub: hub.endpoint, repository, revision, commit, complete: false, files, replacing }, hub };
   } catch (error) {
     if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
@@ -101,7 +106,7 @@ async function sourceOf(
 
 async function placesOf(
   source: SourceRecord,
-  before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   { signal }: Repository,
   { folder, replace, onProgress }: DatasetOptions,
 ): Promise<Placed[]> {
@@ -113,7 +118,7 @@ async function placesOf(
       bytes += read;
       onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
     };
-    places.push(await placeOf(file, folder, before, { replace, signal, onRead }));
+    places.push(await placeOf(file, folder, earlier, { replace, signal, onRead }));
   }
   return places;
 }
@@ -131,15 +136,14 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
 /** Files that were fetched earlier, are not of this commit, and are as they were fetched: rows in them would be read with the others. */
 async function leftBehind(
   { files }: SourceRecord,
-  before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   { signal }: Repository,
   { folder }: DatasetOptions,
 ): Promise<Placed[]> {
   const names = new Set(files.map(({ name }) => name));
-  const earlier = [...(before?.files ?? []), ...(before?.replacing ?? [])].filter(({ name }) => !names.has(name));
   const places: Placed[] = [];
-  for (const file of earlier) {
-    const { state, sha256 } = await placeOf(file, folder, undefined, { replace: false, signal, onRead() {} });
+  for (const file of earlier.filter(({ name }) => !names.has(name))) {
+    const { state, sha256 } = await placeOf(file, folder, [], { replace: false, signal, onRead() {} });
     if (state === 'unchanged' && sha256 !== undefined) places.push({ file, state: 'removed', sha256 });
   }
   return places;
