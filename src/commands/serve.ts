@@ -10,11 +10,10 @@ import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../hub/models.j
 import { printable } from '../printable.js';
 import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
-import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
 import { requestLine } from '../serve/http/metrics.js';
 import { showLoading } from '../serve/loading.js';
-import { settingsThatFit } from '../serve/memory.js';
+import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
