@@ -10,8 +10,6 @@ import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { cacheFolder } from '../dist/hub/cache-folder.js';
 import { resolveModel } from '../dist/hub/models.js';
-import { proxiedDownloads } from '../dist/model/http/proxied-fetch.js';
-import { lockFile } from '../dist/store/lock.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 import { BIN, HERE, median } from './workbench.mjs';
@@ -101,9 +99,8 @@ async function modelFile() {
   const made = RANDOM_MODELS[flags.model];
   if (made !== undefined) return keptModel(made, directory);
   const signal = new AbortController().signal;
-  const downloads = proxiedDownloads(env);
   const beforeDownload = ({ bytes }) => say(`downloading ${gib(bytes)}`);
-  const settings = { beforeDownload, cwd: process.cwd(), directory, env, downloads, signal, lock: lockFile };
+  const settings = { beforeDownload, cwd: process.cwd(), directory, env, signal };
   return resolveModel(flags.model, settings);
 }
 

@@ -6,18 +6,15 @@ import { counted } from '../figures.js';
 import { type FetchedDataset, fetchDataset } from '../hub/dataset.js';
 import type { FileState, Placed } from '../hub/dataset-files.js';
 import { downloadText, progressText, sizeText } from '../hub/download-text.js';
-import { proxiedDownloads } from '../model/http/proxied-fetch.js';
 import { printable } from '../printable.js';
 import { RELEASED } from '../released.js';
 import { terminal } from '../report/terminal.js';
-import { replaceFile } from '../run/files.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shellLine } from '../shell.js';
-import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 
 // biome-ignore format: a table, a line an option
@@ -63,12 +60,7 @@ async function fetch(settings: FetchSettings, io: Io): Promise<ExitCode> {
     folder,
     replace: settings.replace,
     env: io.env,
-    downloads: proxiedDownloads(io.env),
     signal: io.stop,
-    lock: lockFile,
-    write: async (path, text) => {
-      await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
-    },
     beforeDownload: ({ files, bytes, aside }) => {
       if (aside !== undefined) loading.say(`kept aside in ${shownPath(join(folder, aside), io)}: what gives way`);
       loading.say(downloadText({ name: `${counted(files, 'file')} of ${repository}`, bytes }, shown));

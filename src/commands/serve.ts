@@ -7,19 +7,16 @@ import { counted } from '../figures.js';
 import { cacheFolder } from '../hub/cache-folder.js';
 import { downloadText, progressText } from '../hub/download-text.js';
 import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../hub/models.js';
-import { proxiedDownloads } from '../model/http/proxied-fetch.js';
 import { printable } from '../printable.js';
 import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
-import { readModelFile } from '../serve/gguf-file.js';
-import { requirePossible, wishesOf } from '../serve/hardware.js';
 import { type RunningServer, startServer } from '../serve/http/listen.js';
 import { requestLine } from '../serve/http/metrics.js';
 import { showLoading } from '../serve/loading.js';
-import { settingsThatFit } from '../serve/memory.js';
+import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
+import { readModelFile } from '../serve/model-file.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { lockFile } from '../store/lock.js';
 import type { Io } from '../types.js';
 
 // biome-ignore format: a table, a line an option
@@ -78,9 +75,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     cwd: io.cwd,
     directory,
     env: io.env,
-    downloads: proxiedDownloads(io.env),
     signal: ending,
-    lock: lockFile,
   }).finally(() => loading.finish());
   const file = await readModelFile(path, settings.gpu);
   const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);

@@ -3,6 +3,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, interruption, UserError } from '../errors.js';
 import { asObject, isInteger, isObject } from '../json.js';
+import { proxiedDownloads } from '../model/http/proxied-fetch.js';
+import type { TransferProgress } from './download-text.js';
 import { GIT_OID, hashesIn, SHA256, type Stated } from './source-record.js';
 
 export interface HubOptions {
@@ -10,16 +12,9 @@ export interface HubOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Ends what is under way; its reason decides the exit code. */
   readonly signal?: AbortSignal;
-  /** Gets files by another way than straight over the network. */
-  readonly downloads?: Downloads;
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
   /** Wait before the first of several further tries, doubled with each. Default 1 s. */
   readonly retryDelayMs?: number;
-}
-
-interface Downloads {
-  fetch(url: URL, init: RequestInit): Promise<Response>;
-  /** The proxy that stands before an address, as people are told of it. */
-  proxyOf(url: URL): string | undefined;
 }
 
 interface HubResponse {
@@ -66,13 +61,13 @@ export class Repository {
   readonly #origin: string;
   /** Empty where there is none. */
   readonly #token: string;
-  readonly #downloads: Downloads;
+  readonly #downloads: ReturnType<typeof proxiedDownloads>;
   readonly #firstDelayMs: number;
 
   /** Nothing is asked of the hub yet. Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used. */
   constructor(
     readonly name: RepositoryName,
-    { env, signal, downloads, retryDelayMs = 1_000 }: HubOptions,
+    { env, signal, retryDelayMs = 1_000 }: HubOptions,
   ) {
     const url = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
     this.endpoint = baseOf(url);
@@ -80,7 +75,7 @@ export class Repository {
     this.#origin = url.origin;
     this.#token = tokenOf(env.HF_TOKEN);
     this.signal = signal ?? new AbortController().signal;
-    this.#downloads = downloads ?? { fetch, proxyOf: () => undefined };
+    this.#downloads = proxiedDownloads(env);
     this.#firstDelayMs = retryDelayMs;
   }
 

@@ -6,7 +6,7 @@ import { codeOf, EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import type { RepositoryFile } from './client.js';
 import { Digest, isSame, onDisk, readInto } from './download.js';
-import { holdsRows, isSafe, readSourceRecord, type SourceFile, type SourceRecord } from './source-record.js';
+import { holdsRows, isSafe, readSourceRecord, type SourceFile } from './source-record.js';
 
 /** What tells of a dataset and of its licence. */
 const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
@@ -50,22 +50,22 @@ export function chooseFiles(listed: readonly RepositoryFile[], repository: strin
 
 /**
  * How a file's place is found.
- * @param before what was fetched into the folder earlier
+ * @param earlier what was fetched into the folder before
  * @param replace whether a file that is not ours gives way
  */
 export async function placeOf(
   file: SourceFile,
   folder: string,
-  before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   { replace, signal, onRead }: Reading & { readonly replace: boolean },
 ): Promise<Placed> {
-  const ours = [...(before?.files ?? []), ...(before?.replacing ?? [])].filter(({ name }) => name === file.name);
+  const ours = earlier.filter(({ name }) => name === file.name);
   const needsGit = [file, ...ours].some(({ sha256, gitOid }) => sha256 === undefined && gitOid !== undefined);
   const found = await digestOf(join(folder, file.name), needsGit, { signal, onRead });
   if (found === undefined) return { file, state: 'fetched' };
   const { sha256 } = found;
   if (isSame(found, file)) return { file, state: 'unchanged', sha256 };
-  if (ours.some((earlier) => isSame(found, earlier))) return { file, state: 'updated', sha256 };
+  if (ours.some((one) => isSame(found, one))) return { file, state: 'updated', sha256 };
   if (ours.length > 0) return { file, state: 'repaired', sha256 };
   return { file, state: holdsRows(file) && replace ? 'replaced' : 'left', sha256 };
 }
@@ -149,7 +149,7 @@ export async function checkSource(
   const { repository, revision, commit } = record;
   const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
   for (const file of record.files.filter(holdsRows)) {
-    const { state } = await placeOf(file, folder, undefined, { replace: false, signal, onRead });
+    const { state } = await placeOf(file, folder, [], { replace: false, signal, onRead });
     files.push({
       name: file.name,
       state: state === 'unchanged' ? 'same' : state === 'fetched' ? 'missing' : 'differs',

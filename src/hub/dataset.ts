@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
+import { replaceFile } from '../run/files.js';
 import { bytesOf, type HubOptions, Repository } from './client.js';
 import {
   chooseFiles,
@@ -13,17 +14,18 @@ import {
   setAside,
   strangersIn,
 } from './dataset-files.js';
-import { bring, type TransferOptions, withFolder } from './download.js';
+import { bring, withFolder } from './download.js';
 import {
   GIT_OID,
   holdsRows,
   readSourceRecord,
   SOURCE_RECORD,
+  type SourceFile,
   type SourceRecord,
   sourceRecordText,
 } from './source-record.js';
 
-export interface DatasetOptions extends HubOptions, TransferOptions {
+export interface DatasetOptions extends HubOptions {
   /** Such as user/name. */
   readonly repository: string;
   /** A branch, a tag or a commit. */
@@ -32,8 +34,6 @@ export interface DatasetOptions extends HubOptions, TransferOptions {
   readonly folder: string;
   /** Files that are there, differ and were not fetched give way, and are kept aside. Otherwise they are refused. */
   readonly replace: boolean;
-  /** Puts a text in the place of a file, as a whole or not at all. */
-  readonly write: (path: string, text: string) => Promise<void>;
   /** Told what will be downloaded before it is, and where what gives way was put. */
   readonly beforeDownload?: (what: {
     readonly files: number;
@@ -65,13 +65,15 @@ export interface FetchedDataset {
 export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
   const { repository, revision, folder } = options;
   const named = new Repository({ kind: 'dataset', repository, revision }, options);
-  return withFolder(named, folder, options.lock, async () => {
+  return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
-    const { source, hub } = await sourceOf(named, before, options);
-    const places = await placesOf(source, before, named, options);
+    // A fetch of another commit that was cut off may have left files of the commit before it.
+    const earlier = before === undefined ? [] : [...before.files, ...(before.replacing ?? [])];
+    const { source, hub } = await sourceOf(named, before, earlier, options);
+    const places = await placesOf(source, earlier, named, options);
     requireNothingInTheWay(places, folder);
-    const gone = await leftBehind(source, before, named, options);
+    const gone = await leftBehind(source, earlier, named, options);
     // A file that tells of the dataset and is the user's own stays, and is none of ours.
     const files = places.filter(({ state }) => state !== 'left');
     const ours = { ...source, files: files.map(({ file }) => file) };
@@ -83,15 +85,17 @@ export async function fetchDataset(options: DatasetOptions): Promise<FetchedData
 async function sourceOf(
   named: Repository,
   before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   options: DatasetOptions,
 ): Promise<{ readonly source: SourceRecord; readonly hub: Repository }> {
   const { repository, revision } = options;
   try {
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
     const hub = new Repository({ kind: 'dataset', repository, revision: commit }, options);
-    const files = before?.commit === commit ? before.files : chooseFiles(await hub.listFiles(), repository);
-    const replacing =
-      before?.commit === commit ? before.replacing : before && [...before.files, ...(before.replacing ?? [])];
+    const [files, replacing] =
+      before?.commit === commit
+        ? [before.files, before.replacing]
+        : [chooseFiles(await hub.listFiles(), repository), before && earlier];
     return { source: { hub: hub.endpoint, repository, revision, commit, complete: false, files, replacing }, hub };
   } catch (error) {
     if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
@@ -102,7 +106,7 @@ async function sourceOf(
 
 async function placesOf(
   source: SourceRecord,
-  before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   { signal }: Repository,
   { folder, replace, onProgress }: DatasetOptions,
 ): Promise<Placed[]> {
@@ -114,7 +118,7 @@ async function placesOf(
       bytes += read;
       onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
     };
-    places.push(await placeOf(file, folder, before, { replace, signal, onRead }));
+    places.push(await placeOf(file, folder, earlier, { replace, signal, onRead }));
   }
   return places;
 }
@@ -132,15 +136,14 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
 /** Files that were fetched earlier, are not of this commit, and are as they were fetched: rows in them would be read with the others. */
 async function leftBehind(
   { files }: SourceRecord,
-  before: SourceRecord | undefined,
+  earlier: readonly SourceFile[],
   { signal }: Repository,
   { folder }: DatasetOptions,
 ): Promise<Placed[]> {
   const names = new Set(files.map(({ name }) => name));
-  const earlier = [...(before?.files ?? []), ...(before?.replacing ?? [])].filter(({ name }) => !names.has(name));
   const places: Placed[] = [];
-  for (const file of earlier) {
-    const { state, sha256 } = await placeOf(file, folder, undefined, { replace: false, signal, onRead() {} });
+  for (const file of earlier.filter(({ name }) => !names.has(name))) {
+    const { state, sha256 } = await placeOf(file, folder, [], { replace: false, signal, onRead() {} });
     if (state === 'unchanged' && sha256 !== undefined) places.push({ file, state: 'removed', sha256 });
   }
   return places;
@@ -151,6 +154,8 @@ const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced
 /** What stands in the place of these may be somebody's work. */
 const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
 
+const RUN_AGAIN = 'mend that and run the same command again';
+
 /** What a fetch has to do. */
 interface Plan {
   readonly source: SourceRecord;
@@ -160,8 +165,9 @@ interface Plan {
 }
 
 async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOptions): Promise<FetchedDataset> {
-  const { folder, write, beforeDownload, onProgress, now } = options;
-  const keep = (record: SourceRecord) => write(join(folder, SOURCE_RECORD), sourceRecordText(record));
+  const { folder, beforeDownload, onProgress, now } = options;
+  const keep = (record: SourceRecord) =>
+    replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText(record)], { remedy: RUN_AGAIN });
   const wanted = files.map(({ file, state }) => ({
     file,
     target: join(folder, file.name),

@@ -7,18 +7,18 @@ import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { makeFolders } from '../files.js';
 import { printable } from '../printable.js';
-import { bytesOf, interrupted, type Repository, type RepositoryFile, STALL_MS, systemCode } from './client.js';
+import { lockFile } from '../store/lock.js';
+import {
+  bytesOf,
+  type HubOptions,
+  interrupted,
+  type Repository,
+  type RepositoryFile,
+  STALL_MS,
+  systemCode,
+} from './client.js';
 import { sizeText, type TransferProgress } from './download-text.js';
 import type { Stated } from './source-record.js';
-
-export interface TransferOptions {
-  readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
-  /**
-   * Takes a lock that dies with its process, at once or not at all: two processes that wrote into one part would spoil it. `busy` is the
-   * message of the UserError where another process holds it.
-   */
-  readonly lock: (path: string, busy: string) => Promise<() => void>;
-}
 
 /** A file of a repository and its place on this machine. */
 interface WantedFile {
@@ -28,16 +28,14 @@ interface WantedFile {
   readonly isHere: boolean;
 }
 
-/** What `work` comes to while no other awb downloads into the folder, which is made where it is missing. Throws a UserError (73) where one does. */
-export async function withFolder<T>(
-  { name }: Repository,
-  folder: string,
-  lock: TransferOptions['lock'],
-  work: () => Promise<T>,
-): Promise<T> {
+/**
+ * What `work` comes to while no other awb downloads into the folder, which is made where it is missing: two that wrote into one part would
+ * spoil it. Throws a UserError (73) where one does.
+ */
+export async function withFolder<T>({ name }: Repository, folder: string, work: () => Promise<T>): Promise<T> {
   await onDisk(folder, makeFolders(folder));
   const busy = `another awb downloads from ${name.repository} to ${printable(folder)}; wait for it`;
-  const unlock = await lock(join(folder, '.lock'), busy);
+  const unlock = await lockFile(join(folder, '.lock'), busy);
   try {
     return await work();
   } finally {
@@ -54,7 +52,7 @@ export async function bring(
   repository: Repository,
   wanted: readonly WantedFile[],
   folder: string,
-  onProgress: TransferOptions['onProgress'],
+  onProgress: HubOptions['onProgress'],
 ): Promise<ReadonlyMap<string, string>> {
   await requireSpace(repository, wanted, folder);
   const totalBytes = bytesOf(wanted.map(({ file }) => file));

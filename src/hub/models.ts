@@ -5,7 +5,7 @@ import { basename, join, resolve } from 'node:path';
 import { EXIT, nearest, UserError } from '../errors.js';
 import { printable } from '../printable.js';
 import { bytesOf, type HubOptions, Repository, type RepositoryFile, type RepositoryName } from './client.js';
-import { bring, type TransferOptions, withFolder } from './download.js';
+import { bring, withFolder } from './download.js';
 import { sizeText } from './download-text.js';
 import { isSafe } from './source-record.js';
 
@@ -74,7 +74,7 @@ export function aliasesOf(model: string, alias: readonly string[]): string[] {
   return [...new Set([...alias, ...official])].filter((name) => name !== own);
 }
 
-export interface ModelOptions extends HubOptions, TransferOptions {
+export interface ModelOptions extends HubOptions {
   /** Where relative paths begin. */
   readonly cwd: string;
   /** Where downloaded models are kept; made where it is missing. */
@@ -107,7 +107,7 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
     name: printable(nameOf(reference, choice.files[0]?.path ?? '')),
     bytes: bytesOf(choice.files),
   });
-  await withFolder(repository, folder, options.lock, async () => {
+  await withFolder(repository, folder, async () => {
     const wanted = choice.files.map(async (file) => {
       const target = join(folder, file.path);
       // Only whole files have their final name.

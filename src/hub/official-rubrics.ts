@@ -5,6 +5,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { printable } from '../printable.js';
+import { replaceFile } from '../run/files.js';
 import { cacheFolder } from './cache-folder.js';
 import { addressIn, baseOf, interrupted, systemCode } from './client.js';
 import { onDisk } from './download.js';
@@ -32,8 +33,6 @@ interface Fetching {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
   readonly signal: AbortSignal;
-  /** Puts a text in the place of a file, as a whole or not at all. */
-  readonly write: (path: string, text: string) => Promise<void>;
   /** Told once, before the first file is fetched. */
   readonly onFetch: (text: string) => void;
   /** SHA-256 in hex by path; those of the commit where absent. */
@@ -44,14 +43,7 @@ interface Fetching {
  * The folder below the cache that holds the files as a checkout does; what is missing there or has changed is fetched.
  * @throws UserError: 69 out of reach, 65 another content than at that commit, 73 or 74 cannot write, 130 or 143 interrupted.
  */
-export async function officialRubrics({
-  env,
-  fetch,
-  signal,
-  write,
-  onFetch,
-  files = FILES,
-}: Fetching): Promise<string> {
+export async function officialRubrics({ env, fetch, signal, onFetch, files = FILES }: Fetching): Promise<string> {
   const folder = join(cacheFolder(env), 'official-rubrics', COMMIT);
   const base = addressIn('AWB_GITHUB_RAW', env.AWB_GITHUB_RAW, HOST);
   let isTold = false;
@@ -68,7 +60,7 @@ export async function officialRubrics({
       );
     }
     await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
-    await write(path, text);
+    await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
   }
   return folder;
 }

@@ -2,9 +2,9 @@
 
 import type { Engine, GenerateEvent, ModelFacts, ScoreOptions, TokenScore } from './engine-contract.js';
 import { Preparation, type Request } from './engine-request.js';
-import { hashFiles } from './file-hash.js';
 import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
+import { hashFiles } from './model-file.js';
 import { readTemplate, type Templating } from './prompt.js';
 import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';

@@ -1,12 +1,13 @@
 // Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
 
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../errors.js';
 import { counted } from '../figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import type { ModelFile } from './gguf-file.js';
-import { threadsOf } from './hardware.js';
 import type { PlanSettings } from './memory-plan.js';
+import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
 
 export interface EngineSettings extends PlanSettings {
@@ -132,6 +133,24 @@ async function createContext(
 
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
+
+/** Threads that compute: those asked for; else cores less one, since ggml's waiting threads starve Node's own on the last core, and two at least where one computes wrongly. */
+function threadsOf(threads: number | undefined, slots: number): number {
+  return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
+}
+
+/**
+ * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
+ * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
+ */
+export function needsTwoThreads(slots: number): boolean {
+  if (slots === 1 || process.platform !== 'linux') return false;
+  try {
+    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
+  } catch {
+    return false;
+  }
+}
 
 /** What scores depend on, but for the hash of the file. */
 export function describe(

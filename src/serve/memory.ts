@@ -1,8 +1,8 @@
-// The memory that serving a model takes on this machine: settings that fit, said with what they cost, or the refusal.
+// What serving a model may take of this machine, and what it takes of its memory: settings that fit, said with what they cost, or the refusal.
 
 import { EXIT, UserError } from '../errors.js';
 import { counted, grouped } from '../figures.js';
-import type { ModelFile } from './gguf-file.js';
+import { needsTwoThreads } from './load.js';
 import {
   allLayers,
   costsOf,
@@ -17,7 +17,47 @@ import {
   planMemory,
   SHORT_CONTEXT,
 } from './memory-plan.js';
+import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, importRuntime, startLlama } from './runtime.js';
+
+/** What the user allows; what is left open is as much as fits. */
+interface Hardware {
+  readonly parallel: number;
+  /** Tokens per slot. */
+  readonly context?: number | undefined;
+  readonly gpuLayers?: number | undefined;
+  readonly kvCache: PlanWishes['kvCache'];
+  readonly flashAttention: boolean;
+  readonly threads?: number | undefined;
+  readonly batchSize: number;
+  /** MiB. */
+  readonly checkpointMemory: number;
+}
+
+/** Throws a UserError (2) for flags that cannot go together; call it before anything is downloaded. */
+export function requirePossible({ kvCache, flashAttention, threads, parallel }: Hardware): void {
+  if (kvCache === 'q8_0' && !flashAttention) {
+    throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
+  }
+  if (threads === 1 && needsTwoThreads(parallel)) {
+    throw new UserError(
+      `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
+    );
+  }
+}
+
+/** What this asks of the memory. */
+export function wishesOf(hardware: Hardware): PlanWishes {
+  return {
+    contextSize: hardware.context ?? 'most',
+    slots: hardware.parallel,
+    kvCache: hardware.kvCache,
+    gpuLayers: hardware.gpuLayers ?? 'most',
+    checkpointBytes: hardware.checkpointMemory * 2 ** 20,
+    batchSize: hardware.batchSize,
+    flashAttention: hardware.flashAttention,
+  };
+}
 
 /**
  * Says through `say` what the model takes, what is free and what was given up.

@@ -198,10 +198,8 @@ export class Scheduler<R extends Scheduled> {
     const offers = candidates.flatMap((waiting, place) => {
       const { request } = waiting;
       const choice = chooseSlot(free, request.prompt);
-      const slot = free.find((one) => one.slot === choice?.slot);
-      if (choice === undefined || slot === undefined) return [];
-      const offer = { request, place, slot, reuse: choice.reuse };
-      return !isDue && this.#isHeld(waiting, offer.reuse) ? [] : [offer];
+      if (choice === undefined || (!isDue && this.#isHeld(waiting, choice.reuse))) return [];
+      return [{ request, place, ...choice }];
     });
     return offers.reduce((best, offer) => (offer.reuse > (best?.reuse ?? -1) ? offer : best), offers[0]);
   }

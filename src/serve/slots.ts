@@ -56,18 +56,18 @@ export function continuedPrefix(memory: SlotMemory, prompt: Prompt): number {
  * Where none gains, the least recently used one (a fresh one first), so that trajectories that are still being asked keep their state.
  * Equal slots: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.
  */
-export function chooseSlot(
-  free: readonly SlotMemory[],
+export function chooseSlot<Memory extends SlotMemory>(
+  free: readonly Memory[],
   prompt: Prompt,
-): { readonly slot: number; readonly reuse: number } | undefined {
-  const offers = free.map((memory) => {
-    const reuse = reusablePrefix(memory, prompt);
-    return { slot: memory.slot, reuse, gain: 2 * reuse - (memory.restorable.at(-1) ?? 0), lastUsed: memory.lastUsed };
+): { readonly slot: Memory; readonly reuse: number } | undefined {
+  const offers = free.map((slot) => {
+    const reuse = reusablePrefix(slot, prompt);
+    return { slot, reuse, gain: Math.max(0, 2 * reuse - (slot.restorable.at(-1) ?? 0)) };
   });
   const [best] = offers.sort(
-    (a, b) => Math.max(b.gain, 0) - Math.max(a.gain, 0) || a.lastUsed - b.lastUsed || a.slot - b.slot,
+    (a, b) => b.gain - a.gain || a.slot.lastUsed - b.slot.lastUsed || a.slot.slot - b.slot.slot,
   );
-  return best === undefined ? undefined : { slot: best.slot, reuse: best.reuse };
+  return best && { slot: best.slot, reuse: best.reuse };
 }
 
 /** The positions left when one is added and only the newest `kept` fit the budget, as the library drops the oldest first. */

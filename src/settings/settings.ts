@@ -5,11 +5,10 @@ import { present } from '../present.js';
 import type { Io } from '../types.js';
 import { cutPasswords, withoutCallPath } from './address.js';
 import type { CommandEntry, CommandLine, ShownSettings } from './command.js';
+import { flagOf, indented } from './command-line.js';
 import { type ConfigFile, type Entries, readConfig } from './config-file.js';
-import { flagOf, indented } from './help-words.js';
 import { COMMON, camel, FLAGS_ONLY, type OptionTable, type Settings, variableOf } from './options.js';
-import { noteKeys, notePasswords, noteSecrets, noteSecretsOf } from './secrets.js';
-import { shownSettings } from './shown-settings.js';
+import { noteKeys, notePasswords, noteSecrets, noteSecretsOf, shownSettings } from './secrets.js';
 import { defaultValue, type Found, givenValue, type Sources } from './sources.js';
 
 /** The settings of one call, with all that is wrong with them. */

@@ -28,7 +28,33 @@ export interface Found {
  * @throws UserError (2) where that source has a value that the option does not take
  */
 export function givenValue(name: string, option: OptionSpec, { flags, env, config }: Sources): Found | undefined {
-  return fromFlag(name, option, flags) ?? fromEnvironment(name, option, env) ?? fromConfig(name, option, config);
+  const flag = flags.get(name);
+  if (typeof flag === 'boolean') return { value: flag, from: flag ? `--${name}` : `--no-${name}` };
+  // An empty secret is what "$UNSET" leaves on a command line.
+  if (flag !== undefined && !(option.secret && flag.at(-1) === '')) {
+    const from = `--${name}`;
+    return { value: valueOrError(readTexts(option, flag), option, from, flag.join(' ')), from };
+  }
+  const forms = option.kind === 'boolean' ? [name, `no-${name}`] : [name];
+  for (const form of forms) {
+    const from = variableOf(form);
+    const text = env[from];
+    if (text === undefined || text === '') continue;
+    const read = readTexts(option, option.kind === 'map' ? text.split(',') : [text]);
+    const value = valueOrError(read, option, from, text);
+    return { value: form === name ? value : !value, from };
+  }
+  if (config === undefined) return undefined;
+  for (const entries of [config.section, config.top]) {
+    const form = forms.find((form) => entries.has(form)) ?? name;
+    const entry = entries.get(form);
+    if (entry === undefined) continue;
+    const from = `${config.path}:${entry.line}`;
+    const given = typeof entry.written === 'string' ? entry.written : JSON.stringify(entry.value);
+    const value = valueOrError(readEntry(option, entry), option, `${from}: ${form}`, given);
+    return { value: form === name ? value : !value, from };
+  }
+  return undefined;
 }
 
 /** What an option without a default holds when it is not given; the other kinds hold nothing. */
@@ -47,44 +73,6 @@ export function defaultValue(name: string, option: OptionSpec, env: Io['env']): 
   if (against !== undefined) return { value: false, from: against };
   const value = 'default' in option ? option.default : NOT_GIVEN[option.kind];
   return { value, from: value === undefined ? 'not set' : 'default' };
-}
-
-function fromFlag(name: string, option: OptionSpec, flags: FlagValues): Found | undefined {
-  const given = flags.get(name);
-  if (given === undefined) return undefined;
-  if (typeof given === 'boolean') return { value: given, from: given ? `--${name}` : `--no-${name}` };
-  // An empty secret is what "$UNSET" leaves on a command line.
-  if (option.secret && given.at(-1) === '') return undefined;
-  const value = valueOrError(readTexts(option, given), option, `--${name}`, given.join(' '));
-  return { value, from: `--${name}` };
-}
-
-function fromEnvironment(name: string, option: OptionSpec, env: Io['env']): Found | undefined {
-  const own = variableOf(name);
-  const text = env[own];
-  if (text !== undefined && text !== '') {
-    const texts = option.kind === 'map' ? text.split(',') : [text];
-    return { value: valueOrError(readTexts(option, texts), option, own, text), from: own };
-  }
-  const variable = variableOf(`no-${name}`);
-  const negated = env[variable];
-  if (option.kind !== 'boolean' || negated === undefined || negated === '') return undefined;
-  return { value: !valueOrError(readTexts(option, [negated]), option, variable, negated), from: variable };
-}
-
-function fromConfig(name: string, option: OptionSpec, config: ConfigFile | undefined): Found | undefined {
-  if (config === undefined) return undefined;
-  for (const entries of [config.section, config.top]) {
-    const entry = entries.get(name);
-    const used = entry ?? (option.kind === 'boolean' ? entries.get(`no-${name}`) : undefined);
-    if (used === undefined) continue;
-    const from = `${config.path}:${used.line}`;
-    const key = entry === undefined ? `no-${name}` : name;
-    const given = typeof used.written === 'string' ? used.written : JSON.stringify(used.value);
-    const value = valueOrError(readEntry(option, used), option, `${from}: ${key}`, given);
-    return { value: entry === undefined ? !value : value, from };
-  }
-  return undefined;
 }
 
 function valueOrError(read: Read, option: OptionSpec, where: string, given: string): unknown {

@@ -9,7 +9,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { readFacts } from '../../src/facts.js';
-import { needsTwoThreads } from '../../src/serve/hardware.js';
+import { needsTwoThreads } from '../../src/serve/load.js';
 import { DIMENSIONS } from '../../src/types.js';
 import { type CliProcess, PLAIN_PACK, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';

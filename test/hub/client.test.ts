@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { resolveModel } from '../../src/hub/models.js';
-import { lockFile } from '../../src/store/lock.js';
 import { closeServers, failure, hashOf, listenTo, MODEL, openHub, SHA256, sendRange, TOKEN } from '../support/hub.js';
 
 describe('the token', () => {
@@ -83,7 +82,6 @@ describe('a hub that refuses', () => {
       resolveModel('hf:user/repo:Q4_K_M', {
         cwd: tmpdir(),
         directory: tmpdir(),
-        lock: lockFile,
         env: { HF_ENDPOINT: gone },
       }),
     );
@@ -102,7 +100,7 @@ describe('a hub that refuses', () => {
 
   test.each(['ftp://x', 'nonsense', 'https://user:geheim@hub'])('HF_ENDPOINT=%s is refused', async (HF_ENDPOINT) => {
     const error = await failure(
-      resolveModel('hf:user/repo:Q4_K_M', { cwd: tmpdir(), directory: tmpdir(), lock: lockFile, env: { HF_ENDPOINT } }),
+      resolveModel('hf:user/repo:Q4_K_M', { cwd: tmpdir(), directory: tmpdir(), env: { HF_ENDPOINT } }),
     );
     expect(error.message).toMatch(/HF_ENDPOINT must be/);
     expect(error.message).not.toContain('geheim');

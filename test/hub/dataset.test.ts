@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { type DatasetOptions, fetchDataset } from '../../src/hub/dataset.js';
 import { readSourceRecord, SOURCE_RECORD } from '../../src/hub/source-record.js';
-import { lockFile } from '../../src/store/lock.js';
 import { temporaryFolder } from '../support/cli.js';
 import { COMMIT, closeServers, entryOf, failure, openHub, sha256, smallEntryOf } from '../support/hub.js';
 
@@ -30,9 +29,7 @@ function fetchFrom(hub: Hub, folder: string, more: Partial<DatasetOptions> = {})
     folder,
     replace: false,
     env: { HF_ENDPOINT: hub.url },
-    lock: lockFile,
     retryDelayMs: 1,
-    write: (path, text) => writeFile(path, text),
     now: () => new Date('2026-11-21T12:00:00Z'),
     ...more,
   });

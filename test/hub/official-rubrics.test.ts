@@ -34,7 +34,6 @@ function fetched(
       return answer(url.pathname.split('/').slice(5).join('/'));
     },
     signal,
-    write: (path, text) => writeFile(path, text),
     onFetch: (text) => told.push(text),
     files,
   });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { OptionTable } from '../../src/settings/options.js';
-import { describeSettings } from '../../src/settings/shown-settings.js';
+import { describeSettings } from '../../src/settings/secrets.js';
 import { commandWith, type Given, KINDS, lineOf, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
 describe('secrets', () => {

@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { UserError } from '../../src/errors.js';
 import type { ModelOptions } from '../../src/hub/models.js';
-import { lockFile } from '../../src/store/lock.js';
 import { cleanups } from './cleanups.js';
 
 export const MODEL = randomBytes(300_000);
@@ -104,7 +103,6 @@ export async function openHub(setup: HubSetup = {}) {
     cwd: directory,
     directory,
     env: { HF_ENDPOINT: url },
-    lock: lockFile,
     retryDelayMs: 1,
     ...more,
   });

@@ -11,7 +11,6 @@ import type { Given, Method, Mode } from '../../judge/mode.js';
 import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
 import { present } from '../../present.js';
 import type { RubricPack } from '../../rubric.js';
-import { replaceFile } from '../../run/files.js';
 import { madeWith } from '../../run/made-with.js';
 import { readManifest } from '../../run/manifest-file.js';
 import type { Io } from '../../types.js';
@@ -122,10 +121,7 @@ function requireSight({ judgesWithoutTruth }: Mode, { judgeSees, mode }: JudgeSe
 function rubricsOf({ rubrics, quiet }: InstrumentSettings, io: Io): () => Promise<RubricPack> {
   const { fetch } = proxiedDownloads(io.env);
   const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
-  const write = async (path: string, text: string) => {
-    await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
-  };
-  const official = () => officialRubrics({ env: io.env, fetch, signal: io.stop, write, onFetch });
+  const official = () => officialRubrics({ env: io.env, fetch, signal: io.stop, onFetch });
   return () => loadRubricPack(rubrics, { cwd: io.cwd, official });
 }
 

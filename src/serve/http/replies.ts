@@ -26,14 +26,6 @@ export interface ReplyFormat {
   };
 }
 
-/** What stands in a reply and in each of its chunks. */
-interface ReplyHead {
-  readonly id: string;
-  readonly created: number;
-  readonly model: string;
-  readonly system_fingerprint: string;
-}
-
 /** Changes whenever something changes that replies depend on. */
 export function fingerprintOf({ name: _, file: __, ...facts }: ModelFacts): string {
   return `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`;
@@ -68,7 +60,13 @@ export function sumOf(usages: readonly Usage[]): Usage {
 /** The choices of a reply, `choices.length / prompts` for each prompt. */
 interface Replying {
   readonly format: ReplyFormat;
-  readonly head: ReplyHead;
+  /** What stands in a reply and in each of its chunks. */
+  readonly head: {
+    readonly id: string;
+    readonly created: number;
+    readonly model: string;
+    readonly system_fingerprint: string;
+  };
   readonly choices: readonly AsyncIterable<ReplyEvent>[];
   readonly prompts: number;
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { COMMON } from '../../src/settings/options.js';
-import { describeSettings } from '../../src/settings/shown-settings.js';
+import { describeSettings } from '../../src/settings/secrets.js';
 import { commandWith, KINDS, lineOf, resolveWith } from '../support/settings.js';
 
 test('--print-config shows every setting, also those that are not set', async () => {
