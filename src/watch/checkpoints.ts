@@ -111,7 +111,7 @@ const FILE = 'checkpoint.json';
 export const STEPS = ['infer', 'judge', 'score', 'gate'] as const;
 export type Step = (typeof STEPS)[number];
 
-export interface CheckpointRecord extends Checkpoint {
+interface CheckpointRecord extends Checkpoint {
   readonly steps: Partial<Record<Step, number>>;
   /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
   readonly failures: number;

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EXIT } from '../errors.js';
-import { counted } from '../figures.js';
 import { isObject, type JsonObject, parseObject } from '../json.js';
 import type { Io } from '../types.js';
 import type { Step } from './checkpoints.js';
