@@ -31,16 +31,16 @@ export async function sha256Of(path: string): Promise<string> {
 }
 
 /**
- * The text of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
- * @throws UserError (66) that ends with the remedy.
+ * Reads a JSON object out of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
+ * @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object.
  */
-async function readText(path: string, remedy: string): Promise<string | undefined> {
+export async function readJson(path: string): Promise<JsonObject | undefined> {
+  const remedy = 'move it aside, or start over with --fresh';
+  let text: string | undefined;
   try {
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
-      if (!(await handle.stat()).isFile())
-        throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
-      return await handle.readFile('utf8');
+      if ((await handle.stat()).isFile()) text = await handle.readFile('utf8');
     } finally {
       await handle.close();
     }
@@ -51,13 +51,7 @@ async function readText(path: string, remedy: string): Promise<string | undefine
     if (code === undefined) throw error;
     throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
   }
-}
-
-/** Reads a JSON object; undefined where there is no such file. @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object. */
-export async function readJson(path: string): Promise<JsonObject | undefined> {
-  const remedy = 'move it aside, or start over with --fresh';
-  const text = await readText(path, remedy);
-  if (text === undefined) return undefined;
+  if (text === undefined) throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
   const value = parseObject(text);
   if (value !== undefined) return value;
   throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);

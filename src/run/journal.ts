@@ -123,53 +123,43 @@ async function journalIn<S>(
 }
 
 async function openForAppend(path: string): Promise<FileHandle> {
-  try {
-    // 'a+' would ignore the position of writes, and 'r+' does not create.
-    const found = await openRegular(
-      path,
-      constants.O_RDWR,
-      EXIT.cannotCreate,
-      'move it away, or choose another --output-dir',
-    );
-    const handle = found ?? (await open(path, 'wx+'));
-    await syncFolder(dirname(path));
-    return handle;
-  } catch (error) {
-    const remedy = 'choose another --output-dir or mend its permissions';
-    throw cannot(`open ${path} for writing`, error, remedy, EXIT.cannotCreate);
-  }
+  // 'a+' would ignore the position of writes, and 'r+' does not create.
+  const handle = await openRegular(path, constants.O_RDWR, () => open(path, 'wx+'), {
+    exitCode: EXIT.cannotCreate,
+    odd: 'move it away, or choose another --output-dir',
+    failed: (code) => `cannot open ${path} for writing (${code}); choose another --output-dir or mend its permissions`,
+  });
+  await syncFolder(dirname(path));
+  return handle;
 }
 
-async function openToView(path: string): Promise<FileHandle> {
-  try {
-    return (
-      (await openRegular(path, constants.O_RDONLY, EXIT.inputMissing, 'move it away')) ?? (await open(devNull, 'r'))
-    );
-  } catch (error) {
-    throw cannot(`read ${path}`, error, 'mend its permissions', EXIT.inputMissing);
-  }
+function openToView(path: string): Promise<FileHandle> {
+  return openRegular(path, constants.O_RDONLY, () => open(devNull, 'r'), {
+    exitCode: EXIT.inputMissing,
+    odd: 'move it away',
+    failed: (code) => `cannot read ${path} (${code}); mend its permissions`,
+  });
 }
 
-/** Undefined where there is no such file. */
 async function openRegular(
   path: string,
   flags: number,
-  exitCode: ExitCode,
-  remedy: string,
-): Promise<FileHandle | undefined> {
-  // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
-  const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (handle === undefined || (await handle.stat()).isFile()) return handle;
-  await handle.close();
-  throw new UserError(`${path} is no regular file, and a journal has to be one; ${remedy}`, exitCode);
-}
-
-function cannot(what: string, error: unknown, remedy: string, exitCode: ExitCode): unknown {
-  const code = codeOf(error);
-  return code === undefined ? error : new UserError(`cannot ${what} (${code}); ${remedy}`, exitCode);
+  inPlaceOfNone: () => Promise<FileHandle>,
+  words: { readonly exitCode: ExitCode; readonly odd: string; failed(code: string): string },
+): Promise<FileHandle> {
+  try {
+    // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
+    const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
+    if (!handle) return await inPlaceOfNone();
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+  } catch (error) {
+    const code = codeOf(error);
+    throw code === undefined ? error : new UserError(words.failed(code), words.exitCode);
+  }
+  throw new UserError(`${path} is no regular file, and a journal has to be one; ${words.odd}`, words.exitCode);
 }
 
 type TakeRecord = (record: JournalRecord, line: Line) => unknown;

@@ -12,7 +12,7 @@ import { filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
 import type { WatchLog } from './log.js';
 import type { FixedBase, WatchSettings } from './options.js';
 import { NotEvaluated, startServer } from './server.js';
-import { type AwaitedBatch, Awaiting, documentOf, runAwb, runStep } from './steps.js';
+import { type AwaitedBatch, documentOf, runAwb, runStep } from './steps.js';
 
 const LONGEST_COMMAND_MS = 10 * 60_000;
 const GRACE_MS = 5_000;
@@ -61,8 +61,8 @@ export async function evaluate(work: Work, kept: Kept): Promise<Told> {
   await keepRecord(kept, {});
   const { name, path: place, stamp, failures, awaited } = kept.record;
   const result = await decided(work, kept).catch((error: unknown) => {
-    if (io.stop.aborted) throw error;
-    return undecided(error, failures + 1 < settings.tries);
+    if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
+    return { verdict: 'FAILED', reason: error.message, will_retry: failures + 1 < settings.tries } as const;
   });
   const at = Date.now();
   const { verdict } = result;
@@ -82,13 +82,7 @@ export async function evaluate(work: Work, kept: Kept): Promise<Told> {
   return { result, text, name, path };
 }
 
-function undecided(error: unknown, willRetry: boolean): Result {
-  if (error instanceof Awaiting) return { verdict: 'AWAITING', batch: error.batch };
-  if (!(error instanceof NotEvaluated)) throw error;
-  return { verdict: 'FAILED', reason: error.message, will_retry: willRetry };
-}
-
-/** Takes the steps that are not done. @throws NotEvaluated, Awaiting */
+/** Takes the steps that are not done. @throws NotEvaluated */
 async function decided(work: Work, kept: Kept): Promise<Result> {
   const { settings, io, log, baseOf } = work;
   const { dir } = kept;
@@ -98,6 +92,7 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
     const began = performance.now();
     const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
     const code = step === 'infer' ? await inferServed(work, kept) : await runStep(step, place, settings, io);
+    if (typeof code !== 'number') return { verdict: 'AWAITING', batch: code };
     await keepRecord(kept, { steps: { ...kept.record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
@@ -117,7 +112,7 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
   };
 }
 
-async function inferServed({ settings, io, log, outputDir }: Work, { dir, record }: Kept): Promise<number> {
+async function inferServed({ settings, io, log, outputDir }: Work, { dir, record }: Kept) {
   await log.say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
   const server = await startServer(
     record,

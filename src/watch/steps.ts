@@ -39,13 +39,6 @@ export interface AwaitedBatch {
   readonly awaited: number;
 }
 
-/** A step has written its requests into batch files, and waits for their results. */
-export class Awaiting extends Error {
-  constructor(readonly batch: AwaitedBatch) {
-    super('results of batch files are awaited');
-  }
-}
-
 /** A step ends with 75 for a budget that is spent as well. */
 function awaitedIn(document: JsonObject | undefined): AwaitedBatch | undefined {
   const batch = document?.batch;
@@ -94,9 +87,8 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
 
 /**
  * Runs a step to its end.
- * @returns its exit code; the document that it printed lies in the folder (`documentOf`)
- * @throws NotEvaluated where it could not do its work, Awaiting where batch files have not been answered; the reason of `lost` once that
- * is aborted
+ * @returns its exit code, or the batch files whose answers it awaits; the document that it printed lies in the folder (`documentOf`)
+ * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
  */
 export async function runStep(
   step: Step,
@@ -104,7 +96,7 @@ export async function runStep(
   settings: WatchSettings,
   io: Io,
   lost?: AbortSignal,
-): Promise<number> {
+): Promise<number | AwaitedBatch> {
   const run = () => runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
   let code = await run();
   // The step of a watch that was killed may still save what it had, and holds the folder until then.
@@ -114,7 +106,7 @@ export async function runStep(
   }
   if (WORKED[step].includes(code)) return code;
   const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
-  if (batch !== undefined) throw new Awaiting(batch);
+  if (batch !== undefined) return batch;
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
 }
 

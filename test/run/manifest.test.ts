@@ -18,12 +18,21 @@ test.each([
     { ...LEAST, predictions: { state: 7 } },
     '"predictions.state" is not what it was written as',
   ],
+  [
+    'damage within a part',
+    { ...LEAST, merged: [{ dir: '/a', state: 'complete', startedAt: 't', pace: { calls: -1, seconds: 0 } }] },
+    '"merged" is not what it was written as',
+  ],
+  ['a state that no run has', { ...LEAST, state: 'odd' }, '"state" is not what it was written as'],
+  ['null in place of a field', { ...LEAST, label: null }, '"label" is not what it was written as'],
 ])('%s is refused', (_what, value, message) => {
   expect(() => checkedManifest(value, 'm.json')).toThrow(
     expect.objectContaining({ exitCode: EXIT.badData, message: expect.stringContaining(message) }),
   );
 });
 
-test('fields that earlier versions left out may be absent', () => {
+test('fields that somebody took out may be absent, at any depth, and others may stand there', () => {
   expect(checkedManifest(LEAST, 'm.json')).toBe(LEAST);
+  const less = { ...LEAST, counts: { ok: 1 }, predictions: { state: 'complete' }, tokens: {}, more: true };
+  expect(checkedManifest(less, 'm.json')).toBe(less);
 });

@@ -5,15 +5,7 @@ import { canonicalJson } from '../../json.js';
 import { keysOf } from '../../keys.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../run/identity.js';
 import type { Manifest, MergedPart } from '../../run/manifest.js';
-
-/** A part of a run. */
-export interface ManifestPart {
-  /** How the user knows it. */
-  readonly name: string;
-  /** Its folder, absolute. */
-  readonly dir: string;
-  readonly manifest: Manifest;
-}
+import type { Part } from './parts.js';
 
 /**
  * The identity that all parts share, each as it is seen from the merged run.
@@ -43,7 +35,7 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
  */
 export function mergedManifest(
   own: Manifest | undefined,
-  parts: readonly ManifestPart[],
+  parts: readonly Pick<Part, 'dir' | 'manifest'>[],
   identity: Identity,
   kind: Manifest['kind'],
 ): Manifest {

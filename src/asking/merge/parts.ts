@@ -10,10 +10,14 @@ import { readManifest } from '../../run/manifest-file.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { Io } from '../../types.js';
 import { RECHECK } from '../judge/judged-files.js';
-import type { ManifestPart } from './manifests.js';
 
 /** A part of a run, in its folder. */
-export interface Part extends ManifestPart {
+export interface Part {
+  /** How the user knows it. */
+  readonly name: string;
+  /** Absolute. */
+  readonly dir: string;
+  readonly manifest: Manifest;
   readonly journalPath: string;
   /** Whether its journal holds anything: a run that holds nothing binds nobody. */
   readonly isBegun: boolean;
