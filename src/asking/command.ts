@@ -2,17 +2,36 @@
 
 import { resolve } from 'node:path';
 import type { ExitCode } from '../errors.js';
+import type { Io } from '../types.js';
 import { printBill } from './bill/dry-run.js';
 import { budgetListener } from './budget.js';
 import { eventsListener } from './events-listener.js';
 import type { StageListener } from './listeners.js';
+import type { AskingSettings } from './options.js';
+import { openPricing } from './pricing.js';
 import { progressListener } from './progress-listener.js';
-import { openRun, type Run } from './run.js';
+import { openRun, type Pricing, type Run } from './run.js';
 import { runStage, type StageResult } from './stage.js';
 import type { Stage, StageJob } from './stage-contract.js';
+import { openTarget, type Target } from './target.js';
 
 /** A stage, and who is to hear it beside progress, events and the budget. */
 export type HeardStage<J extends StageJob> = Stage<J> & { readonly listeners?: readonly StageListener[] };
+
+/** Opens whom the flags name and what that costs, and closes it behind what `use` makes of it. @throws UserError as `openTarget` */
+export async function withTarget<T>(
+  addresses: Parameters<typeof openTarget>[0],
+  settings: AskingSettings,
+  io: Io,
+  use: (asked: { readonly target: Target; readonly pricing: Pricing }) => Promise<T>,
+): Promise<T> {
+  const target = await openTarget(addresses, settings, io);
+  try {
+    return await use({ target, pricing: await openPricing(target, settings, io) });
+  } finally {
+    await target.close();
+  }
+}
 
 /** Opens the run, and closes it behind what `use` makes of it. @throws UserError as `openRun` */
 export async function withRun<T>(options: Parameters<typeof openRun>[0], use: (run: Run) => Promise<T>): Promise<T> {

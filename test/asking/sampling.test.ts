@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ASKING_OPTIONS, type AskingSettings } from '../../src/asking/options.js';
 import { samplingIdentity, samplingOf } from '../../src/asking/sampling.js';
 import { checkedManifest } from '../../src/run/manifest.js';
+import type { OptionSpec } from '../../src/settings/options.js';
 
 function settings(given: Partial<AskingSettings> = {}): AskingSettings {
   return { maxTokens: 100, temperature: 0.6, allowParamDrop: false, fitMaxTokens: false, ...given } as AskingSettings;
@@ -30,7 +31,7 @@ describe("a run's identity", () => {
   /** Of each option about sampling, a value that is not the default. */
   const OTHER = { integer: 7, number: 0.7, text: 'high', json: { top_k: 1 }, choice: 'model-card', boolean: true };
   // What was dropped is what matters of --allow-param-drop.
-  const aboutSampling = Object.entries(ASKING_OPTIONS).flatMap(([flag, option]) =>
+  const aboutSampling = Object.entries<OptionSpec>(ASKING_OPTIONS).flatMap(([flag, option]) =>
     option.group === 'Sampling' && flag !== 'allow-param-drop' ? [[flag, option.kind] as const] : [],
   );
 

@@ -272,7 +272,7 @@ export function sumOf(all: readonly Charges[], price: Price | undefined): Charge
 }
 
 /** With whole tokens, as they are shown. */
-export function rounded<C extends Charges>(charges: C): C {
+function rounded<C extends Charges>(charges: C): C {
   const { expected, at_least, at_most } = charges.output_tokens;
   return {
     ...charges,
@@ -283,7 +283,7 @@ export function rounded<C extends Charges>(charges: C): C {
 }
 
 /** What is known of the speed, each a minute; a limit of 0 is none. */
-export interface Speed {
+interface Speed {
   /** Calls, as the user says. */
   readonly rate?: number | undefined;
   /** Calls, as earlier runs made them. */

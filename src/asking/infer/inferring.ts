@@ -28,9 +28,8 @@ import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../../type
 import { requirePriced } from '../pricing.js';
 import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../stage-contract.js';
-import { type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
 import type { InferSettings } from './options.js';
 
 /** Everything that one inference works on. */
@@ -146,18 +145,10 @@ export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {
-  const { settings, dataset, prompts, target } = work;
+  const { settings, dataset } = work;
   const rollout = rolloutIdentity(settings);
   if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline, ...rollout };
-  return {
-    data: dataset.fingerprint,
-    // A model that was not started is taken to be the run's own.
-    model: target.identity ?? stored?.identity.model,
-    protocol: settings.protocol,
-    system_prompt: prompts.identity,
-    sampling: samplingIdentity(settings, stored),
-    ...rollout,
-  };
+  return { data: dataset.fingerprint, ...askedIdentity(work, stored), ...rollout };
 }
 
 function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Identity {

@@ -10,11 +10,10 @@ import type { ScenarioSuite } from '../../scenario.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { Io, Question } from '../../types.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
-import { manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
+import { askedIdentity, manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
 import type { InferSettings } from '../infer/options.js';
 import { requirePriced } from '../pricing.js';
 import type { Run } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import { answersOf } from './answers.js';
 import type { ScenarioJob } from './jobs.js';
@@ -85,21 +84,14 @@ const FINGERPRINT_DIGITS = 12;
 
 /** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
 export function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
-  const { settings, dataset, prompts, target, suite } = work;
+  const { settings, dataset, suite } = work;
   const shared = {
     mode: 'scenarios',
     suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
     data: dataset.fingerprint,
   };
   if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
-  return {
-    ...shared,
-    // A model that was not started is taken to be the run's own.
-    model: target.identity ?? stored?.identity.model,
-    protocol: settings.protocol,
-    system_prompt: prompts.identity,
-    sampling: samplingIdentity(settings, stored),
-  };
+  return { ...shared, ...askedIdentity(work, stored) };
 }
 
 function hashOf(texts: readonly string[]): string {
