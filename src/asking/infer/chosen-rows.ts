@@ -19,6 +19,7 @@ import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
 import { DOMAINS, type Io } from '../../types.js';
 import { withTarget } from '../command.js';
+import { requireNamedTokenizer } from '../model.js';
 import type { AskingSettings } from '../options.js';
 import { priceOf } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
@@ -26,7 +27,6 @@ import { samplingIdentity } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import { openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
 import type { Target } from '../target.js';
-import { requireNamedTokenizer } from '../too-long.js';
 import type { InferSettings } from './options.js';
 import { takenShard } from './shard.js';
 
