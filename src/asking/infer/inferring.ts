@@ -92,21 +92,24 @@ export function baselineOf(name: keyof typeof BASELINES, dataset: Dataset) {
 
 /**
  * The journal's record of a prediction.
- * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something
+ * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something; absent where nobody
+ * judges the prediction
  */
 export async function recordOf(
   id: string,
   prediction: PredictionId,
   outcome: Outcome,
-  read: () => Promise<Sample>,
+  read?: () => Promise<Sample>,
   more: readonly Flag[] = [],
 ): Promise<JournalRecord> {
   const log = { ...outcome.log, [STAMP_KEY.infer]: outcome.stamp };
   const at = new Date().toISOString();
   if (outcome.status === 'failed') return { id, row: unpredicted(prediction, outcome), log: { ...log, at } };
   const flags = flagsOf(outcome);
-  const tricks = tricksIn(readPrediction(outcome.content));
-  if (tricks.length > 0 && isSuspicious(tricks, await read())) flags.push('suspicious');
+  if (read !== undefined) {
+    const tricks = tricksIn(readPrediction(outcome.content));
+    if (tricks.length > 0 && isSuspicious(tricks, await read())) flags.push('suspicious');
+  }
   if (outcome.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
   if (outcome.redacted !== undefined) flags.push('redacted');
   return {

@@ -1,7 +1,6 @@
 // The work of a run on scenarios: rows under instructions and their twins through a world model or a baseline, in an open run.
 
 import { createHash } from 'node:crypto';
-import { BASELINES, donorsOf } from '../../baselines.js';
 import { isModelCaused } from '../../points.js';
 import { present } from '../../present.js';
 import type { Identity } from '../../run/identity.js';
@@ -11,14 +10,14 @@ import type { ShownSettings } from '../../settings/command.js';
 import type { Io, Question } from '../../types.js';
 import type { ChosenRows } from '../infer/chosen-rows.js';
 import { askedIdentity, manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
+import { baselineOf, recordOf } from '../infer/inferring.js';
 import type { InferSettings } from '../infer/options.js';
 import { requirePriced } from '../pricing.js';
 import type { Run } from '../run.js';
 import { markOf, oneByOne, type Stage } from '../stage-contract.js';
 import { answersOf } from './answers.js';
-import type { ScenarioJob } from './jobs.js';
+import { keyOfStep, type ScenarioJob } from './jobs.js';
 import { lineOf } from './line.js';
-import { recordOf, recordOfText } from './record.js';
 import { messagesAt, startOf } from './start.js';
 
 /** Everything that one run on scenarios works on. */
@@ -38,7 +37,7 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   const { journal } = run;
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
-  const donors = baseline === 'shuffled' ? donorsOf(dataset.rows) : undefined;
+  const says = baseline && baselineOf(baseline, dataset);
   /** A later step's record holds as long as the answers that it was asked behind. */
   const stampOf = (job: ScenarioJob, mark: string) =>
     job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
@@ -59,14 +58,12 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
     asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask) => {
-      if (baseline === undefined) {
-        const outcome = await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-        return recordOf(job, outcome, stampOf(job, markOf(run)));
-      }
-      const row = present(job.chain.row);
-      const donor = donors?.(row);
-      const gen = BASELINES[baseline](await dataset.readSample(row), donor && (await dataset.readSample(donor)));
-      return recordOfText(job, gen, stampOf(job, markOf(run)));
+      const { row, trajectory } = job.chain;
+      const outcome = says
+        ? await says(await dataset.readSample(present(row)), present(row))
+        : await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
+      const prediction = { key: keyOfStep(job.chain, job.step), trajectory, repeat: 0 };
+      return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
     }),
     questions: async (job) => [await questionOf(job)],
     // A scenario's prompt is that of its twin, but for the instruction.
