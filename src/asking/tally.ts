@@ -26,56 +26,43 @@ export interface Tally {
 
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
 export function tallyOf<J extends StageJob>(stage: StageOutput<J>): Tally {
+  const { rows, between = [], absent } = stage;
+  const { price } = stage.manifest;
   const chosen: Record<Domain, number> = {};
   const totals: Record<Domain, number> = {};
-  const tally = { ok: 0, failed: 0, failures: {}, flags: {}, reasons: {} };
+  const failures: Record<string, number> = {};
+  const flags: Record<string, number> = {};
+  const reasons: Record<string, string> = {};
   const tokens: Usage = {};
   const costs = new Costs();
-  const { price } = stage.manifest;
-  let isDone = true;
-  for (const job of stage.rows) {
-    const { domain } = job;
-    if (!job.isFurther) add(chosen, domain, 1);
-    add(totals, domain, 1);
-    const summary = summaryOf(stage, job);
-    isDone &&= summary !== undefined && stage.isDone(job, summary);
-    if (summary === undefined) continue;
-    countState(tally, summary);
-    addUsage(tokens, summary.usage);
-    costs.add(domain, summary, price);
-  }
-  for (const job of stage.between ?? []) {
+  let [ok, failed, isDone] = [0, 0, true];
+  for (const [place, job] of [...rows, ...between].entries()) {
+    const isRow = place < rows.length;
+    if (isRow && !job.isFurther) add(chosen, job.domain, 1);
     add(totals, job.domain, 1);
     const summary = summaryOf(stage, job);
+    if (isRow) isDone &&= summary !== undefined && stage.isDone(job, summary);
     if (summary === undefined) continue;
     addUsage(tokens, summary.usage);
     costs.add(job.domain, summary, price);
+    if (!isRow) continue;
+    for (const flag of summary.flags) add(flags, flag, 1);
+    if (summary.status === 'ok') ok++;
+    else {
+      const { class: failure = 'unknown', reason } = summary;
+      failed++;
+      add(failures, failure, 1);
+      if (reason !== undefined) reasons[failure] ??= reason;
+    }
   }
-  const { ok, failed, failures, flags, reasons } = tally;
-  const absent = Object.values(stage.absent).reduce((sum, count) => sum + count, 0);
-  for (const [domain, count] of Object.entries(stage.absent)) add(chosen, domain, count);
-  const notDone = stage.rows.length - ok - failed;
-  const counts = { chosen: stage.rows.length + absent, ok, failed, notDone, absent, failures, flags };
+  let unusable = 0;
+  for (const [domain, count] of Object.entries(absent)) {
+    add(chosen, domain, count);
+    unusable += count;
+  }
+  const notDone = rows.length - ok - failed;
+  const counts = { chosen: rows.length + unusable, ok, failed, notDone, absent: unusable, failures, flags };
   return { chosen, counts, totals, tokens, costs: costs.domains, reasons, isDone };
-}
-
-interface States {
-  ok: number;
-  failed: number;
-  readonly failures: Record<string, number>;
-  readonly flags: Record<string, number>;
-  readonly reasons: Record<string, string>;
-}
-
-function countState(states: States, { status, class: failure, reason, flags }: RowSummary): void {
-  for (const flag of flags) add(states.flags, flag, 1);
-  if (status === 'ok') {
-    states.ok++;
-    return;
-  }
-  states.failed++;
-  add(states.failures, failure ?? 'unknown', 1);
-  if (failure !== undefined && reason !== undefined) states.reasons[failure] ??= reason;
 }
 
 /** What the rows of each domain took, and what their records of one call tell of characters. */

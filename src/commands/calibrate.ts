@@ -1,23 +1,17 @@
 // `awb calibrate`: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it.
 
-import { resolve } from 'node:path';
 import { showBill } from '../asking/bill/dry-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../asking/by-batch/options.js';
 import { type Calibrating, calibrationIdentity, calibrationStage } from '../asking/calibrate/calibrating.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../asking/calibrate/options.js';
 import { openMadePredictions, planOf, planText, remarksOn, takesCall } from '../asking/calibrate/plan.js';
-import { billOrAsk, runOptions, withRun } from '../asking/command.js';
-import { choiceOf, requireData, requireUsable } from '../asking/infer/chosen-rows.js';
-import { takenShard } from '../asking/infer/shard.js';
+import { billOrAsk, runOptions, withRun, withTarget } from '../asking/command.js';
+import { withData } from '../asking/infer/chosen-rows.js';
 import { openMode } from '../asking/judge/opening.js';
 import { calibrationState } from '../asking/judge/records.js';
-import { openPricing } from '../asking/pricing.js';
 import type { StageResult } from '../asking/stage.js';
 import { printStageResult, stageDocument } from '../asking/summary.js';
-import { namesTarget, openTarget } from '../asking/target.js';
-import { requireNamedTokenizer } from '../asking/too-long.js';
-import { openDataset } from '../bench/dataset.js';
-import { chooseRows } from '../bench/selection.js';
+import { namesTarget } from '../asking/target.js';
 import { chosenVariants } from '../calibrate/variants.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { counted } from '../figures.js';
@@ -73,31 +67,18 @@ export const command = defineCommand({
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requirePageName(settings.html, '--html');
   requireBatchFlags(settings);
-  const shard = takenShard(settings, io);
   const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
-  await requireNamedTokenizer(settings, io);
-  await requireData(settings.dataDir, io);
   const method = await openMode(MODES.rubric, settings, io);
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
-  try {
-    requireUsable(dataset, settings, io);
-    const { sampleSeed: seed } = settings;
+  const { sampleSeed: seed, maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
+  return withData(settings, io, async ({ dataset, chosen, shard }) => {
     const predictions = openMadePredictions(dataset, seed);
-    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));
-    const { maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
     const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };
     const jobs = await planOf(dataset.rows, chosen, predictions, choice);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-    const target = await openTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io);
-    try {
-      const pricing = await openPricing(target, settings, io);
-      return await calibrateJudge({ settings, io, shown, shard, dataset, predictions, jobs, method, target, pricing });
-    } finally {
-      await target.close();
-    }
-  } finally {
-    await dataset.close();
-  }
+    return withTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io, (asked) =>
+      calibrateJudge({ settings, io, shown, shard, dataset, predictions, jobs, method, ...asked }),
+    );
+  });
 }
 
 /** A list of which nothing was given is not chosen from. */

@@ -1,19 +1,21 @@
-// The chat messages that put one prediction to a judge under the five-dimension rubric.
+// The chat messages that put one prediction to a judge under the five-dimension rubric: the material in its frame, with what the world
+// model was told of its environment, and with what changed, where the pack has slots for it.
+
 import { previousState } from '../baselines.js';
+import { equalRuns } from '../difference-runs.js';
 import { UserError } from '../errors.js';
+import { counted } from '../figures.js';
 import { pythonStrip, withIndent, withoutMarker } from '../reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../turn.js';
 import type { ChatMessage, Sample } from '../types.js';
 import { framed, framedHistory, unusedMark } from './answer-mark.js';
-import { CHANGES_VERSION, changesOf } from './changes.js';
-import { TOLD_VERSION, toldExcerpt } from './told.js';
 
 /** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
 const FRAME_VERSION = 4;
 
-/** The same of what stands in the optional slots of a pack. */
-const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: TOLD_VERSION, changes: CHANGES_VERSION };
+/** The same of what stands in the optional slots of a pack: they change with what is taken into the excerpt, and with what is listed. */
+const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: 1, changes: 1 };
 
 /** The versions that a pack's messages depend on. Official messages never change, so they have none. */
 export function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
@@ -125,4 +127,221 @@ function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): s
   const read = readTemplate(userTemplate, hidesTruth);
   if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
   return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
+}
+
+/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The longest excerpt, in UTF-16 units. */
+const TOLD_LENGTH = 6_000;
+
+/** Opening braces in front of a tool's name that are tried as the start of its schema, and how long a schema may be. */
+const MOST_BRACES = 40;
+const LONGEST_SCHEMA = 30_000;
+/** Places of names that are looked at: so the time stays bounded, whatever the text is. */
+const MOST_PLACES = 20;
+const LEFT_OUT = (count: number) => `\n[... ${count} characters left out ...]`;
+/** No excerpt is so long that this could be longer. */
+const NOTICE_LENGTH = LEFT_OUT(Number.MAX_SAFE_INTEGER).length;
+
+/**
+ * The system prompt, whole where it is short enough. Of a longer one, the schemas of the tools that the action names stand first, and
+ * then what of its beginning has room; a notice says how much is left out.
+ */
+export function toldExcerpt(systemPrompt: string, action: string): string {
+  if (systemPrompt.length <= TOLD_LENGTH) return systemPrompt;
+  const room = TOLD_LENGTH - NOTICE_LENGTH;
+  const schemas = namedSchemas(systemPrompt, action);
+  const first = schemas.map(({ start, end }) => systemPrompt.slice(start, end)).join('\n');
+  if (first.length >= room) {
+    const kept = wholeLines(first, room);
+    return `${kept}${LEFT_OUT(systemPrompt.length - kept.length)}`;
+  }
+  const rest = without(systemPrompt, schemas);
+  const before = first === '' ? '' : `${first}\n\n`;
+  const head = wholeLines(rest, Math.max(0, room - before.length));
+  return `${before}${head}${LEFT_OUT(rest.length - head.length)}`;
+}
+
+/** As many lines of the text as have room; of a first line that is too long, as much as has. */
+function wholeLines(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const end = text.lastIndexOf('\n', room);
+  return end > 0 ? text.slice(0, end) : startOf(text, room);
+}
+
+/** The start of a text, in UTF-16 units: no character is cut in two. */
+function startOf(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
+}
+
+const NAME = /"name"\s*:\s*"([^"\\]{1,200})"/g;
+
+/** Where the JSON objects stand that describe a tool which the action names, in the order in which the action names them. */
+function namedSchemas(systemPrompt: string, action: string): Span[] {
+  const found: { readonly span: Span; readonly at: number }[] = [];
+  let places = 0;
+  for (const match of systemPrompt.matchAll(NAME)) {
+    const at = placeOfName(action, match[1] ?? '');
+    if (at === -1) continue;
+    if (++places > MOST_PLACES) break;
+    const span = objectAround(systemPrompt, match.index);
+    const isNew = span !== undefined && !found.some(({ span: { start, end } }) => span.start < end && start < span.end);
+    if (isNew) found.push({ span, at });
+  }
+  return found.sort((a, b) => a.at - b.at || a.span.start - b.span.start).map(({ span }) => span);
+}
+
+/** Where the action holds the name as a word of its own; -1 where it does not. */
+function placeOfName(action: string, name: string): number {
+  const isPart = (character: string) => /[\p{L}\p{N}_-]/u.test(character);
+  for (let at = action.indexOf(name); at !== -1; at = action.indexOf(name, at + 1)) {
+    if (!isPart(action.charAt(at - 1)) && !isPart(action.charAt(at + name.length))) return at;
+  }
+  return -1;
+}
+
+/** The smallest JSON object around a place. */
+function objectAround(text: string, place: number): Span | undefined {
+  let start = text.lastIndexOf('{', place);
+  for (let tried = 0; start !== -1 && tried < MOST_BRACES; tried++) {
+    const end = objectEnd(text.slice(start, start + LONGEST_SCHEMA));
+    if (end !== undefined && start + end > place) return { start, end: start + end };
+    start = start === 0 ? -1 : text.lastIndexOf('{', start - 1);
+  }
+  return undefined;
+}
+
+function without(text: string, spans: readonly Span[]): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const { start, end } of [...spans].sort((a, b) => a.start - b.start)) {
+    parts.push(text.slice(from, start));
+    from = end;
+  }
+  parts.push(text.slice(from));
+  return parts.join('');
+}
+
+/** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
+function objectEnd(text: string): number | undefined {
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charAt(i);
+    if (quoted && char === '\\') i++;
+    else if (char === '"') quoted = !quoted;
+    else if (quoted) continue;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) return i + 1;
+  }
+  return undefined;
+}
+
+/** UTF-16 units that the lines of one section may take, and one line of them. */
+const SECTION_LENGTH = 1_800;
+const LINE_LENGTH = 200;
+
+/** The texts that are compared; `previous` is absent where the row shows no state before the turn. */
+interface Observations {
+  readonly previous: string | undefined;
+  readonly truth: string;
+  readonly prediction: string;
+}
+
+/** A line of the first text, of the second, or of both where they are equal. */
+interface Aligned {
+  readonly first?: string;
+  readonly second?: string;
+  /** Its number in the text in which it stands; in the first where it stands in both. */
+  readonly at: number;
+}
+
+/**
+ * The list, in sections of lines with a sign in front: `=` new in the truth, and the prediction has it; `-` in the truth, and the
+ * prediction lacks it; `!` gone in the truth, and the prediction still has it; `+` in the prediction alone. Blank lines, and white space
+ * at line ends, do not count.
+ */
+export function changesOf({ previous, truth, prediction }: Observations): string {
+  const against = aligned(truth, prediction);
+  const numbers = { truth: linesIn(truth), prediction: linesIn(prediction) };
+  const differing = against.flatMap(({ first, second }) => {
+    if (first !== undefined && second !== undefined) return [];
+    return [first === undefined ? `+ ${second}` : `- ${first}`];
+  });
+  const difference = section(
+    `the prediction against the truth: ${counted(differing.length, 'line that differs', 'lines that differ')}`,
+    differing,
+  );
+  if (previous === undefined)
+    return [`truth ${numbers.truth}, prediction ${numbers.prediction}`, ...difference].join('\n');
+
+  const met = new Set(
+    against.flatMap(({ first, second, at }) => (first === undefined || second === undefined ? [] : [at])),
+  );
+  const beyond = new Set(
+    against.flatMap(({ first, second }) => (first === undefined && second !== undefined ? [second] : [])),
+  );
+  const turn = aligned(previous, truth);
+  const added = turn.filter(({ first }) => first === undefined);
+  const gone = turn.filter(({ second }) => second === undefined);
+  const has = added.filter(({ at }) => met.has(at)).length;
+  const kept = gone.flatMap(({ first = '' }) => (beyond.has(first) ? [`! ${first}`] : []));
+  return [
+    `previous state ${linesIn(previous)}, truth ${numbers.truth}, prediction ${numbers.prediction}`,
+    ...section(
+      `new in the truth: ${counted(added.length, 'line')}, of which the prediction has ${has}`,
+      added.map(({ second, at }) => `${met.has(at) ? '=' : '-'} ${second}`),
+    ),
+    ...section(
+      `gone in the truth: ${counted(gone.length, 'line')}, of which the prediction still has ${kept.length}`,
+      kept,
+    ),
+    ...difference,
+  ].join('\n');
+}
+
+/** The lines of both texts that are not blank, in order: between lines of both stand those of the first alone, then of the second. */
+function aligned(first: string, second: string): Aligned[] {
+  const [a, b] = [bare(first), bare(second)];
+  const lines: Aligned[] = [];
+  let [atA, atB] = [0, 0];
+  for (const run of [...equalRuns(a, b), { a: a.length, b: b.length, length: 0 }]) {
+    for (; atA < run.a; atA++) lines.push({ first: a[atA] ?? '', at: atA });
+    for (; atB < run.b; atB++) lines.push({ second: b[atB] ?? '', at: atB });
+    for (const end = run.a + run.length; atA < end; atA++)
+      lines.push({ first: a[atA] ?? '', second: b[atB++] ?? '', at: atA });
+  }
+  return lines;
+}
+
+/** The text's lines without blank ones and without white space at their ends. */
+function bare(text: string): string[] {
+  return text.split('\n').flatMap((line) => line.trimEnd() || []);
+}
+
+/** A heading, and as many lines below it as have room. */
+function section(heading: string, lines: readonly string[]): string[] {
+  const shown: string[] = [];
+  let room = SECTION_LENGTH;
+  for (const line of lines) {
+    const short = shortLine(line);
+    if (short.length >= room) break;
+    room -= short.length + 1;
+    shown.push(short);
+  }
+  const left = lines.length - shown.length;
+  return [heading, ...shown, ...(left > 0 ? [`[... ${left} more]`] : [])];
+}
+
+function shortLine(line: string): string {
+  if (line.length <= LINE_LENGTH) return line;
+  return `${startOf(line, LINE_LENGTH)} [...]`;
+}
+
+function linesIn(text: string): string {
+  return counted(bare(text).length, 'line');
 }

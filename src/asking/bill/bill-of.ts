@@ -36,17 +36,12 @@ const SOME_AGAIN = 1.01;
 
 /** What the figures come from. */
 interface BillSources {
-  readonly model: string;
   readonly measured: Measured;
   readonly tokenizer?: { readonly file: string; count(text: string): number } | undefined;
   readonly servers: readonly ServerFacts[];
-  readonly speed: Omit<Speed, 'measured'>;
-  readonly budget: BudgetSettings;
-  readonly maxTokens: number | undefined;
-  readonly fitMaxTokens: boolean;
   readonly notes: readonly string[];
   /** Told after each row. */
-  onRow?(done: number, of: number): void;
+  readonly onRow?: ((done: number, of: number) => void) | undefined;
 }
 
 /**
@@ -54,11 +49,13 @@ interface BillSources {
  * @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted.
  */
 export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillSources): Promise<Bill> {
-  const { measured, servers, maxTokens } = sources;
+  const { measured, servers } = sources;
+  const { settings } = stage;
+  const { maxTokens, fitMaxTokens } = settings;
   const { price } = stage.manifest;
   const waiting = [...stage.order].filter((job) => !isDone(stage, job));
   const asked = waiting.filter((job) => stage.asks(job));
-  const callsOf = openCalls(stage, sources);
+  const callsOf = openCalls(stage, sources, maxTokens);
   const charges = new Map<Domain, Charges[]>();
   const sized: SizedRow[] = [];
   for (const [place, job] of asked.entries()) {
@@ -77,12 +74,12 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     .sort(([a], [b]) => inTableOrder(a, b))
     .map(([domain, rows]) => ({ domain, ...sumOf(rows, price) }));
   const total = sumOf(domains, price);
-  const tooLong = overlong(sized, sources);
+  const tooLong = overlong(sized, servers, { maxTokens, fitMaxTokens });
   const cache = measuredCache(total, measured);
   const document: BillDocument = {
     schema: 'awb.bill/1',
     kind: stage.run.kind,
-    model: sources.model,
+    model: stage.target.model,
     hosts: stage.manifest.endpoints,
     rows: {
       chosen: stage.order.length,
@@ -95,12 +92,12 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
     total: rounded(total),
     tokens_by: tokenBasis(sources),
     output_by: outputBasis(stage, measured, domains),
-    max_tokens: maxTokens ?? null,
+    max_tokens: maxTokens,
     price: price ?? null,
-    time: timeOf(total, { ...sources.speed, measured: measured.callsPerMinute() }, measured.from),
+    time: timeOf(total, { ...settings, measured: measured.callsPerMinute() }, measured.from),
     measured_cache: cache,
     asked_again: asksWorldModel(stage.run.kind) ? null : askedAgain(total, measured),
-    budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage.run.ledger, sources.budget),
+    budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage.run.ledger, settings),
     servers: servers.map(({ host, model = null, contextTokens = null }) => ({
       host,
       model,
@@ -119,7 +116,8 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
 /** Tells the calls of one row after the other, in the order in which they would be asked. */
 function openCalls<J extends StageJob>(
   stage: Stage<J>,
-  { measured, tokenizer, maxTokens }: BillSources,
+  { measured, tokenizer }: BillSources,
+  maxTokens: number,
 ): (job: J) => Promise<Call[]> {
   let domain = '';
   const count = tokenizer === undefined ? ({ length }: string) => length : openSample(tokenizer.count, () => domain);
@@ -140,8 +138,8 @@ function openCalls<J extends StageJob>(
     const questions = await stage.questions(job);
     const reply = await replyOf(job, questions.length);
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
-    const expected = Math.min(reply, maxTokens ?? Number.POSITIVE_INFINITY);
-    const output = { expected, at_least: 0, at_most: maxTokens ?? null };
+    const expected = Math.min(reply, maxTokens);
+    const output = { expected, at_least: 0, at_most: maxTokens };
     const units = unitsPerToken();
     return questions.map((question) => {
       const { tokens, sharedTokens } = sizeOf(question);
@@ -198,7 +196,11 @@ function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Meas
 }
 
 /** The rows that are too long for the smallest context that a server tells, and what is said of them. */
-function overlong(sized: readonly SizedRow[], { servers, ...budget }: BillSources) {
+function overlong(
+  sized: readonly SizedRow[],
+  servers: readonly ServerFacts[],
+  budget: Parameters<typeof leastRoom>[1],
+) {
   const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
     tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
   );

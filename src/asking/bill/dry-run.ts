@@ -9,7 +9,6 @@ import { serverFacts } from '../../model/facts.js';
 import { billText } from '../../report/bill/text.js';
 import { openTokenizer } from '../../tokens/tokenizer.js';
 import type { Run } from '../run.js';
-import { samplingOf } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import { billOf } from './bill-of.js';
 import { measuredBy } from './measured.js';
@@ -41,20 +40,14 @@ export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<voi
 /** The bill of a stage, from what the user, earlier runs and servers say. */
 export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<Bill> {
   const { io, run, target, settings } = stage;
-  const { maxTokens } = samplingOf(settings);
-  const { tokenizer: file, fitMaxTokens } = settings;
+  const { tokenizer: file, maxTokens, fitMaxTokens } = settings;
   const servers = await serverFacts(target.named);
   return billOf(stage, {
-    model: target.model,
     tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
     measured: await measuredBy(settings.estimateFrom, run, io),
     servers,
-    speed: { rate: settings.rate, rpm: settings.rpm, tpm: settings.tpm },
-    budget: settings,
-    maxTokens,
-    fitMaxTokens,
     notes: [...newNotices(run), ...contextNotes(servers, maxTokens, fitMaxTokens)],
-    ...(settings.quiet ? {} : { onRow: progressTo(io.stderr) }),
+    onRow: settings.quiet ? undefined : progressTo(io.stderr),
   });
 }
 
@@ -64,7 +57,7 @@ function newNotices({ notices, stored, journal }: Run): string[] {
 }
 
 /** What the run would say, or end with, when it reads the context lengths. */
-function contextNotes(servers: readonly ServerFacts[], maxTokens: number | undefined, fits: boolean): string[] {
+function contextNotes(servers: readonly ServerFacts[], maxTokens: number, fits: boolean): string[] {
   const notes: string[] = [];
   const watch = openContextWatch({ maxTokens, fits, onNotice: (text) => notes.push(text) });
   for (const { host, contextTokens, refusesBudgets = false } of servers) {

@@ -13,11 +13,10 @@ import type { ShownSettings } from '../../settings/command.js';
 import type { Io } from '../../types.js';
 import type { HeardStage } from '../command.js';
 import { manifestOfData, placeOfRow } from '../infer/chosen-rows.js';
-import { openJudge } from '../judge/asking.js';
+import { identityOfJudge, openJudge } from '../judge/asking.js';
 import { isDone, recordOf, stampOf } from '../judge/records.js';
 import { requirePriced } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import type { CalibrateSettings } from './options.js';
@@ -78,16 +77,8 @@ export function calibrationStage(work: Calibrating, run: Run): HeardStage<Calibr
 
 /** What the ratings depend on. Which rows and variants are judged, and how often, is no part of it: more of them go into the same file. */
 export function calibrationIdentity(work: Calibrating, stored: Manifest | undefined): Identity {
-  const { settings, dataset, target, method } = work;
-  return {
-    mode: 'rubric',
-    // A judge that was not started is taken to be the run's own.
-    judge: target.identity ?? stored?.identity.judge,
-    ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
-    ...method.identity,
-    sampling: samplingIdentity(settings, stored),
-    calibration: { data: dataset.fingerprint, seed: settings.sampleSeed },
-  };
+  const calibration = { data: work.dataset.fingerprint, seed: work.settings.sampleSeed };
+  return { mode: 'rubric', ...identityOfJudge(work, stored), calibration };
 }
 
 /** Seeds go as those of a judging without repeats: judgements of a prediction are told apart by their index. */

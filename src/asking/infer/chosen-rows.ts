@@ -10,19 +10,31 @@ import { holdsRows, readSourceRecord } from '../../hub/source-record.js';
 import { present } from '../../present.js';
 import { printable } from '../../printable.js';
 import { RELEASED } from '../../released.js';
+import type { Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { shellLine } from '../../shell.js';
 import { DOMAINS, type Io } from '../../types.js';
-import { openPricing, priceOf } from '../pricing.js';
+import { withTarget } from '../command.js';
+import { requireNamedTokenizer } from '../model.js';
+import type { AskingSettings } from '../options.js';
+import { priceOf } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
+import { samplingIdentity } from '../sampling.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import { openSystemPrompts, type SystemPrompts } from '../system-prompts.js';
-import { openTarget, type Target } from '../target.js';
-import { requireNamedTokenizer } from '../too-long.js';
+import type { Target } from '../target.js';
 import type { InferSettings } from './options.js';
 import { takenShard } from './shard.js';
+
+/** What the flags say of the rows. */
+type DataSettings = Pick<
+  InferSettings,
+  'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'tokenizer' | 'quiet'
+> &
+  Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>;
 
 export interface ChosenRows {
   readonly dataset: Dataset;
@@ -44,22 +56,30 @@ export async function withChosenRows<T>(
   io: Io,
   ask: (rows: ChosenRows) => Promise<T>,
 ): Promise<T> {
+  const prompts = await openSystemPrompts(settings, io);
+  return withData(settings, io, async (data) => {
+    requirePrompts(prompts, data.chosen, data.dataset);
+    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+    return withTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io, (asked) =>
+      ask({ ...data, prompts, ...asked }),
+    );
+  });
+}
+
+/** The same of the rows alone. @throws UserError: 66 and 65 for the data, 2 for what the flags choose of them */
+export async function withData<T>(
+  settings: DataSettings,
+  io: Io,
+  use: (data: Pick<ChosenRows, 'dataset' | 'chosen' | 'shard'>) => Promise<T>,
+): Promise<T> {
   const shard = takenShard(settings, io);
   await requireNamedTokenizer(settings, io);
   await requireData(settings.dataDir, io);
-  const prompts = await openSystemPrompts(settings, io);
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
     requireUsable(dataset, settings, io);
     const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));
-    requirePrompts(prompts, chosen, dataset);
-    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-    const target = await openTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io);
-    try {
-      return await ask({ dataset, chosen, shard, prompts, target, pricing: await openPricing(target, settings, io) });
-    } finally {
-      await target.close();
-    }
+    return await use({ dataset, chosen, shard });
   } finally {
     await dataset.close();
   }
@@ -148,8 +168,7 @@ export function invalidByDomain(
  * @throws UserError (2) for a domain that neither the benchmark nor the data has.
  */
 export function choiceOf(
-  settings: Pick<InferSettings, 'domains' | 'shard' | 'sampleSeed'> &
-    Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>,
+  settings: Pick<DataSettings, 'domains' | 'shard' | 'sampleSeed' | 'ids' | 'limit' | 'sample'>,
   dataset: Dataset,
 ): Choice {
   const known = [...new Set([...DOMAINS, ...dataset.rows.map(({ domain }) => domain)])];
@@ -205,5 +224,23 @@ export function manifestOfData(
       return priceOf(run, pricing);
     },
     data: { dir: resolve(io.cwd, dataDir), rows: dataset.rows.length, fingerprint: dataset.fingerprint },
+  };
+}
+
+/** What answers depend on beside the rows, and nothing else: addresses, keys and speed may change. */
+export function askedIdentity(
+  {
+    settings,
+    prompts,
+    target,
+  }: Pick<ChosenRows, 'prompts' | 'target'> & { readonly settings: Pick<InferSettings, 'protocol'> & AskingSettings },
+  stored: Manifest | undefined,
+): Identity {
+  return {
+    // A model that was not started is taken to be the run's own.
+    model: target.identity ?? stored?.identity.model,
+    protocol: settings.protocol,
+    system_prompt: prompts.identity,
+    sampling: samplingIdentity(settings, stored),
   };
 }

@@ -28,9 +28,8 @@ import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../../type
 import { requirePriced } from '../pricing.js';
 import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../stage-contract.js';
-import { type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
 import type { InferSettings } from './options.js';
 
 /** Everything that one inference works on. */
@@ -93,21 +92,24 @@ export function baselineOf(name: keyof typeof BASELINES, dataset: Dataset) {
 
 /**
  * The journal's record of a prediction.
- * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something
+ * @param read the turn as it was put to the model: it is looked at for the few replies alone that try something; absent where nobody
+ * judges the prediction
  */
 export async function recordOf(
   id: string,
   prediction: PredictionId,
   outcome: Outcome,
-  read: (() => Promise<Sample>) | undefined,
+  read?: () => Promise<Sample>,
   more: readonly Flag[] = [],
 ): Promise<JournalRecord> {
   const log = { ...outcome.log, [STAMP_KEY.infer]: outcome.stamp };
   const at = new Date().toISOString();
   if (outcome.status === 'failed') return { id, row: unpredicted(prediction, outcome), log: { ...log, at } };
   const flags = flagsOf(outcome);
-  const tricks = tricksIn(readPrediction(outcome.content));
-  if (tricks.length > 0 && read !== undefined && isSuspicious(tricks, await read())) flags.push('suspicious');
+  if (read !== undefined) {
+    const tricks = tricksIn(readPrediction(outcome.content));
+    if (tricks.length > 0 && isSuspicious(tricks, await read())) flags.push('suspicious');
+  }
   if (outcome.fittedMaxTokens !== undefined) flags.push('fitted-max-tokens');
   if (outcome.redacted !== undefined) flags.push('redacted');
   return {
@@ -146,18 +148,10 @@ export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {
-  const { settings, dataset, prompts, target } = work;
+  const { settings, dataset } = work;
   const rollout = rolloutIdentity(settings);
   if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline, ...rollout };
-  return {
-    data: dataset.fingerprint,
-    // A model that was not started is taken to be the run's own.
-    model: target.identity ?? stored?.identity.model,
-    protocol: settings.protocol,
-    system_prompt: prompts.identity,
-    sampling: samplingIdentity(settings, stored),
-    ...rollout,
-  };
+  return { data: dataset.fingerprint, ...askedIdentity(work, stored), ...rollout };
 }
 
 function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Identity {

@@ -22,10 +22,8 @@ import { ASKING_OPTIONS, type AskingSettings } from '../options.js';
 import { requirePriced } from '../pricing.js';
 import type { RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type Stage } from '../stage-contract.js';
-import type { ChosenRows } from './chosen-rows.js';
-import { invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
 import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from './inferring.js';
 import { INFER_OPTIONS } from './options.js';
 
@@ -156,17 +154,8 @@ function membersOf({ row, repeat }: InferJob, record: JudgementRecord) {
 
 /** What the figures depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined): Identity {
-  const { settings, dataset, prompts, target } = work;
-  return {
-    mode: 'likelihood',
-    data: dataset.fingerprint,
-    // A model that was not started is taken to be the run's own.
-    model: target.identity ?? stored?.identity.model,
-    protocol: settings.protocol,
-    system_prompt: prompts.identity,
-    sampling: samplingIdentity(settings, stored),
-    reading: TRUTH_VERSION,
-  };
+  const data = work.dataset.fingerprint;
+  return { mode: 'likelihood', data, ...askedIdentity(work, stored), reading: TRUTH_VERSION };
 }
 
 function now(): string {

@@ -4,8 +4,13 @@ import { EXIT, UserError } from '../../errors.js';
 import type { Answer, Method, Reading, Subject } from '../../judge/mode.js';
 import { type JudgementRecord, recordedJudgement } from '../../judgement.js';
 import { present } from '../../present.js';
+import type { Identity } from '../../run/identity.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { AskingSettings } from '../options.js';
 import type { Run } from '../run.js';
+import { samplingIdentity } from '../sampling.js';
 import { type AskModel, markOf } from '../stage-contract.js';
+import type { Target } from '../target.js';
 import { type Judged, LegibilityWatch, recordOf } from './records.js';
 
 interface Judging {
@@ -113,4 +118,19 @@ function requireSameSnapshot(run: Run, served: string | undefined): void {
       EXIT.identityDiffers,
     );
   }
+}
+
+/** What ratings depend on beside what is rated: which judge, told what, read how. */
+export function identityOfJudge(
+  { target, method, settings }: { readonly target: Target; readonly method: Method; readonly settings: AskingSettings },
+  stored: Manifest | undefined,
+): Identity {
+  return {
+    // A judge that was not started is taken to be the run's own.
+    judge: target.identity ?? stored?.identity.judge,
+    // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
+    ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
+    ...method.identity,
+    sampling: samplingIdentity(settings, stored),
+  };
 }

@@ -21,10 +21,9 @@ import type { Flag, Io } from '../../types.js';
 import type { HeardStage } from '../command.js';
 import { priceOf, requirePriced } from '../pricing.js';
 import type { Pricing, RowSummary, Run } from '../run.js';
-import { samplingIdentity } from '../sampling.js';
 import { markOf, oneByOne, type StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import { openJudge } from './asking.js';
+import { identityOfJudge, openJudge } from './asking.js';
 import type { JudgeSettings } from './options.js';
 import { holds, isDone, recordOf, stampOf } from './records.js';
 import type { JudgedPredictions } from './shown.js';
@@ -156,16 +155,7 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
   // Two checkpoints may be asked under one name and one set of settings: the file tells them apart, wherever the folders are moved.
   const predictions = { file: relative(work.dir, work.predictions.path), run: inferred?.fingerprint };
   if (!mode.asksJudge) return { mode: settings.mode, predictions, ...method.identity };
-  return {
-    mode: settings.mode,
-    predictions,
-    // A judge that was not started is taken to be the run's own.
-    judge: work.target.identity ?? stored?.identity.judge,
-    // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
-    ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
-    ...method.identity,
-    sampling: samplingIdentity(settings, stored),
-  };
+  return { mode: settings.mode, predictions, ...identityOfJudge(work, stored) };
 }
 
 /** Rows that infer chose and that have no line in the predictions, by domain. */

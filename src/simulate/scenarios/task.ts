@@ -1,12 +1,11 @@
 // The work of a run on scenarios: rows under instructions and their twins through a world model or a baseline, in an open run.
 
 import { createHash } from 'node:crypto';
-import { type ChosenRows, manifestOfData, placeOfRow } from '../../asking/infer/chosen-rows.js';
+import { askedIdentity, type ChosenRows, manifestOfData, placeOfRow } from '../../asking/infer/chosen-rows.js';
 import { baselineOf, recordOf } from '../../asking/infer/inferring.js';
 import type { InferSettings } from '../../asking/infer/options.js';
 import { requirePriced } from '../../asking/pricing.js';
 import type { Run } from '../../asking/run.js';
-import { samplingIdentity } from '../../asking/sampling.js';
 import { markOf, oneByOne, type Stage } from '../../asking/stage-contract.js';
 import { isModelCaused } from '../../points.js';
 import { present } from '../../present.js';
@@ -36,7 +35,7 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
   const { journal } = run;
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
-  const madeUp = baseline === undefined ? undefined : baselineOf(baseline, dataset);
+  const says = baseline && baselineOf(baseline, dataset);
   /** A later step's record holds as long as the answers that it was asked behind. */
   const stampOf = (job: ScenarioJob, mark: string) =>
     job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
@@ -55,15 +54,14 @@ export function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     remarks: work.prompts.remarks,
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
-    asks: () => madeUp === undefined,
+    asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask) => {
-      const { id, chain, step } = job;
-      const prediction = { key: keyOfStep(chain, step), trajectory: chain.trajectory, repeat: 0 };
-      const outcome =
-        madeUp === undefined
-          ? await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }))
-          : await madeUp(await dataset.readSample(present(chain.row)), present(chain.row));
-      return recordOf(id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) }, undefined);
+      const { row, trajectory } = job.chain;
+      const outcome = says
+        ? await says(await dataset.readSample(present(row)), present(row))
+        : await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
+      const prediction = { key: keyOfStep(job.chain, job.step), trajectory, repeat: 0 };
+      return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
     }),
     questions: async (job) => [await questionOf(job)],
     // A scenario's prompt is that of its twin, but for the instruction.
@@ -81,21 +79,14 @@ const FINGERPRINT_DIGITS = 12;
 
 /** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
 export function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
-  const { settings, dataset, prompts, target, suite } = work;
+  const { settings, dataset, suite } = work;
   const shared = {
     mode: 'scenarios',
     suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
     data: dataset.fingerprint,
   };
   if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
-  return {
-    ...shared,
-    // A model that was not started is taken to be the run's own.
-    model: target.identity ?? stored?.identity.model,
-    protocol: settings.protocol,
-    system_prompt: prompts.identity,
-    sampling: samplingIdentity(settings, stored),
-  };
+  return { ...shared, ...askedIdentity(work, stored) };
 }
 
 function hashOf(texts: readonly string[]): string {

@@ -16,18 +16,21 @@ import { markOf, type Stage, type StageOutput, summaryOf } from '../../stage-con
 import { invalidByDomain, manifestOfData, placeOfRow } from '../chosen-rows.js';
 import { baselineOf, type Inference, NO_KEYS, type Outcome, recordOf, TRAJECTORY_KEYS } from '../inferring.js';
 import type { InferSettings } from '../options.js';
+import type { RolloutPlan } from './plan.js';
 import {
   followedBy,
   type History,
   historyBefore,
   isDoneTurn,
   observedIn,
+  ROLLOUT_FILE,
   stampOfTurn,
   stampText,
-} from './histories.js';
-import type { RolloutPlan } from './plan.js';
-import { type TurnJob, type TurnJobs, turnJobsOf } from './turn-jobs.js';
-import { ROLLOUT_FILE, turnLines } from './turns-file.js';
+  type TurnJob,
+  type TurnJobs,
+  turnJobsOf,
+  turnLines,
+} from './turns.js';
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stage<TurnJob> {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { PlannedChain, RolloutPlan } from '../../../../src/asking/infer/rollout/plan.js';
-import { turnJobsOf } from '../../../../src/asking/infer/rollout/turn-jobs.js';
+import { turnJobsOf } from '../../../../src/asking/infer/rollout/turns.js';
 import type { RowRef } from '../../../../src/bench/dataset.js';
 import { inInputOrder } from '../../../../src/bench/selection.js';
 import { present } from '../../../../src/present.js';

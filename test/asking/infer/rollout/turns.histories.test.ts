@@ -1,8 +1,7 @@
 // What stood before a turn: read back from records, and with stamps that show which turns are stale.
 
 import { describe, expect, test } from 'vitest';
-import { followedBy, historyBefore, stampOfTurn } from '../../../../src/asking/infer/rollout/histories.js';
-import { TurnJob } from '../../../../src/asking/infer/rollout/turn-jobs.js';
+import { followedBy, historyBefore, stampOfTurn, TurnJob } from '../../../../src/asking/infer/rollout/turns.js';
 import type { RowSummary } from '../../../../src/asking/run.js';
 import type { RowRef } from '../../../../src/bench/dataset.js';
 import type { JournalRecord } from '../../../../src/run/journal-record.js';
