@@ -1,4 +1,4 @@
-// Items in groups, in the order in which each group first comes.
+// Items in groups, in the order in which each group first comes, and how many are in each.
 
 /** One item or more. */
 export type Some<T> = readonly [T, ...T[]];
@@ -13,4 +13,9 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
     else group.push(item);
   }
   return groups;
+}
+
+/** How many items have each key, in the order in which the keys first come. */
+export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Record<string, number> {
+  return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }

@@ -14,9 +14,9 @@ export interface RubricPack {
   /** The user message with a place for each of NEEDED_SLOTS, and maybe for OPTIONAL_SLOTS; `readTemplate` accepts it. */
   readonly userTemplate: string;
   /** Whether it asks for a checklist of facts in front of the scores. */
-  readonly facts?: true;
+  readonly facts?: true | undefined;
   /** Set where its judge is shown no truth: its template has no place for one, nor for what is computed from it. */
-  readonly hidesTruth?: true;
+  readonly hidesTruth?: true | undefined;
   /** The pack as it judges without the truth whether a rollout agrees with itself; absent where it has no texts for that. */
   readonly withoutTruth?: RubricPack;
 }

@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { type Spent, usdOfBoth } from '../costs.js';
 import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../json.js';
-import { keysOf } from '../keys.js';
 import { costOf, type Price } from '../price.js';
 import type { CallLog } from '../types.js';
 import { addUsage, callsIn, countsIn, isUncounted } from '../usage.js';
@@ -74,34 +73,21 @@ function sum({ tries: _tries, ...before }: CallLog, { chars: _chars, tries: _, .
   return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
 }
 
-/** Whether a value is what each field of `T` holds; the type asks for an entry of every field. */
-type Checks<T> = { readonly [Name in keyof T]-?: (value: unknown) => value is NonNullable<T[Name]> };
-
-const LOG: Checks<Omit<CallLog, 'usage'>> = {
-  attempts: isCount,
-  ms: isNumber,
-  firstTokenMs: isNumber,
-  host: isText,
-  chars: isCount,
-  tries: isCount,
-  uncounted: isUncounted,
-  batched: isCount,
-};
-
-function callLog(value: JsonObject): CallLog | undefined {
-  const { attempts, ms, host = '', ...more } = known(value, LOG);
-  if (attempts === undefined || ms === undefined) return undefined;
-  return { attempts, usage: countsIn(value.usage), ms, host, ...more };
-}
-
-/** The fields that hold what they may. */
-function known<T extends object>(value: JsonObject, checks: Checks<T>): Partial<T> {
-  const found: Partial<T> = {};
-  for (const name of keysOf(checks)) {
-    const field = value[name];
-    if (checks[name](field)) found[name] = field;
-  }
-  return found;
+/** The fields that hold what they may; undefined without the two that each log has. */
+function callLog(written: JsonObject): CallLog | undefined {
+  const { attempts, ms, host, firstTokenMs, chars, tries, uncounted, batched } = written;
+  if (!isCount(attempts) || !isNumber(ms)) return undefined;
+  return {
+    attempts,
+    usage: countsIn(written.usage),
+    ms,
+    host: isText(host) ? host : '',
+    ...(isNumber(firstTokenMs) && { firstTokenMs }),
+    ...(isCount(chars) && { chars }),
+    ...(isCount(tries) && { tries }),
+    ...(isUncounted(uncounted) && { uncounted }),
+    ...(isCount(batched) && { batched }),
+  };
 }
 
 function isCount(value: unknown): value is number {

@@ -12,7 +12,7 @@ import { rowId, variantId } from '../row-id.js';
 import { isBesideSamples } from '../scenario-row.js';
 import type { JudgedRow } from '../types.js';
 import { ConfusingRows } from './confusing.js';
-import { badLine, judgedLines } from './judged-line.js';
+import { badLine, type ObjectFile, type ObjectLine, objectsIn, REMEDY } from './line-file.js';
 import { domainOf, EqualRows, readRow } from './sample.js';
 
 interface JudgedFile {
@@ -39,17 +39,19 @@ export async function readJudged(
   stop?: AbortSignal,
   onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
 ): Promise<JudgedFile> {
+  const file = { path, ...JUDGED };
   const hash = createHash('sha256');
   const equals = new EqualRows();
   const rows: JudgedRow[] = [];
-  const requireNew = onceIn(path, 'row');
+  const requireNew = onceIn(file, 'row');
   const warnings: string[] = [];
   const confusing = new ConfusingRows();
   let judged = false;
-  for await (const { line, fields, text } of judgedLines(path, JUDGED, stop, (chunk) => hash.update(chunk))) {
+  for await (const found of objectsIn(file, stop, (chunk) => hash.update(chunk))) {
+    const { line, fields } = found;
     if (isBesideSamples(fields)) continue;
-    const row = rowOf(path, line, fields, text, equals);
-    requireNew(rowId(row.key, row.repeat, row.index), line.number);
+    const row = rowOf(file, found, equals);
+    requireNew(rowId(row.key, row.repeat, row.index), line);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
     if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
@@ -97,20 +99,19 @@ function shortened(warnings: readonly string[]): string[] {
   ];
 }
 
-function rowOf(path: string, line: Line, fields: JsonObject, text: string, equals: EqualRows): JudgedRow {
+function rowOf(file: ObjectFile, found: ObjectLine, equals: EqualRows): JudgedRow {
+  const { line, fields, text } = found;
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
-  if (domain === '') {
-    throw badLine(path, line.number, 'the key "task" is missing or names no domain; mend the line or take it out');
-  }
-  return soundly(path, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
+  if (domain === '') throw badLine(file, line, `the key "task" is missing or names no domain; ${REMEDY}`);
+  return soundly(file, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
 }
 
 /** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
-function soundly<T>(path: string, line: Line, read: () => T): T {
+function soundly<T>(file: ObjectFile, line: Line, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof RangeError) throw badLine(path, line.number, `${error.message}; mend the line or take it out`);
+    if (error instanceof RangeError) throw badLine(file, line, `${error.message}; ${REMEDY}`);
     throw error;
   }
 }
@@ -133,35 +134,32 @@ const CALIBRATED = { hint: 'awb calibrate writes it', command: 'awb calibrate' }
  * `stop` is aborted.
  */
 export async function readCalibrated(path: string, stop?: AbortSignal): Promise<CalibratedRow[]> {
-  const requireNew = onceIn(path, 'judgement');
+  const file = { path, ...CALIBRATED };
+  const requireNew = onceIn(file, 'judgement');
   const rows: CalibratedRow[] = [];
-  for await (const { line, fields } of judgedLines(path, CALIBRATED, stop)) {
-    const row = calibratedRow(path, line, fields);
-    requireNew(variantId(row.key, row.variant, row.index), line.number);
+  for await (const { line, fields } of objectsIn(file, stop)) {
+    const id = soundly(file, line, () => judgedIdIn(fields));
+    const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
+    const { task } = fields;
+    if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
+      const remedy = 'the same awb calibrate command writes the file anew';
+      throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
+    }
+    const row = { ...soundly(file, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
+    requireNew(variantId(row.key, row.variant, row.index), line);
     rows.push(row);
   }
   return rows;
 }
 
-function calibratedRow(path: string, line: Line, fields: JsonObject): CalibratedRow {
-  const id = soundly(path, line, () => judgedIdIn(fields));
-  const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
-  const { task } = fields;
-  if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
-    const remedy = 'the same awb calibrate command writes the file anew';
-    throw badLine(path, line.number, `no judgement of awb calibrate; ${remedy}`);
-  }
-  return { ...soundly(path, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
-}
-
-/** Takes the ids of lines with their numbers. @throws UserError (65) for an id that stood on an earlier line. */
-function onceIn(path: string, what: 'row' | 'judgement'): (id: string, line: number) => void {
+/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
+function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
   const lines = new Map<string, number>();
   return (id, line) => {
     const earlier = lines.get(id);
     if (earlier !== undefined) {
-      throw badLine(path, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
     }
-    lines.set(id, line);
+    lines.set(id, line.number);
   };
 }

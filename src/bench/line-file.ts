@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../errors.js';
+import { type JsonObject, parseObject } from '../json.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../lines.js';
 
 const CHUNK_BYTES = 1 << 18;
@@ -106,4 +107,70 @@ export function textOf(line: Line): { readonly text: string } | { readonly flaw:
   if (line.tooLong) return { flaw: `too long: a line may have ${LONGEST_LINE_BYTES >> 20} MiB` };
   const text = decoded(line.bytes);
   return text === undefined ? { flaw: 'not valid UTF-8' } : { text };
+}
+
+/** A file of which every line is a JSON object, and what its readers are told where one is not. */
+export interface ObjectFile {
+  readonly path: string;
+  /** The file as people are shown it; its path where absent. */
+  readonly shown?: string;
+  /** Ends what is said of a file that cannot be read. */
+  readonly hint: string;
+  /** What is said of a line that holds no object, and how that ends. */
+  readonly noObject?: string;
+  readonly remedy?: string;
+  /** The command that wrote it, which goes on where the last line is cut off. */
+  readonly command?: string;
+}
+
+/** A line with its text, and the object in it. */
+export interface ObjectLine {
+  readonly line: Line;
+  readonly text: string;
+  readonly fields: JsonObject;
+}
+
+/**
+ * The lines of a file of objects, which is closed at the end.
+ * @param onChunk is given every byte in order
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is no object; 130 or 143 once `stop` is aborted.
+ */
+export async function* objectsIn(
+  file: ObjectFile,
+  stop?: AbortSignal,
+  onChunk?: (chunk: Uint8Array) => void,
+): AsyncGenerator<ObjectLine> {
+  const handle = await openToRead(file.path, file.hint);
+  try {
+    yield* objectLines(handle, file, stop, onChunk);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The same of an open file, which stays open. */
+export async function* objectLines(
+  handle: FileHandle,
+  file: ObjectFile,
+  stop?: AbortSignal,
+  onChunk?: (chunk: Uint8Array) => void,
+): AsyncGenerator<ObjectLine> {
+  const { path, hint, noObject = 'not a JSON object', remedy = REMEDY, command } = file;
+  for await (const line of readLines(handle, path, hint, stop, onChunk)) {
+    const found = textOf(line);
+    if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
+    const fields = parseObject(found.text);
+    if (fields !== undefined) yield { line, text: found.text, fields };
+    else if (command === undefined || line.ended) throw badLine(file, line, `${noObject}; ${remedy}`);
+    else
+      throw badLine(file, line, `the last line is cut off; run ${command} again, which asks for no finished row twice`);
+  }
+}
+
+/** What can be done about a line that a person may have edited. */
+export const REMEDY = 'mend the line or take it out';
+
+/** What is wrong with a line of a file, named by both. */
+export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
+  return new UserError(`${shown}:${number}: ${reason}`, EXIT.badData);
 }

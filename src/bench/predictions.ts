@@ -5,12 +5,11 @@ import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../errors.js';
 import { type JsonObject, parseObject } from '../json.js';
 import { judgementIndexIn } from '../judged-row.js';
-import type { Line } from '../lines.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../prediction.js';
 import { rowId } from '../row-id.js';
 import type { Domain, Sample } from '../types.js';
 import type { Dataset, RowRef } from './dataset.js';
-import { decoded, openToRead, readLines, readSpan, textOf } from './line-file.js';
+import { badLine, decoded, type ObjectFile, type ObjectLine, objectLines, openToRead, readSpan } from './line-file.js';
 import { domainOf, EqualRows, isKeyOf, readParsedRow, readSampleAgain } from './sample.js';
 
 const HINT = '--predictions names the file that awb infer wrote';
@@ -92,8 +91,9 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
   const handle = await openToRead(path, HINT);
   try {
     const hash = createHash('sha256');
-    const reader = new RefReader(path, data);
-    for await (const line of readLines(handle, path, HINT, stop, (chunk) => hash.update(chunk))) reader.take(line);
+    const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
+    const reader = new RefReader(file, data);
+    for await (const line of objectLines(handle, file, stop, (chunk) => hash.update(chunk))) reader.take(line);
     return {
       path,
       refs: reader.refs,
@@ -146,57 +146,42 @@ class RefReader {
   readonly #shared = new Map<string, string>();
 
   constructor(
-    private readonly path: string,
+    private readonly file: ObjectFile,
     private readonly data: Dataset | undefined,
   ) {}
 
   /** @throws UserError (65) */
-  take(line: Line): void {
-    const ref = this.#refOf(line);
-    if (typeof ref === 'string') throw this.#refused(line, ref);
-    const id = rowId(ref.key, ref.repeat, ref.index);
-    const earlier = this.#lineOf.get(id);
-    if (earlier !== undefined) {
-      throw this.#refused(line, `the row of line ${earlier} stands here again; take one of the two out`);
-    }
-    this.#lineOf.set(id, line.number);
-    this.refs.push(ref);
-  }
-
-  #refused({ number }: Line, reason: string): UserError {
-    return new UserError(`${this.path}:${number}: ${reason}`, EXIT.badData);
-  }
-
-  /** The prediction of a line, or why the line cannot be used. */
-  #refOf(line: Line): PredictionRef | string {
-    const found = textOf(line);
-    if ('flaw' in found) return `${found.flaw}; make the file again with awb infer`;
-    const fields = parseObject(found.text);
-    if (fields === undefined) return 'not a JSON object; make the file again with awb infer';
+  take({ line, text, fields }: ObjectLine): void {
+    const refused = (reason: string) => badLine(this.file, line, reason);
     const prediction = readPredictionRow(fields);
     if (prediction === undefined) {
-      return '"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none';
+      throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
     }
     const { gen, id, awb, failure } = prediction;
-    const row = 'prompt' in fields ? this.#wholeRow(found.text, fields, id) : this.#leanRow(fields, id);
-    if (typeof row === 'string') return row;
+    const row = 'prompt' in fields ? this.#wholeRow(text, fields, id) : this.#leanRow(fields, id);
+    if (typeof row === 'string') throw refused(row);
+    const { key } = row;
+    const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
+    const earlier = this.#lineOf.get(rowId(key, repeat, index));
+    if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
+    this.#lineOf.set(rowId(key, repeat, index), line.number);
     // Field by field: what is spread into an object takes up to twice the memory.
-    return {
-      key: row.key,
+    this.refs.push({
+      key,
       // One string for all rows of a trajectory, and one for all of a domain.
       trajectory: this.#one(row.trajectory),
       domain: this.#one(row.domain),
       turnIdx: row.turnIdx,
       row: row.row,
-      repeat: id?.repeat ?? 0,
-      index: judgementIndexIn(awb),
+      repeat,
+      index,
       line: line.number,
       offset: line.offset,
       length: line.bytes.length,
       checksum: crc32(line.bytes),
       stamp: stampOf(gen, failure),
       failure,
-    };
+    });
   }
 
   #one(text: string): string {
@@ -205,6 +190,7 @@ class RefReader {
     return known;
   }
 
+  /** What is known of the row in a line, or why the line cannot be used. */
   #wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): Identified | string {
     const reading = readParsedRow(text, fields);
     if (!reading.ok) return reading.flaw.reason;

@@ -2,11 +2,11 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { EXIT, UserError } from '../errors.js';
-import { type JsonObject, parseObject } from '../json.js';
+import type { JsonObject } from '../json.js';
 import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../person-rating.js';
 import { DIMENSIONS } from '../types.js';
 import { CsvError, type CsvRecord, csvRecords } from './csv.js';
-import { decoded, openToRead, readLines, textOf, unreadable } from './line-file.js';
+import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
 
 /** A rating, and where it stands. */
 export interface PlacedRating extends PersonRating {
@@ -15,6 +15,7 @@ export interface PlacedRating extends PersonRating {
 }
 
 const HINT = '--ratings names files that the page of awb rate saved, or CSV';
+const NO_OBJECT = 'not a JSON object (the name of a CSV file ends in .csv)';
 const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 
 /**
@@ -26,32 +27,22 @@ const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
   const handle = await openToRead(path, HINT);
   try {
-    const ratings = /\.csv$/i.test(path)
-      ? await readCsv(handle, path, shown)
-      : await readJsonLines(handle, path, shown, stop);
+    const ratings: PlacedRating[] = [];
+    if (/\.csv$/i.test(path)) ratings.push(...(await readCsv(handle, path, shown)));
+    else {
+      for await (const { line, fields } of objectLines(
+        handle,
+        { path, shown, hint: HINT, noObject: NO_OBJECT },
+        stop,
+      )) {
+        ratings.push(placed(fields, `${shown}:${line.number}`));
+      }
+    }
     if (ratings.length === 0) throw new UserError(`${shown} holds no ratings; ${HINT}`, EXIT.badData);
     return ratings;
   } finally {
     await handle.close();
   }
-}
-
-async function readJsonLines(
-  handle: FileHandle,
-  path: string,
-  shown: string,
-  stop: AbortSignal | undefined,
-): Promise<PlacedRating[]> {
-  const ratings: PlacedRating[] = [];
-  for await (const line of readLines(handle, path, HINT, stop)) {
-    const place = `${shown}:${line.number}`;
-    const found = textOf(line);
-    if ('flaw' in found) throw bad(place, found.flaw);
-    const fields = parseObject(found.text);
-    if (fields === undefined) throw bad(place, 'not a JSON object (the name of a CSV file ends in .csv)');
-    ratings.push(placed(fields, place));
-  }
-  return ratings;
 }
 
 async function readCsv(handle: FileHandle, path: string, shown: string): Promise<PlacedRating[]> {
@@ -115,5 +106,5 @@ function placed(fields: JsonObject, place: string): PlacedRating {
 }
 
 function bad(place: string, reason: string): UserError {
-  return new UserError(`${place}: ${reason}; mend the line or take it out`, EXIT.badData);
+  return new UserError(`${place}: ${reason}; ${REMEDY}`, EXIT.badData);
 }

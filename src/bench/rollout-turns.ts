@@ -6,8 +6,7 @@ import { EXIT, UserError } from '../errors.js';
 import { isInteger, type JsonObject, parseObject } from '../json.js';
 import { rowId } from '../row-id.js';
 import type { Turn } from '../turn.js';
-import { badLine, parseJudgedLine } from './judged-line.js';
-import { decoded, openToRead, readLines, readSpan } from './line-file.js';
+import { badLine, decoded, objectLines, openToRead, readSpan } from './line-file.js';
 
 /** What a row of the benchmark was asked behind. */
 export interface SimulatedHistory {
@@ -76,14 +75,14 @@ async function placesIn(
 ): Promise<ReadonlyMap<string, Place>> {
   const places = new Map<string, Place>();
   const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
-  for await (const line of readLines(handle, path, HINT, stop)) {
-    const { fields } = parseJudgedLine(path, line, 'awb infer');
+  const file = { path, hint: HINT, command: 'awb infer' };
+  for await (const { line, fields } of objectLines(handle, file, stop)) {
     const turn = turnOf(fields);
-    if (turn === undefined) throw badLine(path, line.number, `no turn of a rollout; ${REMEDY}`);
+    if (turn === undefined) throw badLine(file, line, `no turn of a rollout; ${REMEDY}`);
     const chainId = rowId(turn.chain, turn.repeat);
     const chain = chains.get(chainId) ?? { spans: [], hash: 0, step: turn.from };
     if (turn.step !== chain.step + 1) {
-      throw badLine(path, line.number, `turn ${turn.step} stands where turn ${chain.step + 1} should; ${REMEDY}`);
+      throw badLine(file, line, `turn ${turn.step} stands where turn ${chain.step + 1} should; ${REMEDY}`);
     }
     chain.spans.push({ offset: line.offset, length: line.bytes.length, checksum: crc32(line.bytes) });
     chain.hash = crc32(turn.prompt, chain.hash);

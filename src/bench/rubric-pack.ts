@@ -2,8 +2,10 @@
 
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { EXIT, nearest, UserError } from '../errors.js';
-import { isObject, parseObject } from '../json.js';
+import { parseObject } from '../json.js';
+import { present } from '../present.js';
 import { type RubricPack, readTemplate } from '../rubric.js';
 import { readOfficialRubrics } from './official-rubrics.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
@@ -14,7 +16,6 @@ export const BUNDLED_PACK = 'awb-3';
 const OFFICIAL = 'official';
 
 const PACK_FILE = 'pack.json';
-const PACK_KEYS = ['name', 'version', 'common', 'domains', 'template', 'facts', 'without_truth'];
 
 /** How a pack is found that is not bundled. */
 interface PackPlaces {
@@ -79,122 +80,93 @@ async function entriesOf(folder: string, given: string): Promise<string[]> {
   );
 }
 
-interface PackFile {
-  readonly name: string;
-  readonly version: string;
-  readonly common?: string;
-  readonly domains: Readonly<Record<string, string>>;
-  readonly template: string;
-  readonly facts?: true;
-  readonly withoutTruth?: Pick<PackFile, 'common' | 'template'>;
+/** What a pack names is sent to a judge, so it must not reach for files outside its folder. */
+const BESIDE = {
+  error: ({ path = [] }: z.core.$ZodRawIssue) => {
+    const key = String(path.at(-1));
+    return `"${key}" has to name a file beside ${PACK_FILE}, such as "${key}.txt"`;
+  },
+};
+const file = z.string(BESIDE).regex(/^(?!\.+$)[^/\\]+$/, BESIDE);
+const NAME = '"name" has to be a word of letters, digits, dots, dashes and underscores';
+const DOMAINS = '"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }';
+const ALONE = '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }';
+
+const PACK = z.strictObject({
+  name: z.string(NAME).regex(/^\w[\w.-]*$/, NAME),
+  version: z.string('"version" has to be a text, such as "1"'),
+  common: file.optional(),
+  domains: z.record(z.string(), file, DOMAINS).refine((domains) => Object.keys(domains).length > 0, DOMAINS),
+  template: file,
+  facts: z.boolean('"facts" has to be true or false').optional(),
+  without_truth: z.object({ template: file, common: file.optional() }, ALONE).optional(),
+});
+const PACK_KEYS = Object.keys(PACK.shape);
+type Pack = z.infer<typeof PACK>;
+
+/** The first fault is told. @throws UserError (65) */
+function readPackFile(text: string, path: string): Pack {
+  const wrong = (what: string) => new UserError(`${path}: ${what}`, EXIT.badData);
+  const fields = parseObject(text);
+  if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
+  const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, PACK_KEYS);
+    throw wrong(
+      `unknown key "${unknown}"${near ? `; did you mean "${near}"?` : `; the keys are ${PACK_KEYS.join(', ')}`}`,
+    );
+  }
+  const read = PACK.safeParse(fields);
+  if (read.success) return read.data;
+  throw wrong(present(read.error.issues[0]).message);
 }
 
 async function loadPack(folder: string): Promise<RubricPack> {
-  const pack = readPackFile(await readText(join(folder, PACK_FILE)), join(folder, PACK_FILE));
+  const { without_truth: alone, ...pack } = readPackFile(
+    await readText(join(folder, PACK_FILE)),
+    join(folder, PACK_FILE),
+  );
   const whole = await assembledFrom(folder, pack);
-  if (pack.withoutTruth === undefined) return whole;
-  const { name, version, domains, withoutTruth } = pack;
-  return { ...whole, withoutTruth: await assembledFrom(folder, { name, version, domains, ...withoutTruth }, true) };
+  if (alone === undefined) return whole;
+  const { name, version, domains } = pack;
+  return { ...whole, withoutTruth: await assembledFrom(folder, { name, version, domains, ...alone }, true) };
 }
 
-async function assembledFrom(folder: string, pack: PackFile, hidesTruth?: true): Promise<RubricPack> {
+async function assembledFrom(folder: string, pack: Pack, hidesTruth?: true): Promise<RubricPack> {
+  const { name, version, facts } = pack;
   const common = pack.common === undefined ? [] : [await readText(join(folder, pack.common))];
   const prompts = new Map<string, string>();
-  for (const [domain, file] of Object.entries(pack.domains)) {
-    const texts = [...common, await readText(join(folder, file))];
+  for (const [domain, name] of Object.entries(pack.domains)) {
+    const texts = [...common, await readText(join(folder, name))];
     prompts.set(domain, texts.map((text) => text.trim()).join('\n\n'));
   }
-  const userTemplate = await readText(join(folder, pack.template));
-  const { name, version, facts } = pack;
-  return assemblePack({
-    name,
-    version,
-    ...(facts === undefined ? {} : { facts }),
-    ...(hidesTruth && { hidesTruth }),
-    official: false,
-    prompts,
-    userTemplate,
-    templateFile: join(folder, pack.template),
-  });
+  const templateFile = join(folder, pack.template);
+  const userTemplate = await readText(templateFile);
+  const kind = { official: false, facts: facts || undefined, hidesTruth };
+  return assemblePack({ name, version, ...kind, prompts, userTemplate, templateFile });
 }
 
-interface PackContents {
-  readonly name: string;
+interface PackContents extends Pick<RubricPack, 'name' | 'official' | 'userTemplate' | 'facts' | 'hidesTruth'> {
   readonly version: string;
-  readonly official: boolean;
   readonly prompts: ReadonlyMap<string, string>;
-  readonly userTemplate: string;
   readonly templateFile: string;
-  readonly facts?: true;
-  readonly hidesTruth?: true;
 }
 
-function assemblePack(contents: PackContents): RubricPack {
-  const { name, version, official, prompts, userTemplate, templateFile, facts, hidesTruth } = contents;
+function assemblePack({ version, prompts, templateFile, ...pack }: PackContents): RubricPack {
+  const { name, official, userTemplate, facts, hidesTruth } = pack;
   const template = readTemplate(userTemplate, hidesTruth);
   if (template.status === 'bad') {
     throw new UserError(`the user template in ${templateFile} has ${template.reason}; mend that file`, EXIT.badData);
   }
   return {
-    name,
+    ...pack,
     // A pack without a checklist keeps the fingerprint that it had before there were any.
     fingerprint: fingerprintOf([
       ...[name, version, official, [...prompts], userTemplate],
-      ...(facts === undefined ? [] : [{ facts }]),
-      ...(hidesTruth === undefined ? [] : [{ hidesTruth }]),
+      ...(facts ? [{ facts }] : []),
+      ...(hidesTruth ? [{ hidesTruth }] : []),
     ]),
-    official,
     domains: [...prompts.keys()],
     systemPrompt: (domain) => prompts.get(domain),
-    userTemplate,
-    ...(facts === undefined ? {} : { facts }),
-    ...(hidesTruth && { hidesTruth }),
-  };
-}
-
-function readPackFile(text: string, file: string): PackFile {
-  const wrong = (what: string) => new UserError(`${file}: ${what}`, EXIT.badData);
-  const pack = parseObject(text);
-  if (pack === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
-  for (const key of Object.keys(pack)) {
-    if (PACK_KEYS.includes(key)) continue;
-    const near = nearest(key, PACK_KEYS);
-    throw wrong(`unknown key "${key}"${near ? `; did you mean "${near}"?` : `; the keys are ${PACK_KEYS.join(', ')}`}`);
-  }
-  const { name, version, domains } = pack;
-  if (typeof name !== 'string' || !/^\w[\w.-]*$/.test(name)) {
-    throw wrong('"name" has to be a word of letters, digits, dots, dashes and underscores');
-  }
-  if (typeof version !== 'string') throw wrong('"version" has to be a text, such as "1"');
-  if (pack.facts !== undefined && typeof pack.facts !== 'boolean') throw wrong('"facts" has to be true or false');
-  if (!isObject(domains) || Object.keys(domains).length === 0) {
-    throw wrong('"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }');
-  }
-  const { without_truth: alone } = pack;
-  if (alone !== undefined && !isObject(alone)) {
-    throw wrong(
-      '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }',
-    );
-  }
-  // What a pack names is sent to a judge, so it must not reach for files outside its folder.
-  const besidePack = (key: string, value: unknown): string => {
-    if (typeof value === 'string' && /^[^/\\]+$/.test(value) && !/^\.+$/.test(value)) return value;
-    throw wrong(`"${key}" has to name a file beside ${PACK_FILE}, such as "${key}.txt"`);
-  };
-  return {
-    name,
-    version,
-    template: besidePack('template', pack.template),
-    ...(pack.facts === true ? { facts: true } : {}),
-    ...(pack.common === undefined ? {} : { common: besidePack('common', pack.common) }),
-    ...(alone === undefined
-      ? {}
-      : {
-          withoutTruth: {
-            template: besidePack('template', alone.template),
-            ...(alone.common === undefined ? {} : { common: besidePack('common', alone.common) }),
-          },
-        }),
-    domains: Object.fromEntries(Object.entries(domains).map(([key, value]) => [key, besidePack(key, value)])),
   };
 }

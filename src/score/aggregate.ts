@@ -2,7 +2,7 @@
 
 import { FIGURES, type Figure } from '../comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../domains.js';
-import { groupBy } from '../groups.js';
+import { countBy, groupBy } from '../groups.js';
 import { type MeasureLookup, measuresOf } from '../measures.js';
 import {
   countedPoints,
@@ -61,9 +61,10 @@ export function aggregate(
   measureOf: MeasureLookup = measuresOf(),
 ): ScoreCard {
   const byDomain = groupBy(rows, ({ domain }) => domain);
-  const scored = domainNames(byDomain, chosen).map((domain) =>
-    scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf),
-  );
+  const asked = [...(chosen ?? [])].flatMap(([domain, count]) => (count > 0 ? [domain] : []));
+  const scored = [...new Set([...byDomain.keys(), ...asked])]
+    .sort(inTableOrder)
+    .map((domain) => scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf));
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
@@ -125,24 +126,8 @@ function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'vari
 /** What became of single judgements, where the other counts tell of predictions. */
 function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
   if (!isJudgedAgain(rows)) return {};
-  const failures: Record<string, number> = {};
-  for (const { failure } of rows) {
-    if (failure !== undefined) failures[failure.class] = (failures[failure.class] ?? 0) + 1;
-  }
-  return { judgements: { count: rows.length, failures } };
-}
-
-function domainNames(
-  byDomain: ReadonlyMap<Domain, unknown>,
-  chosen: ReadonlyMap<Domain, number> | undefined,
-): Domain[] {
-  const known = new Set(byDomain.keys());
-  for (const [domain, count] of chosen ?? []) {
-    if (count > 0) {
-      known.add(domain);
-    }
-  }
-  return [...known].sort(inTableOrder);
+  const classes = rows.flatMap(({ failure }) => failure?.class ?? []);
+  return { judgements: { count: rows.length, failures: countBy(classes, String) } };
 }
 
 /** A domain's score, with the observations that its official figures come from. */
@@ -259,23 +244,16 @@ function countPredictions(
 ): { readonly counts: Counts; readonly covered: number } {
   const chosen = Math.max(asked, predictions.length);
   const missing = chosen - predictions.length;
-  let [valid, covered] = [0, 0];
-  const failures = new Map<string, number>();
-  const flags = new Map<string, number>();
-  for (const judgements of predictions) {
-    if (judgements.some(isValid)) valid++;
-    if (judgements.some(isCovered)) covered++;
-    for (const failure of failureOf(judgements)) failures.set(failure, (failures.get(failure) ?? 0) + 1);
-    for (const flag of flagsOf(judgements)) flags.set(flag, (flags.get(flag) ?? 0) + 1);
-  }
+  const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
+  const failures = countBy(predictions.flatMap(failureOf), String);
   const counts = {
     chosen,
     valid,
     failed: predictions.length - valid,
-    failures: { ...Object.fromEntries(failures), ...(missing > 0 ? { 'not-judged': missing } : {}) },
-    flags: Object.fromEntries(flags),
+    failures: { ...failures, ...(missing > 0 && { 'not-judged': missing }) },
+    flags: countBy(predictions.flatMap(flagsOf), String),
   };
-  return { counts, covered };
+  return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
 }
 
 function isValid(row: JudgedRow): boolean {
@@ -303,6 +281,5 @@ function failureOf(judgements: Judgements): string[] {
 
 function flagsOf(judgements: Judgements): readonly string[] {
   const [{ flags }, ...more] = judgements;
-  if (more.length === 0) return flags;
-  return [...new Set(judgements.flatMap((row) => row.flags))];
+  return more.length === 0 ? flags : [...new Set(judgements.flatMap((row) => row.flags))];
 }

@@ -15,7 +15,7 @@ import { countedPoints } from '../points.js';
 import type { Domain, Estimate, JudgedRow } from '../types.js';
 import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
 import { smallestEffect } from './intervals.js';
-import { mean } from './mean.js';
+import { aboveBy, mean } from './mean.js';
 import { holm } from './multiple.js';
 import { isJudgedAgain, meanFigure, predictionsOf } from './predictions.js';
 import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
@@ -332,9 +332,7 @@ function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf):
     const base = generationsOf(pair.base, figure, pointsOf);
     const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);
     if (candidate.length === 0) continue;
-    const difference = mean(candidate) - mean(base);
-    // Equal ratings in another order may differ in the last bit.
-    compared.push({ pair, base, candidate, difference: Math.abs(difference) < 1e-9 ? 0 : difference });
+    compared.push({ pair, base, candidate, difference: aboveBy(mean(candidate), mean(base)) });
   }
   return compared;
 }

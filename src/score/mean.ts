@@ -1,4 +1,4 @@
-// The arithmetic mean, exactly rounded.
+// The arithmetic mean, exactly rounded, and by how much two means differ.
 
 /**
  * The arithmetic mean, correctly rounded: the exact sum, divided and rounded once, as Python's `statistics.mean` does it.
@@ -11,6 +11,11 @@ export function mean(values: readonly number[]): number {
   // Most rows have one repeat. A sum with 0 turns -0 into 0, as the exact way does.
   if (values.length === 1) return first + 0;
   return values.every(isOrdinary) ? exactMean(values) : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** By how much a mean lies above another one; 0 where they differ by no more than equal values do that were averaged in another order. */
+export function aboveBy(a: number, b: number): number {
+  return Math.abs(a - b) < 1e-9 ? 0 : a - b;
 }
 
 function isOrdinary(value: number): boolean {

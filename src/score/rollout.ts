@@ -9,7 +9,7 @@ import { rowId } from '../row-id.js';
 import { type Estimate, type JudgedRow, LEAST_CLUSTERS } from '../types.js';
 import { clusteredEstimate, meanOfEstimates, satterthwaite } from './clusters.js';
 import { type Scale, withInterval } from './intervals.js';
-import { mean } from './mean.js';
+import { aboveBy, mean } from './mean.js';
 import { meanFigure, predictionsOf } from './predictions.js';
 
 /**
@@ -199,9 +199,7 @@ function pairsOf(rows: readonly SteppedRow[], partners: Partners, figure: Rollou
   return [...valuesOf(rows, figure)].flatMap(([key, { row, value }]) => {
     const partner = partners.get(key);
     if (partner === undefined) return [];
-    const difference = value - partner.value;
-    // Equal ratings in another order may differ in the last bit.
-    return [{ row, forced: partner.value, difference: Math.abs(difference) < 1e-9 ? 0 : difference }];
+    return [{ row, forced: partner.value, difference: aboveBy(value, partner.value) }];
   });
 }
 

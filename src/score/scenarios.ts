@@ -1,7 +1,7 @@
 // What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
 
 import { domainsOfMean, inTableOrder } from '../domains.js';
-import { groupBy, type Some } from '../groups.js';
+import { countBy, groupBy, type Some } from '../groups.js';
 import { keysOf } from '../keys.js';
 import { SCENARIO_MEASURES, type ScenarioFigures, type ScenarioPart, type ScenarioRow } from '../scenario-row.js';
 import type { Domain } from '../types.js';
@@ -46,14 +46,13 @@ function partOf(rows: Some<ScenarioRow>): ScenarioPart {
 }
 
 function countsOf(rows: readonly ScenarioRow[]): Omit<ScenarioPart, 'figures'> {
-  const failures = groupBy(
-    rows.flatMap(({ failure }) => failure ?? []),
-    (failure) => failure.class,
-  );
   return {
     samples: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
-    failures: Object.fromEntries([...failures].map(([name, found]) => [name, found.length])),
+    failures: countBy(
+      rows.flatMap(({ failure }) => failure?.class ?? []),
+      String,
+    ),
   };
 }
 

@@ -13,6 +13,7 @@ import { insert, Row, rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
  * @param labelOver the label under which it replaces an earlier one
+ * @returns the run's id, which it keeps when it is replaced.
  */
 export function saveRun(
   database: Sqlite,
@@ -179,7 +180,7 @@ function isCard(value: unknown): value is ScoreCard {
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
 export type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
 
-/** Gives a run a label. @throws UserError (2) where it is not there any more. */
+/** Gives a run another label. @throws UserError (2) where it is not there any more. */
 export function renameRun(database: Sqlite, { id, identity }: FoundRun, label: string): void {
   database.immediate(() => {
     const rename = database.prepare('UPDATE runs SET label = ? WHERE id = ? AND identity = ?');
@@ -187,7 +188,12 @@ export function renameRun(database: Sqlite, { id, identity }: FoundRun, label: s
   });
 }
 
-/** Removes runs with all that belongs to them: all of these runs or, where one is not there any more, none. @throws UserError (2) */
+/**
+ * Removes runs with all that belongs to them, and gives their room back to the disk as far as can be: all of these runs or, where one is
+ * not there any more, none.
+ * @returns the room before and after.
+ * @throws UserError (2)
+ */
 export function removeRuns(database: Sqlite, runs: readonly FoundRun[]): { before: Space; after: Space } {
   const before = spaceOf(database);
   database.immediate(() => {

@@ -2,64 +2,19 @@
 
 import { statSync } from 'node:fs';
 import { codeOf, EXIT, UserError } from '../errors.js';
-import type { JudgedRow, ScoreCard } from '../types.js';
+import type { ScoreCard } from '../types.js';
 import { readCalibrations, saveCalibration } from './calibrations.js';
 import { readJudgements } from './judgements.js';
-import type {
-  CalibrationRecord,
-  RunRecord,
-  StoredCalibration,
-  StoredJudgement,
-  StoredName,
-  StoredRun,
-} from './records.js';
-import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, type Space, saveRun } from './runs.js';
+import type { CalibrationRecord, RunRecord, StoredJudgement, StoredName } from './records.js';
+import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, saveRun } from './runs.js';
 import { hasSchema, makeSchema } from './schema.js';
 import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
-export interface StoreReader {
-  /** Every run with its scores, in the order of their ids. */
-  runs(): readonly StoredRun[];
-  /** A run's judged rows by key, repeat and judgement index; none for an id that is not there. */
-  judgements(runId: number): readonly JudgedRow[];
-  /** Every calibration of a judge, in the order of their ids. */
-  calibrations(): readonly StoredCalibration[];
-  /** About how many bytes of the file each run takes, by its id. */
-  bytesByRun(): ReadonlyMap<number, number>;
-  close(): void;
-}
+export type StoreReader = ReturnType<typeof reader>;
 
-export interface Store extends StoreReader {
-  /**
-   * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
-   * @param labelOver the label under which it replaces an earlier one; without it, its own
-   * @returns the run's id, which it keeps when it is replaced.
-   * @throws UserError (74, 65) where the file cannot be written or is damaged.
-   */
-  saveRun(
-    run: RunRecord,
-    judgements: readonly StoredJudgement[],
-    card: ScoreCard,
-    labelOver?: (before: StoredName) => string | undefined,
-  ): { readonly id: number; readonly replaced: boolean };
-  /**
-   * Writes a calibration with its figures in one transaction.
-   * @throws UserError (74, 65) where the file cannot be written or is damaged.
-   */
-  saveCalibration(record: CalibrationRecord): { readonly id: number; readonly replaced: boolean };
-  /**
-   * Gives a run another label.
-   * @throws UserError: 2 where the run is not there any more; 74, 65.
-   */
-  renameRun(run: FoundRun, label: string): void;
-  /**
-   * Removes runs with all that belongs to them in one transaction, and gives their room back to the disk as far as can be.
-   * @returns the room before and after.
-   * @throws UserError: 2 where one of them is not there any more, and none is removed; 74, 65.
-   */
-  removeRuns(runs: readonly FoundRun[]): { readonly before: Space; readonly after: Space };
-}
+/** A file open for writing, too. Its methods throw a UserError (74, 65) where it cannot be written or is damaged. */
+export type Store = ReturnType<typeof open>;
 
 const BUSY_MS = 5000;
 
@@ -68,26 +23,31 @@ const BUSY_MS = 5000;
  * @param busyMs how long to wait, in milliseconds, for another process that is writing.
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
  */
-export function openStore(path: string, busyMs = BUSY_MS): Store {
+export function openStore(path: string, busyMs = BUSY_MS) {
   return open(path, busyMs, false);
 }
 
 /** The same for a file that is there: it is not created. @throws UserError as `openStore`, and 66 where there is no file. */
-export function openStoreToChange(path: string, busyMs = BUSY_MS): Store {
+export function openStoreToChange(path: string, busyMs = BUSY_MS) {
   requireFile(path);
   return open(path, busyMs, true);
 }
 
-function open(path: string, busyMs: number, fileMustExist: boolean): Store {
+function open(path: string, busyMs: number, fileMustExist: boolean) {
   const explained = explainer((error) => explainWriting(error, path, busyMs));
   const database = opened(path, { timeout: busyMs, fileMustExist }, explained, makeSchema);
   return {
     ...reader(database, explained),
-    saveCalibration: (record) => explained(() => saveCalibration(database, record)),
-    renameRun: (run, label) => explained(() => renameRun(database, run, label)),
-    removeRuns: (runs) => explained(() => removeRuns(database, runs)),
-    saveRun: (run, judgements, card, labelOver = () => run.label) =>
-      explained(() => saveRun(database, run, judgements, card, labelOver)),
+    /** See `saveRun` in runs.ts; without `labelOver` a run that is replaced gets its own label. */
+    saveRun: (
+      run: RunRecord,
+      judgements: readonly StoredJudgement[],
+      card: ScoreCard,
+      labelOver: (before: StoredName) => string | undefined = () => run.label,
+    ) => explained(() => saveRun(database, run, judgements, card, labelOver)),
+    saveCalibration: (record: CalibrationRecord) => explained(() => saveCalibration(database, record)),
+    renameRun: (run: FoundRun, label: string) => explained(() => renameRun(database, run, label)),
+    removeRuns: (runs: readonly FoundRun[]) => explained(() => removeRuns(database, runs)),
   };
 }
 
@@ -142,10 +102,10 @@ function explainer(explain: (error: unknown) => unknown): Explained {
   };
 }
 
-function reader(database: Sqlite, explained: Explained): StoreReader {
+function reader(database: Sqlite, explained: Explained) {
   return {
     runs: () => explained(() => readRuns(database)),
-    judgements: (runId) => explained(() => readJudgements(database, runId)),
+    judgements: (runId: number) => explained(() => readJudgements(database, runId)),
     calibrations: () => explained(() => readCalibrations(database)),
     bytesByRun: () => explained(() => bytesByRun(database)),
     close: () => database.close(),

@@ -16,7 +16,7 @@ describe('the bundled pack', () => {
     const pack = await loadRubricPack();
     expect(pack).toMatchObject({ name: BUNDLED_PACK, official: false, domains: DOMAINS, facts: true });
     expect(pack.systemPrompt('unheard-of')).toBeUndefined();
-    expect(await loadRubricPack(PLAIN_PACK)).not.toHaveProperty('facts');
+    expect((await loadRubricPack(PLAIN_PACK)).facts).toBeUndefined();
   });
 
   test('is reached by name before a folder of that name, which a path reaches', async () => {
@@ -130,7 +130,7 @@ describe('a pack of one’s own', () => {
       [files, withPack({ facts: false })].map(async (contents) => loadRubricPack(await folderOf(contents))),
     );
     expect(denying?.fingerprint).toBe(silent?.fingerprint);
-    expect(denying).not.toHaveProperty('facts');
+    expect(denying?.facts).toBeUndefined();
   });
 
   const cases: [string, Record<string, string | Uint8Array>, number, RegExp][] = [

@@ -1,7 +1,7 @@
 // Predictive power: the formula, its limits, and how often it comes true.
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
-import { predictivePower } from '../../src/score/bound-verdicts.js';
+import { predictivePower } from '../../src/score/bounds.js';
 import { studentTQuantile } from '../../src/score/distributions.js';
 
 const estimate = (value: number, se: number) => ({ value, se, df: 20_000, rows: 900, clusters: 300 });

@@ -1,11 +1,26 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
-import { counted, intervalText, twoDecimals } from '../../figures.js';
-import { pointsText } from '../../judge-trust.js';
+import { helpOf } from '../../calibrate/variants.js';
+import { EQUIVALENT_POINTS } from '../../calibration.js';
+import { percent } from '../../coverage.js';
+import { domainName } from '../../domains.js';
+import type { EstimateDocument } from '../../estimate.js';
+import { besideLimit, counted, intervalText, twoDecimals } from '../../figures.js';
+import { pointsText, signedPoints } from '../../judge-trust.js';
 import { oneLine, printable } from '../../printable.js';
-import type { CalibrationDocument, CalibrationPart, LimitVerdict } from '../../score/calibration/document.js';
+import { decidingP } from '../../score/calibration/calibration.js';
+import type {
+  Calibration,
+  CalibrationDocument,
+  CalibrationPart,
+  LimitVerdict,
+  Loss,
+  Sight,
+  Step,
+} from '../../score/calibration/document.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
+import { type Column, dimensionName, NONE, type Table } from '../table.js';
 import { bold, type Look, painted, terminal, wrapped } from '../terminal.js';
-import { canaryTable, dimensionTable, domainTable, sightTable, stepTable } from './tables.js';
 
 /** The marks that the tables cannot be read without. */
 const LEGEND =
@@ -80,4 +95,234 @@ function limitLines({ limits }: CalibrationDocument, look: Look): string[] {
   const [words, color] = VERDICTS[limits.verdict];
   const sentences = limits.results.flatMap(({ sentence }) => wrapped(`- ${sentence}`, look.columns, 2));
   return [painted(`${words}: ${counted(limits.results.length, 'limit')} for the judge`, color, look), ...sentences];
+}
+
+/** Longest name of a variant that is shown whole. */
+const NAME_COLUMNS = 18;
+
+/** A table of a calibration. */
+type CalibrationTable = Table & {
+  /** How to read any table like this one. */
+  readonly legend: readonly string[];
+  /** Which cells stand out. */
+  isStrong?(group: number, row: number, column: number): boolean;
+};
+
+function left(heading: string): Column {
+  return { heading, short: heading, align: 'left' };
+}
+
+function right(heading: string, short = heading): Column {
+  return { heading, short, align: 'right' };
+}
+
+/** What there is to say of each domain, and of all. */
+function domainTable({ overall, domains }: Calibration): CalibrationTable {
+  const line = (name: string, part: CalibrationPart) => [
+    name,
+    String(part.rows),
+    String(part.trajectories),
+    points(part.ceiling),
+    interval(part.ceiling),
+    points(part.floor),
+    penaltyCell(part),
+    part.noise === null ? NONE : pointsText(part.noise.sd),
+    blindCell(part),
+    part.gullibility === null ? NONE : signedPoints(part.gullibility.value),
+  ];
+  const lines = Object.entries(domains).map(([domain, part]) => line(domainName(domain), part));
+  return {
+    columns: [
+      left('Domain'),
+      right('Rows'),
+      right('Trajectories', 'Traj.'),
+      right('Ceiling'),
+      right('95 %'),
+      right('Floor'),
+      right('Penalty'),
+      right('Noise'),
+      right('Blind'),
+      right('Gullible', 'Gull.'),
+    ],
+    groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
+    footnotes: [],
+    legend: [
+      "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
+    ],
+  };
+}
+
+function penaltyCell({ false_penalty: cost }: CalibrationPart): string {
+  if (cost === null) return NONE;
+  return `${signedPoints(cost.value)} ${cost.is_none === null ? '?' : cost.is_none ? '=' : '!'}`;
+}
+
+/** `2/14`; with undecided ones `2+3?/14`. */
+function blindCell({ losses }: CalibrationPart): string {
+  if (losses.length === 0) return NONE;
+  const countOf = (wanted: Sight) => losses.filter(({ sight }) => sight === wanted).length;
+  const undecided = countOf('undecided');
+  return `${countOf('blind')}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
+}
+
+/** Points lost by each damage in each domain, and whether that is seen; undefined where no damage was judged. */
+function sightTable({ overall, domains }: Calibration): CalibrationTable | undefined {
+  if (overall.losses.length === 0) return undefined;
+  const parts = [...Object.values(domains), overall];
+  return {
+    columns: [
+      left('Damage'),
+      ...Object.keys(domains).map((domain) => right(domainName(domain), domainName(domain).slice(0, 5))),
+      right('All'),
+    ],
+    groups: grouped(overall.losses, ({ variant }) => [
+      variantName(variant),
+      ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
+    ]),
+    footnotes: [],
+    legend: [
+      `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
+    ],
+  };
+}
+
+function sightCell(loss: Loss | undefined): string {
+  if (loss === undefined) return NONE;
+  const text = pointsText(loss.value);
+  return { seen: text, blind: 'blind', undecided: `(${text})` }[loss.sight];
+}
+
+/** Doses and the known order stand apart from the other damages. */
+function grouped(losses: readonly Loss[], line: (loss: Loss) => string[]): string[][][] {
+  const families = ['dose', 'order', 'single', 'baseline'];
+  return families
+    .map((family) => losses.filter((loss) => loss.family === family).map(line))
+    .filter((lines) => lines.length > 0);
+}
+
+/** Which dimension each damage moves, over all rows; undefined where no damage was judged. */
+function dimensionTable({ losses }: CalibrationPart): CalibrationTable | undefined {
+  if (losses.length === 0) return undefined;
+  const groups = grouped(losses, (loss) => [
+    variantName(loss.variant),
+    String(loss.rows),
+    points(loss),
+    interval(loss, EQUIVALENT_POINTS),
+    ...DIMENSIONS.map((dimension) => movedCell(loss.dimensions[dimension])),
+  ]);
+  const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
+  const before = 4;
+  return {
+    columns: [
+      left('Damage'),
+      right('Rows'),
+      right('Lost'),
+      right('95 %'),
+      ...DIMENSIONS.map((dimension) => right(dimensionName(dimension), `${dimensionName(dimension).slice(0, 4)}.`)),
+    ],
+    groups,
+    isStrong: (group, row, column) => {
+      const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
+      return !!dimension && DIMENSIONS.indexOf(dimension) === column - before;
+    },
+    footnotes: [],
+    legend: [
+      'Damage by dimension: (in parentheses) the 95 % interval holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
+    ],
+  };
+}
+
+function movedCell(loss: EstimateDocument | undefined): string {
+  if (loss === undefined) return NONE;
+  const { value, low, high } = loss;
+  const hasMoved = low !== null && high !== null && (low > 0 || high < 0);
+  return hasMoved ? pointsText(value) : `(${pointsText(value)})`;
+}
+
+/** The known order, step by step; undefined where no step was judged. */
+function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable | undefined {
+  if (steps.length === 0) return undefined;
+  return {
+    columns: [
+      left('Better > worse'),
+      right('Rows'),
+      right('Apart'),
+      right('95 %'),
+      right('Inverted'),
+      right('p'),
+      left('Order'),
+    ],
+    groups: [steps.map(stepLine)],
+    isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
+    footnotes: inversionsNote(domains),
+    legend: [
+      'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
+    ],
+  };
+}
+
+/** In which domains which step is inverted. */
+function inversionsNote(domains: Calibration['domains']): string[] {
+  const found = Object.entries(domains).flatMap(([domain, { steps }]) =>
+    steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${stepName(step)}`),
+  );
+  return found.length === 0 ? [] : [`Inverted in a domain: ${found.join('; ')}.`];
+}
+
+function stepName({ better, worse }: Step): string {
+  return `${variantName(better)} > ${variantName(worse)}`;
+}
+
+function stepLine(step: Step): string[] {
+  const p = decidingP(step);
+  return [
+    stepName(step),
+    String(step.rows),
+    signedPoints(step.value),
+    interval(step),
+    percent(step.inverted),
+    p === null ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3),
+    step.order,
+  ];
+}
+
+/** What each canary buys; undefined where none was judged. */
+function canaryTable({ canaries, gullibility }: CalibrationPart): CalibrationTable | undefined {
+  if (canaries.length === 0) return undefined;
+  return {
+    columns: [left('Trick'), right('Rows'), right('Buys'), right('95 %'), left('What it is')],
+    groups: [
+      canaries.map((gain) => [
+        variantName(gain.variant),
+        String(gain.rows),
+        signedPoints(gain.value),
+        interval(gain, 0),
+        oneLine(helpOf(gain.variant), 38),
+      ]),
+    ],
+    isStrong: (_, row, column) => column === 2 && (canaries[row]?.low ?? 0) > 0,
+    footnotes: mostText(gullibility),
+    legend: ['Trick: points above the same bad prediction without the trick; what stands out lies above 0.'],
+  };
+}
+
+function mostText(gullibility: CalibrationPart['gullibility']): string[] {
+  if (gullibility === null || gullibility.low === null) return [];
+  const { variant } = gullibility;
+  return [`${variantName(variant)} buys most, by an interval that holds for all at once: ${interval(gullibility, 0)}.`];
+}
+
+function variantName(name: string): string {
+  return oneLine(name, NAME_COLUMNS);
+}
+
+function points(estimate: EstimateDocument | null): string {
+  return estimate === null ? NONE : pointsText(estimate.value);
+}
+
+/** @param limit by the side of which the interval decides, where it does */
+function interval(estimate: EstimateDocument | null, limit?: number): string {
+  if (estimate === null || estimate.low === null || estimate.high === null) return NONE;
+  const end = (value: number) => (limit === undefined ? pointsText(value) : besideLimit(value, limit, pointsText));
+  return `${end(estimate.low)}–${end(estimate.high)}`;
 }

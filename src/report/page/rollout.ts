@@ -6,7 +6,7 @@ import type { Measure } from '../../measures.js';
 import type { Drift, RolloutBin, RolloutCard } from '../../rollout-card.js';
 import type { Estimate } from '../../types.js';
 import { decimalsOf } from '../measure-text.js';
-import { overallDriftName } from '../rollout/drift-table.js';
+import { overallDriftName } from '../rollout/tables.js';
 import { chart } from './charts.js';
 import { count, DASH, number, range, signed, signedRange } from './figures.js';
 import { block, escapeHtml } from './frame.js';

@@ -1,11 +1,11 @@
 // What a rollout scores as tables: by distance from the last true observation, where starts differ by step, too, and how it drifts.
 
-import { domainName } from '../../domains.js';
-import { counted } from '../../figures.js';
+import { domainName, domainsOfMean, meanName } from '../../domains.js';
+import { counted, intervalText, signed } from '../../figures.js';
 import { oneLine } from '../../printable.js';
-import type { RolloutBin, RolloutCard } from '../../rollout-card.js';
-import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from '../table.js';
-import { driftTable, signedCells } from './drift-table.js';
+import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../../rollout-card.js';
+import type { Estimate } from '../../types.js';
+import { type Column, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../table.js';
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
@@ -105,4 +105,55 @@ function legendFor(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
       : ['Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.']),
     ...withoutIntervalNote(bins.map(({ score }) => score)),
   ];
+}
+
+/** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
+function driftTable(drift: DriftCard, measure: string | undefined): Table {
+  const align = 'right';
+  const hasOnScript = drift.overall.onScript !== undefined;
+  const rows = drift.domains.map(({ domain, ...drifts }) => driftRow(domainName(domain), drifts, hasOnScript));
+  const mean = driftRow(overallDriftName(drift), drift.overall, hasOnScript);
+  const estimates = [...drift.domains, drift.overall].map(({ all }) => all?.slope);
+  return {
+    columns: [
+      { heading: 'Drift', short: 'Drift', align: 'left' },
+      ...['Rows', 'Traj.', 'A step'].map((heading) => ({ heading, short: heading, align }) as const),
+      { heading: '95 % interval', short: '95 %', align },
+      ...(hasOnScript ? [{ heading: 'On script', short: 'On scr.', align } as const] : []),
+      { heading: 'Change', short: 'Change', align },
+      { heading: '95 % interval', short: '95 %', align },
+    ],
+    groups: [rows, [mean]],
+    footnotes:
+      drift.unpaired === 0
+        ? []
+        : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
+    legend: [
+      `A step: how many points${measure === undefined ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
+      ...withoutIntervalNote(estimates.filter((estimate) => estimate !== undefined)),
+    ],
+  };
+}
+
+/** What the mean over the domains that have a drift is called. */
+export function overallDriftName({ domains }: DriftCard): string {
+  const having = domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
+  return meanName(having, domainsOfMean(having).length);
+}
+
+function driftRow(name: string, { all, onScript }: Drifts, hasOnScript: boolean): string[] {
+  return [
+    name,
+    String(all?.slope?.rows ?? 0),
+    String(all?.slope?.clusters ?? 0),
+    ...signedCells(all?.slope),
+    ...(hasOnScript ? [signedCells(onScript?.slope)[0]] : []),
+    ...signedCells(all?.difference),
+  ];
+}
+
+/** A difference, and its interval. */
+function signedCells(estimate: Estimate | undefined): [string, string] {
+  if (estimate === undefined) return [NONE, NONE];
+  return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { EXIT, UserError } from '../../errors.js';
+import { countBy } from '../../groups.js';
 import { isObject } from '../../json.js';
 import { present } from '../../present.js';
 import { setAside } from '../../run/folder.js';
@@ -156,20 +157,21 @@ function chosenIn(manifests: readonly Manifest[]): Record<string, number> {
 }
 
 function countsOf(rows: readonly PanelRow[], chosen: Readonly<Record<string, number>>): Counts {
-  const failures: Record<string, number> = {};
-  for (const { outcome } of rows) {
-    if (outcome?.status !== 'failed') continue;
-    const { class: failure } = outcome.failure;
-    failures[failure] = (failures[failure] ?? 0) + 1;
-  }
-  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+  const failed = rows.flatMap(({ outcome }) => (outcome?.status === 'failed' ? [outcome.failure.class] : []));
   const ok = rows.filter(({ outcome }) => outcome?.status === 'rated').length;
   const all = Math.max(
     rows.length,
     Object.values(chosen).reduce((sum, count) => sum + count, 0),
   );
-  const notDone = rows.length - ok - failed;
-  return { chosen: all, ok, failed, notDone, absent: all - rows.length, failures, flags: {} };
+  return {
+    chosen: all,
+    ok,
+    failed: failed.length,
+    notDone: rows.length - ok - failed.length,
+    absent: all - rows.length,
+    failures: countBy(failed, String),
+    flags: {},
+  };
 }
 
 /** What all judgings together took. */

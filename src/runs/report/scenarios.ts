@@ -1,7 +1,7 @@
 // The report of a run on scenarios: its figures, and its samples with their texts, read from the file.
 
 import { basename } from 'node:path';
-import { judgedLines } from '../../bench/judged-line.js';
+import { objectsIn } from '../../bench/line-file.js';
 import { isInteger, isObject, type JsonObject } from '../../json.js';
 import { present } from '../../present.js';
 import { writtenPrediction } from '../../reply.js';
@@ -58,7 +58,7 @@ async function readScenarioLines(
   stop: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, JsonObject>> {
   const lines = new Map<string, JsonObject>();
-  for await (const { fields } of judgedLines(path, WRITTEN_BY, stop)) {
+  for await (const { fields } of objectsIn({ path, ...WRITTEN_BY }, stop)) {
     const key = isObject(fields.awb) ? fields.awb.key : undefined;
     if (typeof key === 'string') lines.set(key, fields);
   }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Figure } from '../../comparison.js';
 import { inTableOrder } from '../../domains.js';
 import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../estimate.js';
-import { groupBy, type Some } from '../../groups.js';
+import { countBy, groupBy, type Some } from '../../groups.js';
 import { stretchToPoints } from '../../points.js';
 import { DIMENSIONS, type Dimension, type Domain, LEAST_CLUSTERS } from '../../types.js';
 import { pairedShift } from '../clusters.js';
@@ -78,14 +78,13 @@ export const AGREE = z.strictObject({
 
 /** Every figure over all predictions, and by domain where there are enough trajectories. */
 export function agreementWithPeople(predictions: readonly RatedPrediction[], resampling: Resampling): PeopleAgreement {
-  const raters = groupBy(
-    predictions.flatMap(({ people }) => people),
-    ({ rater }) => rater,
-  );
   const domains = [...groupBy(predictions, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   const isEnough = (own: readonly RatedPrediction[]) => trajectoriesOf(own) >= LEAST_CLUSTERS;
   return {
-    raters: Object.fromEntries([...raters].map(([rater, { length }]) => [rater, length])),
+    raters: countBy(
+      predictions.flatMap(({ people }) => people),
+      ({ rater }) => rater,
+    ),
     ...agreementIn(predictions, resampling),
     domains: Object.fromEntries(
       domains.filter(([, own]) => isEnough(own)).map(([domain, own]) => [domain, agreementIn(own, resampling)]),

@@ -4,7 +4,7 @@ import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } fr
 import type { Figure } from '../../comparison.js';
 import { inTableOrder } from '../../domains.js';
 import { type EstimateDocument, estimateDocument } from '../../estimate.js';
-import { groupBy } from '../../groups.js';
+import { countBy, groupBy } from '../../groups.js';
 import { isUnasked } from '../../judgement.js';
 import { possibleRating } from '../../points.js';
 import { present } from '../../present.js';
@@ -91,11 +91,10 @@ function ofFamily(variants: readonly VariantFacts[], family: VariantFacts['famil
 function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged' | 'failed' | 'failures'> {
   const asked = rows.filter(({ failure }) => !isUnasked(failure?.class));
   const failed = asked.filter((row) => possibleRating(row, 'total') === undefined);
-  const classes = groupBy(failed, ({ failure }) => failure?.class ?? 'not-rated');
   return {
     judged: asked.length - failed.length,
     failed: failed.length,
-    failures: Object.fromEntries([...classes].map(([name, found]) => [name, found.length])),
+    failures: countBy(failed, ({ failure }) => failure?.class ?? 'not-rated'),
   };
 }
 

@@ -9,7 +9,7 @@ import { countedPoints } from '../../points.js';
 import { type Domain, type Estimate, LEAST_CLUSTERS } from '../../types.js';
 import { clusteredEstimate, type Observation } from '../clusters.js';
 import { bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
-import { mean } from '../mean.js';
+import { aboveBy, mean } from '../mean.js';
 
 /** A row of the benchmark, and what was judged of its variants. */
 export interface KnownRow {
@@ -74,9 +74,7 @@ export function meanPointsOf(variants: readonly VariantFacts[], figure: Figure =
 export function aboveOf(first: FigureOf, second: FigureOf): FigureOf {
   return (row) => {
     const [a, b] = [first(row), second(row)];
-    if (a === undefined || b === undefined) return undefined;
-    // Equal ratings, averaged in another order, may differ in the last bit.
-    return Math.abs(a - b) < 1e-9 ? 0 : a - b;
+    return a === undefined || b === undefined ? undefined : aboveBy(a, b);
   };
 }
 
