@@ -10,7 +10,7 @@ import { present } from '../../../present.js';
 import { charactersOf } from '../../../question.js';
 import type { RolloutStep } from '../../../rollout.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
-import { offScript as offScriptOf } from '../../../simulate/off-script.js';
+import { offScript as offScriptOf } from '../../../simulate/references.js';
 import { observationOf, simulatedTurn, trueTurn } from '../../../simulate/rollout-turn.js';
 import type { Flag, ModelFailure, Question, Sample } from '../../../types.js';
 import { requirePriced } from '../../budget.js';
