@@ -6,7 +6,7 @@ import { throwIfStopped } from '../../../errors.js';
 import { groupBy } from '../../../groups.js';
 import { present } from '../../../present.js';
 import { type Chain, chainsOf } from '../../../simulate/chain.js';
-import { leaksBesideStates } from '../../../simulate/state-block.js';
+import { leaksBesideStates } from '../../../simulate/rollout-turn.js';
 import type { Domain } from '../../../types.js';
 
 /** A chain as it is asked: the turns behind `from`, up to the last one that was chosen. */
