@@ -3,8 +3,7 @@
 import { isObject, nestsBeyond } from '../json.js';
 import { pythonStrip, withoutThinking } from '../reply.js';
 import type { Domain } from '../types.js';
-import { phoneGesture } from './android-action.js';
-import { type Gesture, isSameGesture, type Screen } from './gui-call.js';
+import { type Gesture, isSameGesture, phoneGesture, type Screen } from './gesture.js';
 import { browserScript, desktopScript, isSameScript, type Script } from './scripted-action.js';
 import { type CalledTool, calledTool, isSameTool } from './tool-call.js';
 

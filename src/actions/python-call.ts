@@ -13,164 +13,132 @@ export interface PythonCall {
 /** Literals within literals are read so deep. */
 const DEEPEST = 16;
 
+/** A piece of a script. A string that is never closed goes on to the end; what is nothing else is a single sign. */
+const TOKEN = new RegExp(
+  [
+    '(?<space>[^\\S\\n]+|#[^\\n]*)',
+    ...['"""', "'''"].map((quote) => `[rR]?${quote}(?:[^\\\\]|\\\\[\\s\\S])*?(?:${quote}|\\\\?$)`),
+    ...['"', "'"].map((quote) => `[rR]?${quote}(?:[^${quote}\\\\]|\\\\[\\s\\S])*(?:${quote}|\\\\?$)`),
+    '[-+]?(?:\\d{1,20}(?:\\.\\d{0,20})?|\\.\\d{1,20})(?:[eE][-+]?\\d{1,4})?(?![\\w.])',
+    '[A-Za-z_][\\w.]*',
+    '[\\s\\S]',
+  ].join('|'),
+  'g',
+);
+const STRING = /^([rR]?)("""|'''|["'])([\s\S]*)\2$/;
+const NUMBER = /^[-+]?\.?\d/;
+const NAME = /^[A-Za-z_]\w*$/;
+
 /** The statements of a script, without imports and comments. A script is read in one pass, however it is written. */
 export function statementsOf(script: string): Statement[] {
-  return splitStatements(script)
-    .filter((text) => text !== '' && !/^(?:import|from)\s/.test(text))
-    .map((text) => readCall(text) ?? { code: text.replace(/\s+/g, ' ') });
+  return split(script).flatMap((pieces) => {
+    const text = pieces.join('').trim();
+    if (text === '' || /^(?:import|from)\s/.test(text)) return [];
+    return readCall(pieces.filter((piece) => piece.trim() !== '')) ?? { code: text.replace(/\s+/g, ' ') };
+  });
 }
 
-/** Texts of the statements, stripped: split at line ends and semicolons outside of brackets and strings. */
-function splitStatements(script: string): string[] {
-  const statements: string[] = [];
-  let [current, depth, at] = ['', 0, 0];
-  const end = () => {
-    statements.push(current.trim());
-    current = '';
-  };
-  while (at < script.length) {
-    const char = script.charAt(at);
-    if (char === '#') {
-      const line = script.indexOf('\n', at);
-      at = line === -1 ? script.length : line;
-    } else if (char === '"' || char === "'") {
-      const close = stringEnd(script, at);
-      current += script.slice(at, close);
-      at = close;
-    } else {
-      if ('([{'.includes(char)) depth++;
-      if (')]}'.includes(char) && depth > 0) depth--;
-      if (depth === 0 && (char === '\n' || char === ';')) end();
-      else current += char;
-      at++;
-    }
+/** The pieces of each statement, comments left out: they end at line ends and semicolons outside of brackets and strings. */
+function split(script: string): string[][] {
+  let current: string[] = [];
+  const statements = [current];
+  let depth = 0;
+  for (const [piece] of script.matchAll(TOKEN)) {
+    if ('([{'.includes(piece)) depth++;
+    if (')]}'.includes(piece) && depth > 0) depth--;
+    if (depth === 0 && (piece === '\n' || piece === ';')) {
+      current = [];
+      statements.push(current);
+    } else if (!piece.startsWith('#')) current.push(piece);
   }
-  end();
   return statements;
 }
 
-/** Where the string ends (exclusive) whose quote stands at `start`; at the text's end where it is never closed. */
-function stringEnd(text: string, start: number): number {
-  const quote = text.charAt(start);
-  const fence = text.startsWith(quote.repeat(3), start) ? quote.repeat(3) : quote;
-  for (let at = start + fence.length; at < text.length; at++) {
-    if (text.charAt(at) === '\\') at++;
-    else if (text.startsWith(fence, at)) return at + fence.length;
-  }
-  return text.length;
-}
-
-/** Undefined where the text is no single call, or an argument is no literal. */
-function readCall(text: string): PythonCall | undefined {
-  const name = /^[A-Za-z_][\w.]*(?=\s*\()/.exec(text)?.[0];
-  if (name === undefined) return undefined;
-  const reader = new LiteralReader(text, name.length);
-  const [positional, named]: [unknown[], Record<string, unknown>] = [[], Object.create(null)];
-  reader.take('(');
+/** Undefined where the pieces are no single call, or an argument is no literal. */
+function readCall([name = '', ...pieces]: readonly string[]): PythonCall | undefined {
+  if (!/^[A-Za-z_]/.test(name) || pieces[0] !== '(') return undefined;
+  const reader = new LiteralReader(pieces.slice(1));
+  const positional: unknown[] = [];
+  const named: [string, unknown][] = [];
   try {
-    while (!reader.take(')')) {
-      const key = reader.takeName();
+    reader.items(')', () => {
+      const key = reader.takeKey();
       if (key === undefined) positional.push(reader.literal(0));
-      else named[key] = reader.literal(0);
-      if (!reader.take(',') && !reader.isAt(')')) return undefined;
-    }
+      else named.push([key, reader.literal(0)]);
+    });
   } catch (error) {
     if (error === NO_LITERAL) return undefined;
     throw error;
   }
-  return reader.isAtEnd() ? { name, positional, named: { ...named } } : undefined;
+  return reader.isAtEnd ? { name, positional, named: Object.fromEntries(named) } : undefined;
 }
 
 const NO_LITERAL = new Error('no literal');
 const WORDS: Readonly<Record<string, unknown>> = { True: true, False: false, None: null, true: true, false: false };
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
 
-/** Reads literals from a place in a text on. Throws NO_LITERAL where there is none. */
+/** Reads literals from pieces without white space. Throws NO_LITERAL where there is none. */
 class LiteralReader {
-  constructor(
-    private readonly text: string,
-    private at: number,
-  ) {}
+  #at = 0;
 
-  private skip(): void {
-    while (/\s/.test(this.text.charAt(this.at))) this.at++;
+  constructor(private readonly pieces: readonly string[]) {}
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.pieces.length;
   }
 
-  isAt(sign: string): boolean {
-    this.skip();
-    return this.text.startsWith(sign, this.at);
+  #take(sign: string): boolean {
+    const isThere = this.pieces[this.#at] === sign;
+    if (isThere) this.#at++;
+    return isThere;
   }
 
-  isAtEnd(): boolean {
-    this.skip();
-    return this.at >= this.text.length;
+  /** The name of a named argument, with the equals sign behind it. */
+  takeKey(): string | undefined {
+    const [key = '', equals] = this.pieces.slice(this.#at, this.#at + 2);
+    if (equals !== '=' || !NAME.test(key)) return undefined;
+    this.#at += 2;
+    return key;
   }
 
-  take(sign: string): boolean {
-    if (!this.isAt(sign)) return false;
-    this.at += sign.length;
-    return true;
-  }
-
-  private match(pattern: RegExp): RegExpExecArray | undefined {
-    this.skip();
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.text) ?? undefined;
-    this.at += found?.[0].length ?? 0;
-    return found;
-  }
-
-  /** The name of a named argument, its equals sign behind it. */
-  takeName(): string | undefined {
-    return this.match(/([A-Za-z_]\w*)\s*=(?!=)/y)?.[1];
-  }
-
-  literal(depth: number): unknown {
-    if (depth > DEEPEST) throw NO_LITERAL;
-    const number = this.match(/[-+]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][-+]?\d{1,4})?(?![\w.])/y)?.[0];
-    if (number !== undefined) return Number(number);
-    const prefix = this.match(/[rR]?(?=["'])/y)?.[0];
-    if (prefix !== undefined) return this.strings(prefix !== '');
-    if (this.take('[')) return this.items(']', depth);
-    if (this.take('(')) return this.items(')', depth);
-    if (this.take('{')) return this.entries(depth);
-    const word = this.match(/[A-Za-z]+(?![\w.(])/y)?.[0] ?? '';
-    if (!Object.hasOwn(WORDS, word)) throw NO_LITERAL;
-    return WORDS[word];
-  }
-
-  /** Strings that stand beside each other are one. */
-  private strings(isRaw: boolean): string {
-    let whole = '';
-    do {
-      const end = stringEnd(this.text, this.at);
-      const quote = this.text.charAt(this.at);
-      const size = this.text.startsWith(quote.repeat(3), this.at) && end - this.at >= 6 ? 3 : 1;
-      const body = this.text.slice(this.at + size, end - size);
-      whole += isRaw ? body : unescaped(body);
-      this.at = end;
-    } while (this.isAt('"') || this.isAt("'"));
-    return whole;
-  }
-
-  private items(close: string, depth: number): unknown[] {
-    const items: unknown[] = [];
-    while (!this.take(close)) {
-      items.push(this.literal(depth + 1));
-      if (!this.take(',') && !this.isAt(close)) throw NO_LITERAL;
+  /** Items with commas between them, up to the closing sign. */
+  items<T>(close: string, item: () => T): T[] {
+    const items: T[] = [];
+    while (!this.#take(close)) {
+      items.push(item());
+      if (!this.#take(',') && this.pieces[this.#at] !== close) throw NO_LITERAL;
     }
     return items;
   }
 
-  private entries(depth: number): Record<string, unknown> {
-    const entries: [string, unknown][] = [];
-    while (!this.take('}')) {
-      const key = String(this.literal(depth + 1));
-      if (!this.take(':')) throw NO_LITERAL;
-      entries.push([key, this.literal(depth + 1)]);
-      if (!this.take(',') && !this.isAt('}')) throw NO_LITERAL;
+  literal(depth: number): unknown {
+    const piece = this.pieces[this.#at++];
+    if (piece === undefined || depth > DEEPEST) throw NO_LITERAL;
+    if (NUMBER.test(piece)) return Number(piece);
+    if (STRING.test(piece)) return this.#strings(piece);
+    if (piece === '[' || piece === '(') return this.items(piece === '[' ? ']' : ')', () => this.literal(depth + 1));
+    if (piece === '{') return Object.fromEntries(this.items('}', () => this.#entry(depth)));
+    if (!Object.hasOwn(WORDS, piece)) throw NO_LITERAL;
+    return WORDS[piece];
+  }
+
+  #entry(depth: number): [string, unknown] {
+    const key = String(this.literal(depth + 1));
+    if (!this.#take(':')) throw NO_LITERAL;
+    return [key, this.literal(depth + 1)];
+  }
+
+  /** Strings that stand beside each other are one. */
+  #strings(first: string): string {
+    let whole = '';
+    for (let piece: string | undefined = first; piece !== undefined; ) {
+      const [, prefix = '', , body = ''] = STRING.exec(piece) ?? [];
+      whole += prefix === '' ? unescaped(body) : body;
+      const next: string | undefined = this.pieces[this.#at];
+      piece = next !== undefined && /^["']/.test(next) && STRING.test(next) ? next : undefined;
+      if (piece !== undefined) this.#at++;
     }
-    return Object.fromEntries(entries);
+    return whole;
   }
 }
 

@@ -1,6 +1,6 @@
 // An agent's actions in a browser or on a desktop, written as calls: which arguments they name, and which of them do the same.
 
-import { type Gesture, gestureOf, isSameGesture, type Screen } from './gui-call.js';
+import { type Gesture, gestureOf, isSameGesture, type Screen } from './gesture.js';
 import { type PythonCall, statementsOf } from './python-call.js';
 
 /** One step: a gesture, or code that is no single call. */

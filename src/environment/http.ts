@@ -12,7 +12,7 @@ import { readJson } from '../serve/http/body.js';
 import { openPort, patienceOf, refuseBrokenRequest } from '../serve/http/port.js';
 import type { Grounds, McpRoute } from './mcp.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
-import type { Session, State } from './sessions.js';
+import type { Session } from './sessions.js';
 import { openSockets } from './socket.js';
 
 export interface EnvironmentOptions extends Grounds {
@@ -88,7 +88,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Run
 
 /** The episode of requests that name none. */
 const DEFAULT_EPISODE = 'default';
-const NOT_BEGUN: State = { episode_id: null, step_count: 0 };
+const NOT_BEGUN = { episode_id: null, step_count: 0 };
 
 /** The paths, and the methods that each takes. */
 const PATHS: ReadonlyMap<string, readonly string[]> = new Map([

@@ -16,67 +16,44 @@ export interface EpisodeRecord {
 const ENDING = '_test.jsonl';
 const LONGEST_NAME = 80;
 
-/** @throws UserError (73) where there can be no such folder */
+/**
+ * Opens the folder of records. An episode's file is named by its first step. It is written beside its place and moved there, so that a
+ * process that is killed leaves the last step that it finished.
+ * @throws UserError (73) where there can be no such folder
+ */
 export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
   try {
     await makeFolders(directory);
   } catch (error) {
     throw new UserError(`cannot make ${directory} (--record): ${messageOf(error)}`, EXIT.cannotCreate);
   }
-  return { begin: (episodeId) => new FileRecord(directory, episodeId) };
-}
-
-/**
- * The file is named by its first step. It is written beside its place and moved there, so that a process that is killed leaves the last
- * step that it finished.
- */
-class FileRecord implements EpisodeRecord {
-  readonly #directory: string;
-  readonly #episodeId: string;
-  #name: string | undefined;
-  /** The part that holds the name until the first step is written. */
-  #claimed: FileHandle | undefined;
-
-  constructor(directory: string, episodeId: string) {
-    this.#directory = directory;
-    this.#episodeId = episodeId;
-  }
-
-  async keep(world: LiveWorld): Promise<void> {
-    const text = `${JSON.stringify(world.row(this.#episodeId))}\n`;
-    this.#name ??= await this.#claim(world.domain);
-    const place = join(this.#directory, `${this.#name}${ENDING}`);
-    const part = `${place}.part`;
-    // Made by us alone: a link that someone has laid there is not followed.
-    if (this.#claimed === undefined) await rm(part, { force: true });
-    const file = this.#claimed ?? (await open(part, 'wx'));
-    this.#claimed = undefined;
-    try {
-      await file.writeFile(text);
-      await rename(part, place);
-    } catch (error) {
-      await rm(part, { force: true });
-      throw error;
-    } finally {
-      await file.close();
-    }
-  }
-
-  /** A name that no other file has, nor any other process is about to write. */
-  async #claim(domain: string): Promise<string> {
-    const base = `${domain}-${this.#episodeId}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
-    for (let number = 1; ; number++) {
-      const name = number === 1 ? base : `${base}-${number}`;
-      const place = join(this.#directory, `${name}${ENDING}`);
-      if (await isThere(place)) continue;
-      this.#claimed = await madeFile(`${place}.part`);
-      if (this.#claimed === undefined) continue;
-      // Another process may have moved its part there in between.
-      if (!(await isThere(place))) return name;
-      await this.#claimed.close();
-      await rm(`${place}.part`);
-    }
-  }
+  return {
+    begin(episodeId) {
+      let place: string | undefined;
+      return {
+        async keep(world) {
+          const text = `${JSON.stringify(world.row(episodeId))}\n`;
+          let file: FileHandle;
+          if (place === undefined) {
+            ({ place, file } = await claimed(directory, `${world.domain}-${episodeId}`));
+          } else {
+            // Made by us alone: a link that someone has laid there is not followed.
+            await rm(`${place}.part`, { force: true });
+            file = await open(`${place}.part`, 'wx');
+          }
+          try {
+            await file.writeFile(text);
+            await rename(`${place}.part`, place);
+          } catch (error) {
+            await rm(`${place}.part`, { force: true });
+            throw error;
+          } finally {
+            await file.close();
+          }
+        },
+      };
+    },
+  };
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -86,10 +63,20 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Makes a file; undefined where there is one. */
-async function madeFile(path: string): Promise<FileHandle | undefined> {
-  return open(path, 'wx').catch((error: unknown) => {
-    if (codeOf(error) === 'EEXIST') return undefined;
-    throw error;
-  });
+/** A place that no other file has, nor any other process is about to write, and the part that holds it until the first step is written. */
+async function claimed(directory: string, named: string): Promise<{ place: string; file: FileHandle }> {
+  const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
+  for (let number = 1; ; number++) {
+    const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
+    if (await isThere(place)) continue;
+    const file = await open(`${place}.part`, 'wx').catch((error: unknown) => {
+      if (codeOf(error) === 'EEXIST') return undefined;
+      throw error;
+    });
+    if (file === undefined) continue;
+    // Another process may have moved its part there in between.
+    if (!(await isThere(place))) return { place, file };
+    await file.close();
+    await rm(`${place}.part`);
+  }
 }

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../errors.js';
+import { present } from '../present.js';
 import { printable } from '../printable.js';
 import { ApiError } from '../serve/http/api-error.js';
 import { requestLine } from '../serve/http/metrics.js';
@@ -40,7 +41,8 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     await sessions.stop(DRAIN_MS);
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   }
-  const { host, port } = placeIn(settings.listen);
+  // The option's own check has let it through.
+  const { host, port } = present(placeOf(settings.listen));
   const { url, close } = await startEnvironment({
     ...grounds,
     host,
@@ -63,12 +65,6 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   say('stopping: steps under way may end; interrupt again to end at once');
   await close(DRAIN_MS);
   return interruption(io.stop);
-}
-
-function placeIn(listen: string): { readonly host: string; readonly port: number } {
-  const place = placeOf(listen);
-  if (place === undefined) throw new UserError('--listen is HOST:PORT, such as 127.0.0.1:7860');
-  return place;
 }
 
 /** What clients are told; the rest is for whoever runs the server. */

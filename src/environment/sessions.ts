@@ -24,32 +24,6 @@ export interface SessionLimits {
   readonly idleMs: number;
 }
 
-interface Observation {
-  readonly text: string;
-  /** Actions taken so far in this episode. */
-  readonly turn: number;
-  readonly domain: string;
-  /** After a reset into the middle of a trajectory: the turns before, the last one's observation being the text. */
-  readonly history?: readonly { readonly action: string; readonly observation: string }[];
-  readonly metadata: { readonly episode_id: string; readonly done_reason?: DoneReason | undefined };
-}
-
-/** As OpenEnv answers a reset and a step. The world rewards nothing. */
-export interface Answer {
-  readonly observation: Observation;
-  readonly reward: null;
-  readonly done: boolean;
-}
-
-export interface State {
-  readonly episode_id: string | null;
-  readonly step_count: number;
-  readonly domain?: string;
-  readonly done?: boolean;
-  readonly done_reason?: DoneReason | undefined;
-  readonly steps_left?: number;
-}
-
 const DONE_REASONS = {
   'step-limit': 'its steps are used up',
   'context-full': "the world model's context is full",
@@ -87,7 +61,8 @@ export class Session {
     return this.#episode?.doneReason !== undefined;
   }
 
-  get state(): State {
+  /** As OpenEnv tells it. */
+  get state() {
     if (this.#episode === undefined) return { episode_id: null, step_count: 0 };
     const { id, steps, world, doneReason } = this.#episode;
     return {
@@ -187,17 +162,17 @@ export class Session {
   }
 }
 
-function answerOf(
-  { id, steps, world, doneReason }: Episode,
-  text: string,
-  history: Observation['history'] = [],
-): Answer {
+/** As OpenEnv answers a reset and a step. The world rewards nothing. */
+export type Answer = ReturnType<typeof answerOf>;
+
+/** @param history after a reset into the middle of a trajectory: the turns before, the last one's observation being the text */
+function answerOf({ id, steps, world, doneReason }: Episode, text: string, history?: ReturnType<LiveWorld['history']>) {
   return {
     observation: {
       text,
       turn: steps,
       domain: world.domain,
-      ...(history.length > 0 && { history }),
+      history: history?.length === 0 ? undefined : history,
       metadata: { episode_id: id, done_reason: doneReason },
     },
     reward: null,

@@ -1,6 +1,6 @@
 // An action as it is typed -> as it stands in a prompt: each domain has a form, and a short way to write it.
 
-import { isObject } from '../json.js';
+import { isContainer, isObject, parseJson } from '../json.js';
 import type { Domain } from '../types.js';
 
 /** The language of an action's fence, by domain. */
@@ -21,7 +21,7 @@ const PAUSE_S = 0.5;
 /** The language of the fence around an action. Android has actions that are no JSON, and of other domains nobody knows what theirs are. */
 export function languageOf(domain: Domain, action: string): string {
   const language = languageIn(domain);
-  return language === 'json' && !isStructure(parsed(action)) ? 'text' : language;
+  return language === 'json' && !isContainer(parseJson(action)) ? 'text' : language;
 }
 
 /**
@@ -31,12 +31,12 @@ export function languageOf(domain: Domain, action: string): string {
 export function actionText(domain: Domain, typed: string): string {
   const text = typed.trim();
   if (languageIn(domain) !== 'json') return text;
-  const value = parsed(text);
+  const value = parseJson(text);
   if (domain === 'terminal' && !isKeystrokes(value)) {
     return shown([{ keystrokes: `${typed.replace(/\n+$/, '')}\n`, duration: PAUSE_S }]);
   }
   // A number that would be written otherwise stays as it was: 8.0, or one that JavaScript rounds.
-  if (isStructure(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
+  if (isContainer(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
   const call = callIn(text);
   if (call !== undefined) return shown(call);
   if (domain === 'swe' && !/^[[{]/.test(text)) return shown({ name: 'bash', arguments: { command: text } });
@@ -45,7 +45,7 @@ export function actionText(domain: Domain, typed: string): string {
 
 /** Why a typed action is in none of its domain's forms, with the remedy; undefined where it is in one. */
 export function actionFlaw(domain: Domain, typed: string): string | undefined {
-  if (!CALLED.includes(domain) || isStructure(parsed(actionText(domain, typed)))) return undefined;
+  if (!CALLED.includes(domain) || isContainer(parseJson(actionText(domain, typed)))) return undefined;
   return `an action of the domain ${domain} is JSON, {"name": "TOOL", "arguments": {...}}, or in short TOOL {...}`;
 }
 
@@ -64,7 +64,7 @@ const CALL = /^([A-Za-z_][\w.:/-]*)\s+(?=\{)/;
 function callIn(text: string): Record<string, unknown> | undefined {
   const name = CALL.exec(text)?.[1];
   if (name === undefined) return undefined;
-  const argumentsOf = parsed(text.slice(name.length));
+  const argumentsOf = parseJson(text.slice(name.length));
   return isObject(argumentsOf) ? { name, arguments: argumentsOf } : undefined;
 }
 
@@ -95,18 +95,6 @@ function languageIn(domain: Domain): string {
 function isKeystrokes(value: unknown): boolean {
   const items = Array.isArray(value) ? value : [value];
   return items.length > 0 && items.every((item) => isObject(item) && 'keystrokes' in item);
-}
-
-function isStructure(value: unknown): boolean {
-  return isObject(value) || Array.isArray(value);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function shown(value: unknown): string {

@@ -4,89 +4,35 @@ import { OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip } from '../reply.js';
 
 const OPEN = `<${PREDICTION_TAG}>`;
 const CLOSE = `</${PREDICTION_TAG}>`;
-const THINK = '<think>';
-const THOUGHT = '</think>';
+/** Thinking, closed or not, or the tag behind it. */
+const FRONT = new RegExp(`<think>[\\s\\S]*?(?:</think>|$)|${OPEN}`, 'gi');
+const BACK = new RegExp(CLOSE, 'i');
 
-type State = 'before' | 'thinking' | 'lead' | 'inside' | 'behind';
-
-/** What is shown while a reply comes. How the reply is read in the end may differ: where it has several tags, or an unpaired one. */
-export class ObservationStream {
-  /** All that was shown. */
-  shown = '';
-  #state: State = 'before';
-  #pending = '';
-
-  /** Takes the next piece of the reply's content. @returns what is shown of the observation from now on; often nothing */
-  add(piece: string): string {
-    if (this.#state === 'behind') return '';
-    this.#pending += piece;
-    while (this.#moves()) {}
-    const text = this.#state === 'inside' ? this.#inside() : '';
-    this.shown += text;
-    return text;
-  }
-
-  /** Goes on to the next state; false where more of the reply has to come first, or the observation has begun. */
-  #moves(): boolean {
-    const before = this.#state;
-    if (before === 'before') this.#state = this.#skipTo([OPEN, THINK], { [OPEN]: 'lead', [THINK]: 'thinking' });
-    else if (before === 'thinking') this.#state = this.#skipTo([THOUGHT], { [THOUGHT]: 'before' });
-    else if (before === 'lead' && this.#leads()) this.#state = 'inside';
-    return this.#state !== before;
-  }
-
-  /** Looks for the first of the tags, and drops what is in front of it: all but what could be the start of one. */
-  #skipTo(tags: readonly string[], next: Readonly<Record<string, State>>): State {
-    const found = firstTag(this.#pending, tags);
-    const end = found === undefined ? -openEnd(this.#pending, tags) : found.at + found.tag.length;
-    this.#pending = end === 0 ? '' : this.#pending.slice(end);
-    return (found && next[found.tag]) ?? this.#state;
-  }
-
-  /** Drops white space and the marker in front of the observation; false where more has to come to know them. */
-  #leads(): boolean {
-    const text = withoutSpaceInFront(this.#pending);
-    const rest = text.startsWith(OBSERVATION_MARKER)
-      ? withoutSpaceInFront(text.slice(OBSERVATION_MARKER.length))
-      : text;
-    const isKnown = rest !== '' && !OBSERVATION_MARKER.startsWith(text);
-    this.#pending = isKnown ? rest : text;
-    return isKnown;
-  }
-
-  /** What is certain of the observation. White space may turn out to be its end. */
-  #inside(): string {
-    const close = firstTag(this.#pending, [CLOSE]);
-    const sure = close === undefined ? this.#pending.length - openEnd(this.#pending, [CLOSE]) : close.at;
-    const text = withoutSpaceBehind(this.#pending.slice(0, sure));
-    this.#pending = this.#pending.slice(text.length);
-    if (close !== undefined) this.#state = 'behind';
-    return text;
-  }
+/**
+ * What is certain of the observation in the beginning of a reply; a longer beginning shows the same and more. How the reply is read in the
+ * end may differ: where it has several tags, or an unpaired one.
+ */
+export function certainObservation(reply: string): string {
+  const inside = insideTag(reply);
+  if (inside === undefined) return '';
+  const close = inside.search(BACK);
+  const text = pythonStrip(inside.slice(0, close < 0 ? inside.length - openEnd(inside) : close));
+  if (close < 0 && OBSERVATION_MARKER.startsWith(text)) return '';
+  return text.startsWith(OBSERVATION_MARKER) ? pythonStrip(text.slice(OBSERVATION_MARKER.length)) : text;
 }
 
-function firstTag(text: string, tags: readonly string[]): { readonly tag: string; readonly at: number } | undefined {
-  const lower = text.toLowerCase();
-  return tags
-    .map((tag) => ({ tag, at: lower.indexOf(tag) }))
-    .filter(({ at }) => at >= 0)
-    .sort((a, b) => a.at - b.at)[0];
-}
-
-/** How many characters at the end of a text could be the start of one of the tags. */
-function openEnd(text: string, tags: readonly string[]): number {
-  const longest = Math.min(text.length, Math.max(...tags.map(({ length }) => length)) - 1);
-  for (let length = longest; length > 0; length--) {
-    const end = text.slice(-length).toLowerCase();
-    if (tags.some((tag) => tag.startsWith(end))) return length;
+/** What stands behind the first opening tag that is not part of thinking; undefined where there is none yet. */
+function insideTag(reply: string): string | undefined {
+  for (const { 0: found, index } of reply.matchAll(FRONT)) {
+    if (found.toLowerCase() === OPEN) return reply.slice(index + OPEN.length);
   }
-  return 0;
+  return undefined;
 }
 
-function withoutSpaceInFront(text: string): string {
-  return pythonStrip(`${text}.`).slice(0, -1);
-}
-
-function withoutSpaceBehind(text: string): string {
-  return pythonStrip(`.${text}`).slice(1);
+/** How many characters at the end of a text could be the start of the closing tag. */
+function openEnd(text: string): number {
+  const end = text.slice(1 - CLOSE.length).toLowerCase();
+  let length = end.length;
+  while (length > 0 && !CLOSE.startsWith(end.slice(-length))) length--;
+  return length;
 }

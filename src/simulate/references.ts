@@ -1,8 +1,11 @@
-// What an action refers to: paths, names, numbers that are ids, and elements of a screen, as far as they can be told by their look.
+// What an action refers to (paths, names, numbers that are ids, elements of a screen, as far as they can be told by their look), and which
+// of it a rollout never showed: the truth did, and nothing that the model was given did.
 
-import { isObject, parseObject } from '../json.js';
+import { isObject, parseJson, parseObject } from '../json.js';
+import { withoutMarker } from '../reply.js';
 import { specificTokens } from '../specific-tokens.js';
-import type { Domain } from '../types.js';
+import { actionHeadingAt } from '../turn.js';
+import type { Domain, Sample } from '../types.js';
 import { readTurnPrompt } from './turn-prompt.js';
 
 /** A reference, and whether a text shows what it refers to. */
@@ -40,17 +43,8 @@ export function plain(text: string): string {
 
 /** Of JSON, its values; of any other action, all of it. */
 function textsOf(action: string): string[] {
-  const value = parsed(action);
-  return value === undefined ? [action] : leavesOf(value);
-}
-
-function parsed(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(action);
+  return typeof value === 'object' ? leavesOf(value) : [action];
 }
 
 /** Arguments may be JSON in a string. */
@@ -112,4 +106,27 @@ function elementsIn(action: string): Reference[] {
       return { text: `[${id}]`, isIn: (text: string) => shown.test(text) };
     }),
   );
+}
+
+/**
+ * The references of the turn's action to what true observations showed after the rollout began, and nothing shows that stands before it
+ * in the rollout: no prompt, no observation, given or predicted, and no system prompt.
+ * @param turn the turn as it is put to the model: its last prompt is the action's
+ * @param hidden the true observations in whose places predictions stand
+ */
+export function offScript(turn: Sample, hidden: readonly string[]): string[] {
+  const before = hidden.map((text) => plain(withoutMarker(text)));
+  const unseen = referencesIn(turn.domain, turn.currentPrompt).filter(({ isIn }) => before.some(isIn));
+  if (unseen.length === 0) return [];
+  const shown = [
+    turn.systemPrompt,
+    ...turn.prompts.slice(0, -1),
+    ...turn.responses,
+    beforeAction(turn.currentPrompt),
+  ].map(plain);
+  return unseen.filter(({ isIn }) => !shown.some(isIn)).map(({ text }) => text);
+}
+
+function beforeAction(prompt: string): string {
+  return prompt.slice(0, Math.max(0, actionHeadingAt(prompt)));
 }

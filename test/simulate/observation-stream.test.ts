@@ -1,18 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
-import { ObservationStream } from '../../src/simulate/observation-stream.js';
+import { certainObservation } from '../../src/simulate/observation-stream.js';
 import { observationIn } from '../../src/simulate/world.js';
 
+/** What each further piece of a reply shows. */
+function shownBy(pieces: readonly string[]): string[] {
+  let [reply, before] = ['', ''];
+  return pieces.map((piece) => {
+    reply += piece;
+    const certain = certainObservation(reply);
+    expect(certain.startsWith(before)).toBe(true);
+    const more = certain.slice(before.length);
+    before = certain;
+    return more;
+  });
+}
+
 function streamed(reply: string, sizes: () => number): string {
-  const stream = new ObservationStream();
-  let shown = '';
-  for (let at = 0; at < reply.length; ) {
-    const size = Math.max(1, sizes());
-    shown += stream.add(reply.slice(at, at + size));
-    at += size;
+  const pieces: string[] = [];
+  for (let at = 0; at < reply.length; at += pieces.at(-1)?.length ?? 0) {
+    pieces.push(reply.slice(at, at + Math.max(1, Math.floor(sizes()))));
   }
-  expect(stream.shown).toBe(shown);
-  return shown;
+  return shownBy(pieces).join('');
 }
 
 const REPLIES = [
@@ -33,19 +42,14 @@ describe('a reply that is coming', () => {
   });
 
   test('never shows thinking or any part of a tag on the way', () => {
-    const stream = new ObservationStream();
-    const shown = Array.from('<think>secret</think><predicted_observation>a<b</predicted_observation>', (c) =>
-      stream.add(c),
-    );
+    const shown = shownBy(Array.from('<think>secret</think><predicted_observation>a<b</predicted_observation>'));
     expect(shown.join('')).toBe('a<b');
     expect(shown.every((piece) => piece.length <= 2)).toBe(true);
   });
 
   test('shows text as soon as it is certain, not at the end', () => {
-    const stream = new ObservationStream();
-    expect(stream.add('<predicted_observation>line one\nline')).toBe('line one\nline');
-    expect(stream.add(' two \n')).toBe(' two');
-    expect(stream.add('three')).toBe(' \nthree');
+    const pieces = ['<predicted_observation>line one\nline', ' two \n', 'three'];
+    expect(shownBy(pieces)).toEqual(['line one\nline', ' two', ' \nthree']);
   });
 
   test('shows nothing of a reply without a tag, which is read at its end', () => {

@@ -2,8 +2,7 @@
 
 import type { Acted, LiveWorld, Simulator, WorldStart } from '../../environment/simulator.js';
 import { UserError } from '../../errors.js';
-import { trajectoryRow } from '../../simulate/trajectory-row.js';
-import type { World } from '../../simulate/world.js';
+import { trajectoryRow, type World } from '../../simulate/world.js';
 import { DOMAINS, type Io } from '../../types.js';
 import type { SimulationSettings } from './options.js';
 import type { Simulation, StepOutcome } from './simulation.js';

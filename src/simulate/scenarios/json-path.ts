@@ -1,6 +1,6 @@
 // A small part of JSONPath (RFC 9535): names, indexes and wildcards, which find values in JSON and in JSON that stands as a text inside it.
 
-import { isContainer, isObject } from '../../json.js';
+import { isContainer, isObject, parseJson } from '../../json.js';
 
 type Segment = { readonly name: string } | { readonly index: number } | 'all';
 
@@ -49,12 +49,7 @@ function inside(value: unknown, segment: Segment): unknown[] {
 
 /** MCP packs the JSON of a result as a text into a block. */
 function unpacked(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+  return typeof value === 'string' && /^\s*[[{]/.test(value) ? (parseJson(value) ?? value) : value;
 }
 
 /**
@@ -62,19 +57,11 @@ function unpacked(value: unknown): unknown {
  * their kind. Undefined where there is none.
  */
 export function jsonIn(text: string): unknown {
-  const whole = parsed(text.trim());
+  const whole = parseJson(text.trim());
   if (whole !== undefined) return whole;
   const start = /^[ \t]*[[{]/m.exec(text);
   if (start === null) return undefined;
   const rest = text.slice(start.index).trimStart();
   const end = rest.lastIndexOf(rest.startsWith('{') ? '}' : ']');
-  return end < 0 ? undefined : parsed(rest.slice(0, end + 1));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return end < 0 ? undefined : parseJson(rest.slice(0, end + 1));
 }

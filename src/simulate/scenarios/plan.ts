@@ -45,57 +45,45 @@ export async function planOf(
   fitting: Fitting,
   choice: PlanChoice,
 ): Promise<Plan> {
-  const calls = new Calls(choice.maxCalls);
   const twins = new Map<RowRef, Chain>();
-  const twinAt = (row: RowRef) => twins.get(row) ?? twinOfRow(row);
   const taken: Chain[] = [];
+  let callsLeft = choice.maxCalls;
+  // Once some do not fit nothing more does, so that every scenario gives up as much.
+  let areSpent = false;
   const take = (chain: Chain) => {
     const twin = present(chain.twin);
     const isAsked = chain.row !== undefined && twins.get(chain.row) === twin;
-    if (!calls.take(chain.steps + (isAsked ? 0 : twin.steps))) return;
+    const needed = chain.steps + (isAsked ? 0 : twin.steps);
+    areSpent ||= needed > callsLeft;
+    if (areSpent) return;
+    callsLeft -= needed;
     if (chain.row !== undefined && twin.scenario === undefined) twins.set(chain.row, twin);
     taken.push(chain);
   };
   const queues = [...groupBy(chosen, ({ domain }) => domain)].map(([domain, members]) => ({
     scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
-    rows: new RowsToTake(members, choice.seed, fitting),
+    nextRow: rowsToTake(members, choice.seed, fitting),
   }));
-  const starts = scenarios.flatMap((scenario) =>
-    'start' in scenario.at ? [{ scenario, start: scenario.at.start }] : [],
-  );
-  for (let round = 0; round < choice.rowsEach && !calls.areSpent; round++) {
+  for (let round = 0; round < choice.rowsEach && !areSpent; round++) {
     for (const queue of queues) {
       for (const scenario of queue.scenarios) {
-        const row = calls.areSpent ? undefined : await queue.rows.next(scenario);
-        if (row !== undefined) take(chainAtRow(scenario, twinAt(row)));
+        const row = areSpent ? undefined : await queue.nextRow(scenario);
+        if (row !== undefined) take(chainAtRow(scenario, twins.get(row) ?? twinOfRow(row)));
       }
     }
-    for (const { scenario, start } of round === 0 ? starts : []) take(chainAtStart(scenario, start.domain));
+    for (const scenario of round === 0 ? scenarios : []) {
+      if ('start' in scenario.at) take(chainAtStart(scenario, scenario.at.start.domain));
+    }
   }
-  if (taken.length === 0 && calls.areSpent) throw tooFew(choice.maxCalls);
+  if (taken.length === 0 && areSpent) {
+    const few = `--max-calls ${choice.maxCalls} is too few`;
+    throw new UserError(`${few}: a scenario takes two calls at least, one for the twin`);
+  }
   const used = new Set(taken.map(({ scenario }) => scenario));
   return {
     jobs: inOrder(rows, scenarios, taken),
-    unused: calls.areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
+    unused: areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
   };
-}
-
-/** The calls that a plan may take. Once some do not fit nothing more does, so that every scenario gives up as much. */
-class Calls {
-  areSpent = false;
-  #taken = 0;
-
-  constructor(private readonly most: number) {}
-
-  take(needed: number): boolean {
-    this.areSpent ||= this.#taken + needed > this.most;
-    if (!this.areSpent) this.#taken += needed;
-    return !this.areSpent;
-  }
-}
-
-function tooFew(maxCalls: number): UserError {
-  return new UserError(`--max-calls ${maxCalls} is too few: a scenario takes two calls at least, one for the twin`);
 }
 
 /**
@@ -144,32 +132,23 @@ function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
   return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();
 }
 
-/** A domain's rows, each given to a scenario at most once. Rows are looked at when their turn comes, each once. */
-class RowsToTake {
-  readonly #order: readonly RowRef[];
-  readonly #fitting: Promise<ReadonlySet<Scenario>>[] = [];
-  readonly #next = new Map<Scenario, number>();
-
-  constructor(
-    members: readonly RowRef[],
-    seed: number,
-    private readonly fitting: Fitting,
-  ) {
-    this.#order = inTakingOrder(members, seed);
-  }
-
-  /** The next row that the scenario is fit for; undefined where none is left. */
-  async next(scenario: Scenario): Promise<RowRef | undefined> {
-    for (let place = this.#next.get(scenario) ?? 0; place < this.#order.length; place++) {
-      const row = present(this.#order[place]);
-      this.#fitting[place] ??= this.fitting(row);
-      if (!(await present(this.#fitting[place])).has(scenario)) continue;
-      this.#next.set(scenario, place + 1);
-      return row;
+/**
+ * Gives the next of a domain's rows that a scenario is fit for, each to a scenario at most once; undefined where none is left. Rows are
+ * looked at when their turn comes, each once.
+ */
+function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) {
+  const order = inTakingOrder(members, seed);
+  const fits: Promise<ReadonlySet<Scenario>>[] = [];
+  const places = new Map<Scenario, number>();
+  return async (scenario: Scenario): Promise<RowRef | undefined> => {
+    for (let place = places.get(scenario) ?? 0; place < order.length; place++) {
+      const row = present(order[place]);
+      fits[place] ??= fitting(row);
+      places.set(scenario, place + 1);
+      if ((await present(fits[place])).has(scenario)) return row;
     }
-    this.#next.set(scenario, this.#order.length);
     return undefined;
-  }
+  };
 }
 
 /** So long nothing is said of the search, and then again nothing. */

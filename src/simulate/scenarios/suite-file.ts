@@ -64,7 +64,6 @@ From the coming action on, this holds in the environment. Show it in what the en
 
 /** Domains in which no command ends with a status that could be seen. */
 const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
-const BUNDLED_VERIFIERS: readonly Verifier[] = [{ kind: 'contains', texts: ['{object}'] }];
 
 /** A scenario, and where it stands. */
 interface Placed {
@@ -190,33 +189,31 @@ function checkWanted({ steps, never }: Scenario, at: Path, { fault }: Reading): 
 
 /** Every slot is filled by a group, and every group fills one. */
 function checkSlots(
-  scenario: Scenario,
+  { instruction, steps }: Scenario,
   { applies: { not: _, ...wanted } }: z.infer<typeof scenarioForm>,
   at: Path,
   { fault, count }: Reading,
 ): void {
-  const groups = new Set(Object.values(wanted).flatMap((pattern) => compilePattern(pattern).names));
-  const used = new Set<string>();
+  const groups = [...new Set(Object.values(wanted).flatMap((pattern) => compilePattern(pattern).names))];
   const soundBefore = count();
-  const texts: readonly (readonly [key: string, texts: readonly string[]])[] = [
-    ['instruction', [scenario.instruction]],
-    ['then', scenario.steps.flatMap(({ action }) => action ?? [])],
-    ['verify', (scenario.steps[0]?.verify ?? []).flatMap(textsIn)],
-  ];
-  for (const [key, list] of texts) {
-    for (const slot of new Set(list.flatMap(slotsIn))) {
-      used.add(slot);
-      if (groups.has(slot)) continue;
+  const used = Object.entries({
+    instruction: [instruction],
+    // biome-ignore lint/suspicious/noThenProperty: the file has this key.
+    then: steps.flatMap(({ action }) => action ?? []),
+    verify: (steps[0]?.verify ?? []).flatMap(textsIn),
+  }).flatMap(([key, texts]) => {
+    const slots = [...new Set(texts.flatMap(slotsIn))];
+    for (const slot of slots.filter((name) => !groups.includes(name))) {
       const what =
-        groups.size > 0
-          ? unknownName(`slot {${slot}} in "${key}"`, slot, [...groups])
+        groups.length > 0
+          ? unknownName(`slot {${slot}} in "${key}"`, slot, groups)
           : `nothing fills the slot {${slot}} in "${key}"; name a group (?<${slot}>...) in "applies"`;
       fault([...at, key], what);
     }
-  }
+    return slots;
+  });
   if (count() > soundBefore) return;
-  for (const group of groups) {
-    if (used.has(group)) continue;
+  for (const group of groups.filter((name) => !used.includes(name))) {
     fault(
       [...at, 'applies'],
       `no text uses the group "${group}"; write {${group}} where it belongs, or (?:...) instead of the group`,
@@ -235,7 +232,7 @@ function questionsOf(form: WorldForm, at: Path, reading: Reading): Placed[] {
   const soundBefore = reading.count();
   requireKnown([domain], [...at, 'domain'], reading);
   const facts = factsOf(form, at, reading);
-  const verify = form.verify === undefined ? BUNDLED_VERIFIERS : worldVerifiers(form.verify, domain, at, reading);
+  const verify = worldVerifiers(form, at, reading);
   if (slotsIn(instruction).join() !== 'facts') {
     fault([...at, 'instruction'], '"instruction" has to hold the slot {facts}, and no other');
   }
@@ -249,7 +246,7 @@ function questionsOf(form: WorldForm, at: Path, reading: Reading): Placed[] {
       name: `${name}-${question.name}`,
       domains: [domain],
       instruction: withSlots(instruction, { facts: told }),
-      at: { start: { domain, systemPrompt: system, ...(task && { task }), ...(state && { state }) } },
+      at: { start: { domain, systemPrompt: system, task, state } },
       steps: question.steps.flatMap((step, number) => stepOf(step, [...place, 'steps', number], facts, verify, fault)),
       holds: 'each',
       never: neverOf(wording.never, instruction, framing),
@@ -263,13 +260,13 @@ function questionsOf(form: WorldForm, at: Path, reading: Reading): Placed[] {
   return found;
 }
 
-function worldVerifiers(forms: VerifierForms, domain: Domain, at: Path, reading: Reading): readonly Verifier[] {
-  const { verify } = sortedOut(forms, [...at, 'verify'], [domain], reading);
+function worldVerifiers({ verify: forms, domain }: WorldForm, at: Path, reading: Reading): readonly Verifier[] {
+  if (forms === undefined) return [{ kind: 'contains', texts: ['{object}'] }];
+  const place = [...at, 'verify'];
+  const { verify } = sortedOut(forms, place, [domain], reading);
   if ([...new Set(verify.flatMap(textsIn).flatMap(slotsIn))].join() !== 'object') {
-    reading.fault(
-      [...at, 'verify'],
-      '"verify" has to hold the slot {object}, and no other: what the fact that is asked for says',
-    );
+    const what = 'what the fact that is asked for says';
+    reading.fault(place, `"verify" has to hold the slot {object}, and no other: ${what}`);
   }
   return verify;
 }

@@ -18,19 +18,16 @@ const MOST_FAULTS = 20;
 /** A device has no end, and YAML of many keys takes minutes. */
 const MOST_BYTES = 1_000_000;
 
-interface Surroundings {
-  /** What relative paths are of. */
-  readonly cwd: string;
-  /** Domains that the user's own prompts or rubrics know beside the seven. */
-  readonly domains?: readonly Domain[];
-}
-
 /**
  * Reads the suite of that name, in that folder (all of its YAML files) or in that file. A bundled suite's name comes before a folder
  * of the same name, which `./NAME` reaches. docs/scenarios.md describes the format.
+ * @param domains that the user's own prompts or rubrics know beside the seven
  * @throws UserError: 66 where there is none, 65 with every fault by file and line
  */
-export async function loadScenarioSuite(given: string, { cwd, domains = [] }: Surroundings): Promise<ScenarioSuite> {
+export async function loadScenarioSuite(
+  given: string,
+  { cwd, domains = [] }: { readonly cwd: string; readonly domains?: readonly Domain[] },
+): Promise<ScenarioSuite> {
   const { name, files } = await filesOf(given, cwd);
   // Loaded when there is a suite: the library of its schema takes a while.
   const { readSuiteFile } = await import('./suite-file.js');
@@ -61,13 +58,8 @@ function complaint(given: string, faults: readonly string[]): string {
   ].join('\n');
 }
 
-interface SuiteFiles {
-  readonly name: string;
-  /** `shown` is the path as messages name it: as the user gave it. */
-  readonly files: readonly { readonly path: string; readonly shown: string }[];
-}
-
-async function filesOf(given: string, cwd: string): Promise<SuiteFiles> {
+/** The suite's name, and its files; `shown` is the path as messages name it: as the user gave it. */
+async function filesOf(given: string, cwd: string) {
   const bundled = BUNDLED_SUITES.find((name) => name === given);
   const path = bundled === undefined ? resolve(cwd, given) : bundledFolder(bundled);
   const found = await statOf(path);

@@ -71,49 +71,52 @@ interface Verdict {
   readonly why: string;
 }
 
-type Checks = {
-  readonly [Kind in Verifier['kind']]: (verifier: Extract<Verifier, { kind: Kind }>, of: Predicted) => Answer;
-};
 /** Whether it is met, and why. */
 type Answer = readonly [met: boolean, why: string];
 
-const CHECKS: Checks = {
-  contains: ({ texts }, { prediction }) => {
-    const missing = texts.find((text) => !includes(prediction, text));
-    return missing === undefined
-      ? [true, `it says ${quoted(texts[0])}`]
-      : [false, `it does not say ${quoted(missing)}`];
-  },
-  lacks: ({ texts }, { prediction }) => {
-    const found = texts.find((text) => includes(prediction, text));
-    return found === undefined ? [true, `it does not say ${quoted(texts[0])}`] : [false, `it says ${quoted(found)}`];
-  },
-  matches: ({ pattern }, { prediction }) =>
-    compilePattern(pattern).test(prediction)
-      ? [true, `it matches ${quoted(pattern.source)}`]
-      : [false, `nothing in it matches ${quoted(pattern.source)}`],
-  json_path: ({ path, expect }, { prediction }) => jsonAnswer(path, expect, jsonIn(prediction)),
-  exit_status: ({ status }, of) => {
-    const shown = exitStatusIn(of);
-    if (shown === undefined) return [false, 'it shows no exit status'];
-    return [status === 'nonzero' ? shown !== 0 : shown === status, `the exit status is ${shown}`];
-  },
-  unchanged_elsewhere: ({ except, percent }, of) => {
-    const { kept, of: all } = keptLines(of, except);
-    const why = all === 0 ? 'there is nothing that had to stay' : `${kept} of ${all} lines stayed`;
-    return [kept * 100 >= percent * all, why];
-  },
-};
-
 /** What one verifier says of a prediction. Its slots are filled. */
-export function verify<Kind extends Verifier['kind']>(
-  verifier: Extract<Verifier, { kind: Kind }>,
-  of: Predicted,
-): Verdict {
-  // The table has a check of each kind for the verifiers of that kind.
-  const check = CHECKS[verifier.kind] as (verifier: Verifier, of: Predicted) => Answer;
-  const [met, why] = check(verifier, of);
+export function verify(verifier: Verifier, of: Predicted): Verdict {
+  const [met, why] = answerTo(verifier, of);
   return { verifier: verifier.kind, met, why };
+}
+
+function answerTo(verifier: Verifier, of: Predicted): Answer {
+  const { prediction } = of;
+  switch (verifier.kind) {
+    case 'contains': {
+      const { texts } = verifier;
+      const missing = texts.find((text) => !includes(prediction, text));
+      return missing === undefined
+        ? [true, `it says ${quoted(texts[0])}`]
+        : [false, `it does not say ${quoted(missing)}`];
+    }
+    case 'lacks': {
+      const { texts } = verifier;
+      const found = texts.find((text) => includes(prediction, text));
+      return found === undefined ? [true, `it does not say ${quoted(texts[0])}`] : [false, `it says ${quoted(found)}`];
+    }
+    case 'matches': {
+      const { pattern } = verifier;
+      return compilePattern(pattern).test(prediction)
+        ? [true, `it matches ${quoted(pattern.source)}`]
+        : [false, `nothing in it matches ${quoted(pattern.source)}`];
+    }
+    case 'json_path':
+      return jsonAnswer(verifier.path, verifier.expect, jsonIn(prediction));
+    case 'exit_status': {
+      const shown = exitStatusIn(of);
+      if (shown === undefined) return [false, 'it shows no exit status'];
+      const { status } = verifier;
+      return [status === 'nonzero' ? shown !== 0 : shown === status, `the exit status is ${shown}`];
+    }
+    case 'unchanged_elsewhere': {
+      const { kept, of: all } = keptLines(of, verifier.except);
+      const why = all === 0 ? 'there is nothing that had to stay' : `${kept} of ${all} lines stayed`;
+      return [kept * 100 >= verifier.percent * all, why];
+    }
+    default:
+      return verifier satisfies never;
+  }
 }
 
 function jsonAnswer(path: string, expect: JsonExpectation, json: unknown): Answer {

@@ -9,7 +9,7 @@ import { groupBy } from '../../../groups.js';
 import { present } from '../../../present.js';
 import { parseRowId } from '../../../row-id.js';
 import { type Chain, chainsOf } from '../../../simulate/chain.js';
-import { leaksBesideStates } from '../../../simulate/state-block.js';
+import { leaksBesideStates } from '../../../simulate/rollout-turn.js';
 import { type Domain, MODEL_CAUSED_FAILURES } from '../../../types.js';
 import type { Run } from '../../run.js';
 import type { Inference } from '../inferring.js';

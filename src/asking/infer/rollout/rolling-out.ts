@@ -7,7 +7,7 @@ import { buildMessages } from '../../../infer/messages.js';
 import { present } from '../../../present.js';
 import { charactersOf } from '../../../question.js';
 import type { JournalRecord } from '../../../run/journal-record.js';
-import { offScript as offScriptOf } from '../../../simulate/off-script.js';
+import { offScript as offScriptOf } from '../../../simulate/references.js';
 import { observationOf, simulatedTurn, trueTurn } from '../../../simulate/rollout-turn.js';
 import type { Flag, Question, Sample } from '../../../types.js';
 import { requirePriced } from '../../pricing.js';

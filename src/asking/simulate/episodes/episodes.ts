@@ -12,7 +12,7 @@ import type { Manifest } from '../../../run/manifest.js';
 import { writeManifest } from '../../../run/manifest-file.js';
 import type { ShownSettings } from '../../../settings/command.js';
 import { toolVersion } from '../../../settings/version.js';
-import { trajectoryRow } from '../../../simulate/trajectory-row.js';
+import { trajectoryRow } from '../../../simulate/world.js';
 import type { Io, Usage } from '../../../types.js';
 import { addUsage } from '../../../usage.js';
 import { spendingOf, spendingText } from '../../budget.js';

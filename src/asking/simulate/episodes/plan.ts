@@ -90,9 +90,5 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
     const domains = [...new Set(rows.map((row) => row.domain))].join(', ');
     throw new UserError(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`, EXIT.inputMissing);
   }
-  return [...first.values()].map(beginningAt);
-}
-
-function beginningAt({ key, domain }: NamedRow): Beginning {
-  return { start: { row: key }, domain, row: key };
+  return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named, row: key }));
 }

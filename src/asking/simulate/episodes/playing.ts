@@ -74,7 +74,7 @@ export async function playEpisode({ number }: Episode, begun: World, play: Play)
 
   function agentTurn(step: number) {
     const turn = { player: 'agent', chars: charactersOf(agentQuestion(briefing, world)), number, step } as const;
-    return askedFor(turn, play, async (asking): Promise<Asked<string>> => {
+    return takeTurn(turn, play, async (asking): Promise<Asked<string>> => {
       const outcome = await play.agent.ask(briefing, world, asking);
       if (outcome.status === 'full') return { comesTo: { end: 'context', reason: WHOSE.agent } };
       if (outcome.status !== 'ok') return lost('agent', outcome);
@@ -86,7 +86,7 @@ export async function playEpisode({ number }: Episode, begun: World, play: Play)
 
   function worldTurn(step: number, action: string) {
     const turn = { player: 'world', chars: charactersOf(requestOf(world, action)), number, step } as const;
-    return askedFor(turn, play, async ({ seedOffset, ...hooks }): Promise<Asked<World>> => {
+    return takeTurn(turn, play, async ({ seedOffset, ...hooks }): Promise<Asked<World>> => {
       const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
       switch (outcome.status) {
         case 'ok': {
@@ -135,7 +135,7 @@ interface Turn {
 type Ask<T> = (asking: { signal: AbortSignal; group: string; seedOffset: number }) => Promise<Asked<T>>;
 
 /** Asks until a reply can be used, or the tries are used up; each call is on the disk before the next. */
-async function askedFor<T>({ player, chars, number, step }: Turn, play: Play, ask: Ask<T>) {
+async function takeTurn<T>({ player, chars, number, step }: Turn, play: Play, ask: Ask<T>) {
   const id = idOf(number, step, player);
   const group = `episode ${number}`;
   let flaw: unknown;

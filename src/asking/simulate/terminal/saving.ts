@@ -4,8 +4,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../../errors.js';
 import { makeFolders } from '../../../files.js';
-import { trajectoryRow } from '../../../simulate/trajectory-row.js';
-import type { World } from '../../../simulate/world.js';
+import { trajectoryRow, type World } from '../../../simulate/world.js';
 import type { Io } from '../../../types.js';
 
 /**

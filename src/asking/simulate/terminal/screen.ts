@@ -8,7 +8,7 @@ import type { Room } from '../../../model/context.js';
 import { openGrowingPrintable, printable } from '../../../printable.js';
 import { countTags, PREDICTION_TAG, withoutThought } from '../../../reply.js';
 import { wrapped } from '../../../report/terminal.js';
-import { ObservationStream } from '../../../simulate/observation-stream.js';
+import { certainObservation } from '../../../simulate/observation-stream.js';
 import type { Io } from '../../../types.js';
 import type { StepOutcome } from '../simulation.js';
 
@@ -62,7 +62,9 @@ export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Look): Scr
 }
 
 class LiveReply implements ReplyView {
-  #stream = new ObservationStream();
+  #reply = '';
+  /** Of the observation in it. */
+  #shown = '';
   #text = openGrowingPrintable();
   #endsLine = true;
   #indicator = '';
@@ -78,9 +80,12 @@ class LiveReply implements ReplyView {
   }
 
   readonly hear: Hear = (piece, kind) => {
-    const text = kind === 'content' ? this.#stream.add(piece) : '';
-    if (text !== '') this.#show(this.#text.add(text));
-    else if (this.#stream.shown === '') {
+    if (kind === 'content') this.#reply += piece;
+    const certain = certainObservation(this.#reply);
+    if (certain !== this.#shown) {
+      this.#show(this.#text.add(certain.slice(this.#shown.length)));
+      this.#shown = certain;
+    } else if (certain === '') {
       this.#thought += piece.length;
       if (performance.now() - this.#shownAt > INDICATOR_MS) this.#indicate(`thinking … ${grouped(this.#thought)}`);
     }
@@ -88,25 +93,23 @@ class LiveReply implements ReplyView {
 
   again(reason: string, waitMs: number): void {
     this.#endLine();
-    const isVoid = this.#stream.shown === '' ? '' : ' (what stands above is void)';
+    const isVoid = this.#shown === '' ? '' : ' (what stands above is void)';
     this.note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}${isVoid}`);
-    this.#stream = new ObservationStream();
-    this.#text = openGrowingPrintable();
+    [this.#reply, this.#shown, this.#text] = ['', '', openGrowingPrintable()];
     this.#thought = 0;
     this.#indicate('waiting …');
   }
 
   end({ outcome }: TurnResult): void {
     this.#show(this.#text.end());
-    const { shown } = this.#stream;
     if (outcome.status !== 'ok') {
       this.#endLine();
       this.note(faultText(outcome));
       return;
     }
-    if (shown !== outcome.observation) {
+    if (this.#shown !== outcome.observation) {
       this.#endLine();
-      if (shown !== '') this.note('the whole reply reads otherwise; this is what counts:');
+      if (this.#shown !== '') this.note('the whole reply reads otherwise; this is what counts:');
       this.#show(printable(outcome.observation, { multiline: true }));
     }
     this.#endLine();

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readRow } from '../../src/bench/sample.js';
-import { offScript } from '../../src/simulate/off-script.js';
+import { offScript } from '../../src/simulate/references.js';
 import { simulatedTurn } from '../../src/simulate/rollout-turn.js';
 import type { Sample } from '../../src/types.js';
 import { RECORDED } from '../support/cli.js';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { readRow } from '../../src/bench/sample.js';
 import { present } from '../../src/present.js';
-import { trajectoryRow } from '../../src/simulate/trajectory-row.js';
-import { afterReply, freshWorld, worldAt } from '../../src/simulate/world.js';
+import { afterReply, freshWorld, trajectoryRow, worldAt } from '../../src/simulate/world.js';
 
 const start = freshWorld({ domain: 'terminal', systemPrompt: 'You are a terminal.', task: 'Tidy up.' });
 const acted = ['ls', 'pwd', 'id'].reduce(

@@ -1,7 +1,7 @@
 // The state that prompts repeat: it is replaced, and what is no such state is told from it.
 
 import { describe, expect, test } from 'vitest';
-import { leaksBesideStates, withState } from '../../src/simulate/state-block.js';
+import { leaksBesideStates, withState } from '../../src/simulate/rollout-turn.js';
 import type { Sample } from '../../src/types.js';
 import { SAMPLE } from '../support/sample.js';
 
