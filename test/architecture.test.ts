@@ -15,7 +15,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['commands/completion.ts'],
   re2js: ['simulate/scenario/pattern.ts'],
-  zod: ['schema.ts', 'score/', 'simulate/scenario/', 'environment/protocol.ts', 'serve/request/'],
+  zod: ['schema.ts', 'report/', 'score/', 'simulate/scenario/', 'environment/protocol.ts', 'serve/request/'],
   yaml: ['yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
