@@ -7,17 +7,14 @@ import { adviceText, type GateDecision, type GateOutcome } from '../decision.js'
 import { codeOf, EXIT, type ExitCode, heedStop, UserError } from '../errors.js';
 import { present } from '../present.js';
 import { printable } from '../printable.js';
-import { annotations } from '../report/gate/annotations.js';
-import { jobSummary, SUMMARY_LIMIT } from '../report/gate/job-summary.js';
-import { gateJson } from '../report/gate/json.js';
-import { junit } from '../report/gate/junit.js';
-import type { GatePage } from '../report/gate/page.js';
-import { gateText } from '../report/gate/terminal.js';
+import { annotations, junit } from '../report/gate/ci.js';
+import { type GateReport, gateJson } from '../report/gate/document.js';
+import { gateText, jobSummary, SUMMARY_LIMIT } from '../report/gate/text.js';
 import { isOneRun, shownRun } from '../runs/comparability.js';
 import { RUN_OPTIONS, wordsFor } from '../runs/databases.js';
 import { readPair, readRun } from '../runs/find.js';
 import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from '../runs/gate/evidence.js';
-import { hasFloor, POLICY_OPTIONS, policyDocument, policyFingerprint, readPolicy } from '../runs/gate/policy.js';
+import { hasFloor, POLICY_OPTIONS, policyFingerprint, readPolicy } from '../runs/gate/policy.js';
 import { writeText } from '../runs/output.js';
 import { decide } from '../score/gate.js';
 import type { Policy } from '../score/policy.js';
@@ -102,28 +99,24 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
   const policyFor = await readPolicy(settings, io);
-  const sides = { ...(await runsOf(settings, io)), ...(published === undefined ? {} : { published }) };
+  const sides = { ...(await runsOf(settings, io)), published };
   const policy = relaxed(policyFor(domainsOf(sides), baseName !== undefined), settings.allowDifferent);
   const { evidence, notes } = evidenceOf(sides, policy);
-  const report = decide(evidence, policy);
+  const decision = decide(evidence, policy);
   await heedStop(io);
   const { base, candidate } = sides;
-  const shownBase = base === undefined ? published?.shown : shownRun(base);
-  const exitCode = EXIT_CODES[report.verdict];
-  const page: GatePage = {
-    ...report,
+  const exitCode = EXIT_CODES[decision.verdict];
+  const fingerprint = policyFingerprint(policy);
+  const report: GateReport = {
+    ...decision,
     exitCode,
-    policy: {
-      from: settings.policy ?? 'flags and defaults',
-      fingerprint: policyFingerprint(policy),
-      rules: policyDocument(policy),
-    },
-    ...(shownBase === undefined ? {} : { base: shownBase }),
+    policy: { from: settings.policy ?? 'flags and defaults', fingerprint, rules: policy },
+    base: base === undefined ? published?.shown : shownRun(base),
     candidate: shownRun(candidate),
-    ...(evidence.comparison === undefined ? {} : { comparison: evidence.comparison }),
-    notes: [...adviceNotes(report), ...domainNotes(candidate), ...notes],
+    comparison: evidence.comparison,
+    notes: [...adviceNotes(decision), ...domainNotes(candidate), ...notes],
   };
-  await deliver(page, settings, io);
+  await deliver(report, settings, io);
   return exitCode;
 }
 
@@ -156,26 +149,26 @@ function adviceNotes({ verdict, advice }: GateDecision): string[] {
     : [`The advisory rules by themselves: ${adviceText(advice)}.`];
 }
 
-async function deliver(page: GatePage, settings: GateSettings, io: Io): Promise<void> {
+async function deliver(report: GateReport, settings: GateSettings, io: Io): Promise<void> {
   const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
   const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
-  io.stdout.write(json ? gateJson(page) : gateText(page, look));
+  io.stdout.write(json ? gateJson(report) : gateText(report, look));
   // On stdout they would break a JSON document. The runner reads both streams.
-  (json ? io.stderr : io.stdout).writeCommands?.(annotations(page));
-  await appendStepSummary(page, io);
-  if (junitFile !== undefined) await writeText(junitFile, junit(page), '--junit', io);
-  if (jsonReport !== undefined) await writeText(jsonReport, gateJson(page), '--json-report', io);
-  if (summary !== undefined) await writeText(summary, jobSummary(page), '--summary', io);
+  (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
+  await appendStepSummary(report, io);
+  if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
+  if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
+  if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
 }
 
 /** Appends to the job summary. Its limit holds for all commands of the step. A summary that cannot be written spoils no verdict. */
-async function appendStepSummary(page: GatePage, io: Io): Promise<void> {
+async function appendStepSummary(report: GateReport, io: Io): Promise<void> {
   const { GITHUB_STEP_SUMMARY: given } = io.env;
   if (given === undefined || given === '') return;
   const path = resolve(io.cwd, given);
   try {
     const taken = existsSync(path) ? statSync(path).size : 0;
-    await appendFile(path, jobSummary(page, SUMMARY_LIMIT - taken));
+    await appendFile(path, jobSummary(report, SUMMARY_LIMIT - taken));
   } catch (error) {
     io.stderr.write(`note: cannot write the job summary ${printable(given)} (${codeOf(error)})\n`);
   }

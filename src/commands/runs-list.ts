@@ -7,8 +7,7 @@ import { bytesText, counted } from '../figures.js';
 import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { type ListedDatabase, runsDocument } from '../report/stored/documents.js';
-import type { ListedRun } from '../report/stored/listed-run.js';
-import { runsTable } from '../report/stored/runs-table.js';
+import { type ListedRun, runsTable } from '../report/stored/runs.js';
 import { bold, type Look, terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
 import { listedRuns } from '../runs/stored/shown.js';
@@ -41,10 +40,10 @@ export const command = defineCommand({
 async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
   return withKnownRuns(settings.db, io, async (known) => {
     const paths = [...new Set(settings.db.map((file) => resolve(io.cwd, file)))];
-    const databases = paths.map((path) => ({
-      path,
-      bytes: statSync(path).size,
-      count: known.filter((each) => each.path === path).length,
+    const databases = paths.map((db) => ({
+      db,
+      bytes: statSync(db).size,
+      runs: known.filter((each) => each.path === db).length,
     }));
     const { label, mode } = settings;
     const wanted = known.filter(
@@ -63,10 +62,10 @@ async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<Exi
   });
 }
 
-function blockOf({ path, bytes, count }: ListedDatabase, runs: readonly ListedRun[], look: Look, io: Io): string {
-  const own = runs.filter((run) => run.path === path);
+function blockOf({ db, bytes, runs: count }: ListedDatabase, runs: readonly ListedRun[], look: Look, io: Io): string {
+  const own = runs.filter((run) => run.path === db);
   const all = count === 0 ? 'no runs' : counted(count, 'run');
-  const title = `${shownPath(path, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
+  const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
   const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
   return `${bold(printable(title), look)}\n${table}`;
 }

@@ -6,9 +6,8 @@ import { EXIT, type ExitCode, UserError } from '../errors.js';
 import { bytesText, counted } from '../figures.js';
 import { measureOf } from '../judge/modes.js';
 import { oneLine } from '../printable.js';
-import { type Removal, removalDocument } from '../report/stored/documents.js';
-import type { ListedRun } from '../report/stored/listed-run.js';
-import { runsTable } from '../report/stored/runs-table.js';
+import { removalDocument } from '../report/stored/documents.js';
+import { type ListedRun, runsTable } from '../report/stored/runs.js';
 import { terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
 import { storedRunsToChange } from '../runs/stored/named.js';
@@ -57,18 +56,21 @@ async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
     return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
   });
   const db = resolve(io.cwd, settings.db);
-  if (!settings.yes) {
-    io.stdout.write(settings.json ? documentText({ db, runs: listed }) : previewText(listed, settings, io));
-    warnOfLost(listed, settings, io);
-    throw new UserError(`nothing was removed: --yes removes ${counted(listed.length, 'run')}`);
+  const space = settings.yes ? change(db, found) : undefined;
+  if (settings.json) {
+    const bytes = space && { before: space.before.bytes, after: space.after.bytes };
+    io.stdout.write(`${JSON.stringify(removalDocument(db, listed, bytes))}\n`);
+  } else {
+    io.stdout.write(space === undefined ? previewText(listed, settings, io) : removedText(db, listed, space, io));
   }
-  const { before, after } = change(db, found);
-  const bytes = { before: before.bytes, after: after.bytes };
-  io.stdout.write(
-    settings.json ? documentText({ db, runs: listed, bytes }) : removedText(db, listed, { before, after }, io),
-  );
   warnOfLost(listed, settings, io);
+  if (!settings.yes) throw new UserError(`nothing was removed: --yes removes ${counted(listed.length, 'run')}`);
   return EXIT.done;
+}
+
+interface Room {
+  readonly before: Space;
+  readonly after: Space;
 }
 
 function change(db: string, found: readonly FoundRun[]): Room {
@@ -78,15 +80,6 @@ function change(db: string, found: readonly FoundRun[]): Room {
   } finally {
     store.close();
   }
-}
-
-interface Room {
-  readonly before: Space;
-  readonly after: Space;
-}
-
-function documentText(removal: Removal): string {
-  return `${JSON.stringify(removalDocument(removal))}\n`;
 }
 
 function previewText(runs: readonly ListedRun[], { color }: RemoveSettings, io: Io): string {

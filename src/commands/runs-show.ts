@@ -4,7 +4,7 @@ import { EXIT, type ExitCode, heedStop } from '../errors.js';
 import { measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
 import { runDocument } from '../report/stored/documents.js';
-import { runText } from '../report/stored/run-text.js';
+import { runText } from '../report/stored/runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../runs/databases.js';
 import { storedRun } from '../runs/stored/named.js';
 import { shownRun } from '../runs/stored/shown.js';

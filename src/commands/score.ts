@@ -6,7 +6,7 @@ import { LEAST_COVERAGE, shortDomains } from '../coverage.js';
 import { EXIT, type ExitCode, heedStop } from '../errors.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { printable } from '../printable.js';
-import { scoreDocument } from '../report/score-json.js';
+import { scoreDocument } from '../report/score-document.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest-file.js';

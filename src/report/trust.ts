@@ -1,7 +1,9 @@
 // How far a judge can be trusted, as every table and document says it.
 
+import { z } from 'zod';
 import { trustLine } from '../judge-trust.js';
 import type { JudgeTrust } from '../score/calibration/document.js';
+import { FIGURE } from './document.js';
 
 /** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';
@@ -22,8 +24,22 @@ export function trustTexts(base: Trust | undefined, candidate: Trust | undefined
   return [named(ofBase, 'base'), named(ofCandidate, 'candidate')];
 }
 
-/** The same in JSON, unrounded: null where no judge was asked. A figure that the calibration could not tell is null. */
-export function trustDocument(trust: Trust | undefined) {
+/** The same in JSON, unrounded. A figure that the calibration could not tell is null. */
+export const TRUST = z.union([
+  z.strictObject({ calibrated: z.literal(false) }),
+  z.strictObject({
+    calibrated: z.literal(true),
+    ceiling: FIGURE,
+    noise: FIGURE,
+    damages: z.number(),
+    blind: z.number(),
+    undecided: z.number(),
+    gullible: FIGURE,
+  }),
+]);
+
+/** Null where no judge was asked. */
+export function trustDocument(trust: Trust | undefined): z.infer<typeof TRUST> | null {
   if (trust === undefined) return null;
   if (trust === 'uncalibrated') return { calibrated: false };
   return { calibrated: true, ...trust };

@@ -1,6 +1,8 @@
 // What a variance is made of, in words and in JSON: a part that repeats do not tell from another is said to be not separable.
 
+import { z } from 'zod';
 import type { VarianceSplit } from '../types.js';
+import { FIGURE } from './document.js';
 
 /**
  * The parts as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated.
@@ -27,17 +29,21 @@ export function varianceText(split: VarianceSplit | undefined, parts: readonly V
 }
 
 /** The parts in points squared; null where one is not separable, and in `not_separable` what holds it then. */
-export function varianceDocument(split: VarianceSplit | undefined) {
-  if (split === undefined) return null;
-  const { row, generation, judge, perRepeat } = split;
-  return {
-    row,
-    generation: generation ?? null,
-    judge: judge ?? null,
-    perRepeat: perRepeat ?? null,
-    not_separable: [
-      ...(generation === undefined ? ['generation from row'] : []),
-      ...(judge === undefined ? [generation === undefined ? 'judge from row' : 'judge from generation'] : []),
-    ],
-  };
+export const VARIANCE = z.strictObject({
+  row: z.number(),
+  generation: FIGURE,
+  judge: FIGURE,
+  perRepeat: FIGURE,
+  not_separable: z.array(z.string()),
+});
+
+/** What `VARIANCE` is made of. */
+export function varianceSource(split: VarianceSplit | undefined) {
+  if (split === undefined) return undefined;
+  const { generation, judge } = split;
+  const notSeparable = [
+    ...(generation === undefined ? ['generation from row'] : []),
+    ...(judge === undefined ? [generation === undefined ? 'judge from row' : 'judge from generation'] : []),
+  ];
+  return { ...split, notSeparable };
 }

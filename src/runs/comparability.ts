@@ -6,7 +6,7 @@ import { isObject } from '../json.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
 import { measureWords } from '../measures.js';
 import { oneLine } from '../printable.js';
-import type { ShownRun } from '../report/comparison/view.js';
+import type { ShownRun } from '../report/comparison/document.js';
 import { differencesOf } from '../run/identity.js';
 import type { Pair, ReadRun } from './read-run.js';
 

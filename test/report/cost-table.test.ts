@@ -3,8 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../src/costs.js';
 import { askedNames } from '../../src/report/asked-names.js';
-import { costsDocument } from '../../src/report/cost-json.js';
+import { COSTS, costsSource } from '../../src/report/cost-json.js';
 import { costTable } from '../../src/report/cost-table.js';
+import { documentOf } from '../../src/report/document.js';
 import type { Table } from '../../src/report/table.js';
 import { terminal } from '../../src/report/terminal.js';
 
@@ -81,7 +82,7 @@ describe('the table of costs', () => {
 
 describe('the document of costs', () => {
   it('is unrounded, and null where nobody knows', () => {
-    expect(costsDocument({ world_model: costs.world_model as never })).toEqual({
+    expect(documentOf(COSTS, costsSource({ world_model: costs.world_model as never }))).toEqual({
       world_model: {
         rows: 3,
         prompt_tokens: 3_000_000,

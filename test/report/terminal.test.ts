@@ -1,7 +1,7 @@
 // Tables in a terminal: within its width, and nothing of them lost.
 
 import { describe, expect, it } from 'vitest';
-import { differenceTable } from '../../src/report/comparison/table.js';
+import { differenceTable } from '../../src/report/comparison/formats.js';
 import { scoreTable } from '../../src/report/score-table.js';
 import type { Table } from '../../src/report/table.js';
 import { terminal } from '../../src/report/terminal.js';

@@ -2,12 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { BoundResult, ConditionResult, GateDecision } from '../../src/decision.js';
-import { annotations } from '../../src/report/gate/annotations.js';
-import { jobSummary } from '../../src/report/gate/job-summary.js';
-import { gateJson } from '../../src/report/gate/json.js';
-import { junit } from '../../src/report/gate/junit.js';
-import type { GatePage } from '../../src/report/gate/page.js';
-import { gateText } from '../../src/report/gate/terminal.js';
+import { annotations, junit } from '../../src/report/gate/ci.js';
+import { type GateReport, gateJson } from '../../src/report/gate/document.js';
+import { gateText, jobSummary } from '../../src/report/gate/text.js';
 import { decide, RULES } from '../../src/score/gate.js';
 import type { Evidence } from '../../src/score/limits.js';
 import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
@@ -69,11 +66,11 @@ const evidence: Evidence = {
   shared: { judge: 'equal', rubric: 'equal' },
 };
 
-function pageOf(decision: GateDecision): GatePage {
+function pageOf(decision: GateDecision): GateReport {
   return {
     ...decision,
     exitCode: 4,
-    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: {} },
+    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: defaultPolicy() },
     candidate: { name: 'b', source: '/b' },
     notes: [],
   };

@@ -1,7 +1,8 @@
 // The split of a run's own variance: which parts are told for which design, and what is said of the others.
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/random.js';
-import { varianceDocument, varianceText } from '../../src/report/variance.js';
+import { documentOf } from '../../src/report/document.js';
+import { VARIANCE, varianceSource, varianceText } from '../../src/report/variance.js';
 import { aggregate } from '../../src/score/aggregate.js';
 import type { JudgedRow } from '../../src/types.js';
 
@@ -29,13 +30,14 @@ const textOf = (rows: readonly JudgedRow[]) => {
     domains.flatMap((domain) => domain.variance ?? []),
   );
 };
-const documentOf = (rows: readonly JudgedRow[]) => varianceDocument(aggregate(rows).variance);
+const documentFor = (rows: readonly JudgedRow[]) =>
+  documentOf(VARIANCE.nullable(), varianceSource(aggregate(rows).variance) ?? null);
 
 describe('the variance of a run', () => {
   test('is split into rows, generation and judge where each row is predicted and each prediction judged again', () => {
     const rows = design('web', 3, 3);
     expect(textOf(rows)).toMatch(/^rows \d+ %, generation \d+ %, judge \d+ %$/);
-    expect(documentOf(rows)?.not_separable).toEqual([]);
+    expect(documentFor(rows)?.not_separable).toEqual([]);
     const { variance, overallWithFailures } = aggregate(rows);
     const sum = (variance?.row ?? 0) + (variance?.generation ?? 0) + (variance?.judge ?? 0);
     expect(sum).toBeCloseTo((overallWithFailures.total?.se ?? 0) ** 2, 9);
@@ -44,19 +46,19 @@ describe('the variance of a run', () => {
   test('leaves generation with the rows where nothing was predicted again, and says so', () => {
     const rows = design('web', 1, 3);
     expect(textOf(rows)).toMatch(/^rows with generation \d+ % \(not separable: no repeats\), judge \d+ %$/);
-    expect(documentOf(rows)).toMatchObject({ generation: null, not_separable: ['generation from row'] });
+    expect(documentFor(rows)).toMatchObject({ generation: null, not_separable: ['generation from row'] });
   });
 
   test('leaves the judge with generation where nothing was judged again, and says so', () => {
     const rows = design('web', 3, 1);
     expect(textOf(rows)).toMatch(/^rows \d+ %, generation with judge \d+ % \(not separable: judged once\)$/);
-    expect(documentOf(rows)).toMatchObject({ judge: null, not_separable: ['judge from generation'] });
+    expect(documentFor(rows)).toMatchObject({ judge: null, not_separable: ['judge from generation'] });
   });
 
   test('is one part where nothing was repeated: JSON says so, and no line is made of it', () => {
     const rows = design('web', 1, 1);
     expect(textOf(rows)).toBeUndefined();
-    expect(documentOf(rows)).toMatchObject({
+    expect(documentFor(rows)).toMatchObject({
       row: expect.any(Number),
       generation: null,
       judge: null,
@@ -82,7 +84,7 @@ describe('the variance of a run', () => {
 
   test('is not given where there is no standard error', () => {
     expect(aggregate(design('web', 3, 3, 4)).variance).toBeUndefined();
-    expect(varianceDocument(undefined)).toBeNull();
+    expect(documentFor(design('web', 3, 3, 4))).toBeNull();
   });
 
   test('fits a line of 80 columns in every design', () => {

@@ -1,7 +1,7 @@
 // Comparisons of two runs, made up for tests of how they are told.
 
 import type { Difference } from '../../src/comparison.js';
-import type { ComparisonView } from '../../src/report/comparison/view.js';
+import type { ComparisonView } from '../../src/report/comparison/document.js';
 import { DOMAINS } from '../../src/types.js';
 
 /** A figure that changed by this many points, with an interval of 2 to either side. */

@@ -1,7 +1,8 @@
 // Decisions of a gate, made up for tests of how they are told.
 
 import type { BoundResult, ConditionResult, RuleResult } from '../../src/decision.js';
-import type { GatePage } from '../../src/report/gate/page.js';
+import type { GateReport } from '../../src/report/gate/document.js';
+import { defaultPolicy } from '../../src/score/policy.js';
 
 const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.' } as const;
 
@@ -18,7 +19,7 @@ export function condition(more: Partial<ConditionResult> = {}): ConditionResult 
 }
 
 /** A decision against a candidate. */
-export function gatePage(rules: readonly RuleResult[], more: Partial<GatePage> = {}): GatePage {
+export function gatePage(rules: readonly RuleResult[], more: Partial<GateReport> = {}): GateReport {
   return {
     verdict: 'NO-GO',
     exitCode: 4,
@@ -26,7 +27,7 @@ export function gatePage(rules: readonly RuleResult[], more: Partial<GatePage> =
     rules,
     kept: [],
     advisoryOnly: false,
-    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: { alpha: 0.05 } },
+    policy: { from: 'gate.yaml', fingerprint: 'f'.repeat(64), rules: defaultPolicy() },
     base: { name: 'a', source: '/a' },
     candidate: { name: 'b', source: '/b', judge: 'j' },
     level: { alpha: 0.05, sentence: 'GO as it is shown.' },
@@ -55,7 +56,7 @@ export const HOSTILE = [
 ];
 
 /** A decision in which every text is this one. */
-export function hostilePage(text: string): GatePage {
+export function hostilePage(text: string): GateReport {
   const scope = { domain: text };
   const shown = { candidate: text, bound: text };
   const rules = [
@@ -64,12 +65,12 @@ export function hostilePage(text: string): GatePage {
     rule({ scope, shown, verdict: 'NO-GO', tier: 'advisory', counts: false, sentence: text }),
   ];
   const run = { name: text, source: text, judge: text, rubricPack: text };
-  const policy = { from: text, fingerprint: 'f'.repeat(64), rules: {} };
+  const policy = { from: text, fingerprint: 'f'.repeat(64), rules: defaultPolicy() };
   return gatePage(rules, { summary: text, kept: [text], base: run, candidate: run, notes: [text], policy });
 }
 
 /** A decision that advises against the candidate. */
-export function advisedPage(): GatePage {
+export function advisedPage(): GateReport {
   const rules = [
     rule({ name: 'overall against published', tier: 'advisory', counts: false, verdict: 'NO-GO', sentence: 'Behind.' }),
     rule({ scope: { domain: 'os' }, tier: 'advisory', counts: false, sentence: 'Not behind.' }),

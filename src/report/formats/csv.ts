@@ -1,27 +1,31 @@
 // A leaderboard as CSV: a line for each run.
 
+import { present } from '../../present.js';
 import { printable } from '../../printable.js';
 import { askedName } from '../../rollout.js';
-import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn } from '../leaderboard/board.js';
+import { type BoardRow, figureIds, type Leaderboard, officialIn } from '../leaderboard/board.js';
+import { leaderboardDocument } from './json.js';
 
 export function csvBoard(board: Leaderboard): string {
   const figures = [...new Set(board.blocks.flatMap(figureIds))];
-  const head = [
-    ...RUN_FIELDS,
-    ...figures.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]),
-  ];
-  const lines = board.blocks.flatMap((block, index) =>
-    block.rows.map((row) => [
-      ...Object.values(runFields(block, index, row)),
-      ...figures.flatMap((id) => {
-        const figure = row.figures.get(id);
-        // What is known only in part is a lower end, and no value.
-        if (figure?.isLeast) return [undefined, figure.value, undefined, false, undefined];
-        return [figure?.value, figure?.low, figure?.high, row.marked.has(id), officialIn(row, figure)];
-      }),
+  const head = figures.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]);
+  const lines = leaderboardDocument(board).blocks.flatMap((block, index) =>
+    block.rows.map((row, at) => [
+      ...Object.values(RUN_FIELDS).map((of) => of(block, row, index)),
+      ...figuresOf(present(board.blocks[index]?.rows[at]), figures),
     ]),
   );
-  return csvText([head, ...lines]);
+  return csvText([[...Object.keys(RUN_FIELDS), ...head], ...lines]);
+}
+
+/** The figures of a row, those among them that its block does not show. */
+function figuresOf(row: BoardRow, ids: readonly string[]): CsvValue[] {
+  return ids.flatMap((id) => {
+    const figure = row.figures.get(id);
+    // What is known only in part is a lower end, and no value.
+    if (figure?.isLeast) return [undefined, figure.value, undefined, false, undefined];
+    return [figure?.value, figure?.low, figure?.high, row.marked.has(id), officialIn(row, figure)];
+  });
 }
 
 type CsvValue = string | number | boolean | null | undefined;
@@ -44,56 +48,32 @@ function csvCell(value: CsvValue): string {
   return /[",;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-function runFields(block: Block, index: number, row: BoardRow) {
-  const { judgedWith } = block;
-  const { run } = row;
-  return {
-    block: index + 1,
-    kind: judgedWith.kind,
-    measure: block.measure ?? null,
-    name: row.name,
-    label: run?.label ?? null,
-    world_model: run === undefined ? row.name : (run.worldModel ?? null),
-    published: run === undefined,
-    db: run?.db ?? null,
-    run: run?.number ?? null,
-    judged_at: run?.at ?? null,
-    judge: judgedWith.judge ?? null,
-    judge_snapshot: judgedWith.snapshot ?? null,
-    rubric_pack: judgedWith.rubricPack ?? null,
-    rubric_fingerprint: judgedWith.rubricFingerprint ?? null,
-    verdicts: judgedWith.verdicts ?? null,
-    protocol: askedName(judgedWith.protocol, judgedWith.rollout) ?? null,
-    chosen: run?.card.chosen ?? null,
-    valid: run?.card.valid ?? null,
-    coverage: run?.card.coverage ?? null,
-    complete: row.isComplete,
-    fewer_rows: row.hasFewerRows,
-    macro_of: row.macroOf,
-  } satisfies Record<(typeof RUN_FIELDS)[number], CsvValue>;
-}
+type Document = ReturnType<typeof leaderboardDocument>['blocks'][number];
 
-const RUN_FIELDS = [
-  'block',
-  'kind',
-  'measure',
-  'name',
-  'label',
-  'world_model',
-  'published',
-  'db',
-  'run',
-  'judged_at',
-  'judge',
-  'judge_snapshot',
-  'rubric_pack',
-  'rubric_fingerprint',
-  'verdicts',
-  'protocol',
-  'chosen',
-  'valid',
-  'coverage',
-  'complete',
-  'fewer_rows',
-  'macro_of',
-] as const;
+/** What stands in front of a run's figures. */
+const RUN_FIELDS: Readonly<
+  Record<string, (block: Document, row: Document['rows'][number], index: number) => CsvValue>
+> = {
+  block: (_block, _row, index) => index + 1,
+  kind: ({ judged_with: { kind } }) => kind,
+  measure: ({ measure }) => measure,
+  name: (_, { name }) => name,
+  label: (_, { label }) => label,
+  world_model: (_, row) => row.world_model,
+  published: (_, { published }) => published,
+  db: (_, { db }) => db,
+  run: (_, { run }) => run,
+  judged_at: (_, row) => row.judged_at,
+  judge: ({ judged_with: { judge } }) => judge,
+  judge_snapshot: ({ judged_with }) => judged_with.judge_snapshot,
+  rubric_pack: ({ judged_with }) => judged_with.rubric_pack,
+  rubric_fingerprint: ({ judged_with }) => judged_with.rubric_fingerprint,
+  verdicts: ({ judged_with }) => judged_with.verdicts,
+  protocol: ({ judged_with: { protocol, rollout } }) => askedName(protocol ?? undefined, rollout),
+  chosen: (_, { chosen }) => chosen,
+  valid: (_, { valid }) => valid,
+  coverage: (_, { coverage }) => coverage,
+  complete: (_, { complete }) => complete,
+  fewer_rows: (_, row) => row.fewer_rows,
+  macro_of: (_, row) => row.macro_of,
+};

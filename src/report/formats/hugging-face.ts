@@ -3,8 +3,8 @@
 import { UserError } from '../../errors.js';
 import { intervalText, twoDecimals } from '../../figures.js';
 import { DOMAINS } from '../../types.js';
+import { asciiJson } from '../document.js';
 import type { Block, BoardRow, Leaderboard } from '../leaderboard/board.js';
-import { asciiJson } from './json.js';
 
 /** The benchmark's data set on the Hub. */
 const DATASET = 'Qwen/AgentWorldBench';

@@ -1,73 +1,110 @@
-// JSON that any terminal or log can hold, and a leaderboard in it.
+// A leaderboard as JSON.
 
-import { costsDocument } from '../cost-json.js';
-import { spreadDocument } from '../estimate-json.js';
+import { z } from 'zod';
+import { COSTS, costsSource } from '../cost-json.js';
+import { asciiJson, documentOf, FIGURE, SPREAD } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
-import { trustDocument } from '../trust.js';
+import { TRUST, trustDocument } from '../trust.js';
 
-/**
- * Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. `best` is also true for what cannot
- * be told from the best, and `official` is the same figure as the official script counts it.
- */
+const TEXT = z.string().nullable();
+
+/** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
+const BOARD_FIGURE = z.strictObject({
+  value: FIGURE,
+  ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
+  best: z.boolean(),
+  official: FIGURE,
+});
+const ROW = z.strictObject({
+  name: z.string(),
+  published: z.boolean(),
+  label: TEXT,
+  world_model: TEXT,
+  db: TEXT,
+  run: FIGURE,
+  judged_at: TEXT,
+  chosen: FIGURE,
+  valid: FIGURE,
+  coverage: FIGURE,
+  complete: z.boolean(),
+  fewer_rows: z.boolean(),
+  macro_of: z.number(),
+  figures: z.record(z.string(), BOARD_FIGURE.nullable()),
+  costs: COSTS,
+});
+
+/** Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. */
+export const LEADERBOARD = z.strictObject({
+  schema: z.literal('awb.leaderboard/2'),
+  blocks: z.array(
+    z.strictObject({
+      title: z.string(),
+      official: z.boolean(),
+      judged_with: z.strictObject({
+        kind: z.string(),
+        judge: TEXT,
+        judge_snapshot: TEXT,
+        rubric_pack: TEXT,
+        rubric_fingerprint: TEXT,
+        verdicts: TEXT,
+        sampling: z.record(z.string(), z.unknown()).nullable(),
+        protocol: TEXT,
+        rollout: z.string().optional(),
+      }),
+      judge_trust: TRUST.nullable(),
+      measure: TEXT,
+      columns: z.array(z.string()),
+      rows: z.array(ROW),
+      notes: z.array(z.string()),
+    }),
+  ),
+});
+
 export function jsonBoard(board: Leaderboard): string {
-  const blocks = board.blocks.map((block) => ({
-    title: block.title,
-    official: block.isOfficial,
-    judged_with: {
-      kind: block.judgedWith.kind,
-      judge: block.judgedWith.judge ?? null,
-      judge_snapshot: block.judgedWith.snapshot ?? null,
-      rubric_pack: block.judgedWith.rubricPack ?? null,
-      rubric_fingerprint: block.judgedWith.rubricFingerprint ?? null,
-      verdicts: block.judgedWith.verdicts ?? null,
-      sampling: block.judgedWith.sampling ?? null,
-      protocol: block.judgedWith.protocol ?? null,
-      ...(block.judgedWith.rollout === undefined ? {} : { rollout: block.judgedWith.rollout }),
-    },
-    judge_trust: trustDocument(block.trust),
-    measure: block.measure ?? null,
-    columns: figureIds(block),
-    rows: block.rows.map((row) => rowDocument(block, row)),
-    notes: remarksOn(block, 'best'),
-  }));
-  return `${asciiJson({ schema: 'awb.leaderboard/2', blocks })}\n`;
+  return `${asciiJson(leaderboardDocument(board))}\n`;
 }
 
-function rowDocument(block: Block, row: BoardRow) {
-  const { run } = row;
-  const figures = figureIds(block).map((id) => {
-    const figure = row.figures.get(id);
-    if (figure === undefined) return [id, null];
-    const { low, high, se, df, rows, clusters } = spreadDocument(figure);
-    const official = officialIn(row, figure) ?? null;
-    // What is known only in part is a lower end, and no value.
-    if (figure.isLeast)
-      return [id, { value: null, low: figure.value, high, se, df, rows, clusters, best: false, official }];
-    return [id, { value: figure.value, low, high, se, df, rows, clusters, best: row.marked.has(id), official }];
+export function leaderboardDocument({ blocks }: Leaderboard) {
+  return documentOf(LEADERBOARD, {
+    schema: 'awb.leaderboard/2',
+    blocks: blocks.map((block) => ({
+      ...block,
+      official: block.isOfficial,
+      judgedWith: { ...block.judgedWith, judgeSnapshot: block.judgedWith.snapshot },
+      judgeTrust: trustDocument(block.trust),
+      columns: figureIds(block),
+      rows: block.rows.map((row) => rowSource(block, row)),
+      notes: remarksOn(block, 'best'),
+    })),
   });
+}
+
+function rowSource(block: Block, row: BoardRow) {
+  const { run, name } = row;
   return {
-    name: row.name,
+    ...row,
     published: run === undefined,
-    label: run?.label ?? null,
-    world_model: run === undefined ? row.name : (run.worldModel ?? null),
-    db: run?.db ?? null,
-    run: run?.number ?? null,
-    judged_at: run?.at ?? null,
-    chosen: run?.card.chosen ?? null,
-    valid: run?.card.valid ?? null,
-    coverage: run?.card.coverage ?? null,
+    label: run?.label,
+    worldModel: run === undefined ? name : run.worldModel,
+    db: run?.db,
+    run: run?.number,
+    judgedAt: run?.at,
+    chosen: run?.card.chosen,
+    valid: run?.card.valid,
+    coverage: run?.card.coverage,
     complete: row.isComplete,
-    fewer_rows: row.hasFewerRows,
-    macro_of: row.macroOf,
-    figures: Object.fromEntries(figures),
-    costs: costsDocument(run?.costs),
+    fewerRows: row.fewer.length > 0,
+    figures: Object.fromEntries(figureIds(block).map((id) => [id, figureSource(row, id)])),
+    costs: costsSource(run?.costs),
   };
 }
 
-/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
-export function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[\x7f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+/** A figure of a row; null where it has none. */
+function figureSource(row: BoardRow, id: string) {
+  const figure = row.figures.get(id);
+  if (figure === undefined) return null;
+  const official = officialIn(row, figure);
+  // What is known only in part is a lower end, and no value.
+  if (figure.isLeast) return { ...figure, value: null, low: figure.value, best: false, official };
+  return { ...figure, best: row.marked.has(id), official };
 }

@@ -99,7 +99,7 @@ export interface BoardOptions {
 export type BoardFigure = Pick<Estimate, 'value'> &
   Partial<Estimate> & {
     /** The same as the official script counts it, which leaves out what the model failed; absent where there is no such figure. */
-    readonly official?: number;
+    readonly official?: number | undefined;
     /** Set where the value is the least that it can be: some of it is not known. */
     readonly isLeast?: true;
   };
@@ -109,20 +109,31 @@ export interface BoardColumn extends Column {
   readonly isFigure: boolean;
 }
 
-export interface BoardRow {
+/** A run or a published row, before it is known which columns are marked. */
+export interface Entry {
   readonly name: string;
   /** Absent for a published row. */
-  readonly run?: BoardRun;
+  readonly run?: BoardRun | undefined;
+  readonly published?: PublishedRow;
   /** Whether every domain reaches the least coverage. */
   readonly isComplete: boolean;
-  /** Whether another run of the block has more rows in a domain. */
-  readonly hasFewerRows: boolean;
-  /** By column id; a figure that the row lacks is absent. */
+  /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
+  readonly fewer: readonly Domain[];
+  /** Domains behind its mean. */
+  readonly macroOf: number;
+  /** By column id; a figure that it lacks is absent. */
   readonly figures: ReadonlyMap<string, BoardFigure>;
+  readonly mean: BoardFigure | undefined;
+}
+
+/** A run's row before it is known which columns are marked. */
+export interface OwnEntry extends Entry {
+  readonly run: BoardRun;
+}
+
+export interface BoardRow extends Entry {
   /** Ids of the columns in which it is best, or cannot be told from the best. */
   readonly marked: ReadonlySet<string>;
-  /** Domains behind the row's mean. */
-  readonly macroOf: number;
   /** One for each column of the block, the name first. */
   readonly texts: readonly string[];
 }
@@ -136,12 +147,12 @@ export interface Block {
   /** What is known of its judge; absent where none was asked. */
   readonly trust?: Trust | undefined;
   /** Of a block of measured runs: which measure it shows. */
-  readonly measure?: string;
+  readonly measure?: string | undefined;
   readonly columns: readonly BoardColumn[];
   /** The block's own runs, then the published rows. */
   readonly rows: readonly BoardRow[];
   /** What a mark says, where there are marks. */
-  readonly markNote?: string;
+  readonly markNote?: string | undefined;
   /** How to read any such block. */
   readonly legend: readonly string[];
   /** What a reader has to know of these very runs. */
@@ -157,24 +168,6 @@ export interface Group {
   readonly judgedWith: JudgedWith;
   readonly runs: readonly BoardRun[];
   readonly isRecorded: boolean;
-}
-
-/** A row before it is known which columns are marked. */
-export interface Entry {
-  readonly name: string;
-  readonly run: BoardRun | undefined;
-  readonly published: PublishedRow | undefined;
-  readonly isComplete: boolean;
-  /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
-  readonly fewer: readonly Domain[];
-  readonly macroOf: number;
-  readonly figures: ReadonlyMap<string, BoardFigure>;
-  readonly mean: BoardFigure | undefined;
-}
-
-/** A run's row before it is known which columns are marked. */
-export interface OwnEntry extends Entry {
-  readonly run: BoardRun;
 }
 
 /** Whether nothing was rated, but measured. */

@@ -16,12 +16,21 @@ import {
   type BoardFigure,
   type BoardOptions,
   type BoardRun,
+  type Entry,
   type FigureOf,
   isMeasured,
   measuresIn,
 } from './board.js';
-import { countedFigure, domainsHaving, domainsOf, failuresMatter, isWhole, meanOf, measuredFigure } from './figures.js';
-import { NAME_COLUMNS } from './names.js';
+import {
+  countedFigure,
+  domainsHaving,
+  domainsOf,
+  failuresMatter,
+  isWhole,
+  meanOf,
+  measuredFigure,
+  NAME_COLUMNS,
+} from './runs.js';
 
 export interface FigureColumn extends BoardColumn {
   readonly isFigure: true;
@@ -39,15 +48,10 @@ export interface FigureColumn extends BoardColumn {
 
 interface TextColumn extends BoardColumn {
   readonly isFigure: false;
-  of(row: TextSource): string;
+  of(row: Entry): string;
 }
 
 export type AnyColumn = FigureColumn | TextColumn;
-
-interface TextSource {
-  readonly run: BoardRun | undefined;
-  readonly mean: BoardFigure | undefined;
-}
 
 const SHORT_NAMES: ReadonlyMap<Domain, string> = new Map([['terminal', 'Term.']]);
 
@@ -198,30 +202,33 @@ function meanColumns(measure: string | undefined): FigureColumn[] {
   return [...means, official, ...dimensions];
 }
 
+/** Every column of figures that a block can have, those among them that one may only be sorted by. */
+export function figureColumns(runs: readonly BoardRun[], measure: string | undefined): FigureColumn[] {
+  const having = runs.flatMap((run) => domainsHaving(run.card, measure));
+  const domains = [...new Set([...DOMAINS, ...having])].sort(inTableOrder);
+  const [overall, macro, ...means] = meanColumns(measure);
+  return [
+    ...domains.map((domain) => domainColumn(domain, measure)),
+    ...[overall, macro, RECALL_COLUMN].filter((column) => column !== undefined),
+    ...means,
+    EQUIVALENCE_COLUMN,
+    ...COST_COLUMNS,
+  ];
+}
+
 /** The block's columns behind the name. */
 export function columnsOf(
+  figures: readonly FigureColumn[],
   runs: readonly BoardRun[],
   hasPublished: boolean,
   options: BoardOptions,
   measure: string | undefined,
-) {
-  const having = new Set(runs.flatMap((run) => domainsHaving(run.card, measure)));
-  const domains = [...new Set([...DOMAINS, ...having])]
-    .sort(inTableOrder)
-    .map((domain) => domainColumn(domain, measure));
-  const means = meanColumns(measure);
-  const known: AnyColumn[] = [
-    ...domains,
-    ...means.slice(0, 2),
-    RECALL_COLUMN,
-    ...means.slice(2),
-    EQUIVALENCE_COLUMN,
-    ...COST_COLUMNS,
-    ...TEXT_COLUMNS,
-  ];
+): AnyColumn[] {
+  const known: AnyColumn[] = [...figures, ...TEXT_COLUMNS];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
   const cards = runs.map((run) => run.card);
+  const domains = figures.filter(({ figure: { domain } }) => domain !== undefined);
   const showsDomain = (column: FigureColumn) => hasPublished || runs.some((run) => column.of(run) !== undefined);
   const shows: Readonly<Record<string, boolean>> = {
     overall: hasPublished || cards.some((card) => isWhole(card, measure)),
@@ -254,14 +261,6 @@ export function requireMeasure(runs: readonly BoardRun[], measure: string | unde
   const known = measuresIn(measured);
   if (measure === undefined || known.length === 0 || known.includes(measure)) return;
   throw new UserError(`unknown measure "${measure}"; the runs have ${known.join(', ')}`);
-}
-
-/** Every column of figures that a block can have, for sorting by one that is not shown. */
-export function columnsById(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<string, FigureColumn> {
-  const domains = new Set([...DOMAINS, ...runs.flatMap((run) => domainsHaving(run.card, measure))]);
-  const ofDomains = [...domains].map((domain) => domainColumn(domain, measure));
-  const columns = [...ofDomains, ...meanColumns(measure), RECALL_COLUMN, EQUIVALENCE_COLUMN, ...COST_COLUMNS];
-  return new Map(columns.map((column) => [column.id, column]));
 }
 
 function shown(text: string | undefined): string {

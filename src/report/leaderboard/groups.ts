@@ -6,7 +6,7 @@ import { oneLine, printable } from '../../printable.js';
 import { capitalized } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith, shownMeasure } from './board.js';
-import { nameOf } from './names.js';
+import { nameOf } from './runs.js';
 
 const OFFICIAL: JudgedWith = {
   kind: 'rubric',

@@ -1,12 +1,11 @@
 // What is best in each column of a block, and what cannot be told from it.
 
 import { canonicalJson } from '../../json.js';
-import type { IsTied, OwnEntry } from './board.js';
+import type { Entry, IsTied, OwnEntry } from './board.js';
 import type { FigureColumn } from './columns.js';
-import { isWholeEntry } from './entries.js';
-import { domainsOf, type Rank } from './figures.js';
+import { domainsOf, type Rank } from './runs.js';
 
-type ColumnsByEntry = ReadonlyMap<OwnEntry, ReadonlySet<string>>;
+type ColumnsByEntry = ReadonlyMap<Entry, ReadonlySet<string>>;
 
 /** Ids of columns by entry. */
 interface Marks {
@@ -41,7 +40,7 @@ export function marksOf(
     .filter((column) => column.isTested)
     .map((column) => [column.id, outcomeIn(column, tested, measure, rank, isTied)] as const);
   const listed = (kind: keyof Outcome): ColumnsByEntry => {
-    const byEntry = new Map<OwnEntry, Set<string>>();
+    const byEntry = new Map<Entry, Set<string>>();
     for (const [id, outcome] of found) {
       for (const entry of outcome[kind]) byEntry.set(entry, (byEntry.get(entry) ?? new Set()).add(id));
     }
@@ -91,4 +90,9 @@ function outcomeIn(
 function haveSameDomains(entries: readonly OwnEntry[], measure: string | undefined): boolean {
   const sets = entries.map(({ run }) => canonicalJson([...domainsOf(run.card, measure)].sort()));
   return new Set(sets).size === 1;
+}
+
+/** Whether its mean is over the seven published domains and no other. */
+export function isWholeEntry({ figures }: Entry): boolean {
+  return figures.has('overall');
 }

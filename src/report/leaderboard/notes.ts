@@ -10,8 +10,7 @@ import { kindText, measureText } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';
 import type { AnyColumn } from './columns.js';
-import { rowsOf } from './figures.js';
-import { keyOfName } from './names.js';
+import { keyOfName, rowsOf } from './runs.js';
 
 interface NoteSource {
   readonly entries: readonly Entry[];

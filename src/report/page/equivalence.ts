@@ -3,7 +3,7 @@
 import { domainName, meanName } from '../../domains.js';
 import type { Equivalence, EquivalenceCard } from '../../equivalence.js';
 import { intervalText } from '../../figures.js';
-import { EQUIVALENCE_NOTES, missingNotes, missingText } from '../equivalence/words.js';
+import { EQUIVALENCE_NOTES, missingNotes, missingText } from '../equivalence-table.js';
 import { count, DASH } from './figures.js';
 import { block, escapeHtml } from './frame.js';
 

@@ -1,109 +1,145 @@
 // Stored runs as JSON. Figures are unrounded; what nobody knows is null.
 
-import type { Estimate } from '../../types.js';
-import { costsDocument } from '../cost-json.js';
-import { estimateDocument } from '../estimate-json.js';
-import { cardDocument } from '../score-json.js';
-import { trustDocument } from '../trust.js';
-import type { ListedRun } from './listed-run.js';
-import type { ShownRun } from './shown-run.js';
+import { z } from 'zod';
+import { COSTS, costsSource } from '../cost-json.js';
+import { documentOf, ESTIMATE, FIGURE } from '../document.js';
+import { CARD, cardSource } from '../score-document.js';
+import { TRUST, trustDocument } from '../trust.js';
+import type { ListedRun, ShownRun } from './runs.js';
+
+const TEXT = z.string().nullable();
+
+/** What names and describes a stored run. */
+const NAMED = z.strictObject({
+  db: z.string(),
+  id: z.number(),
+  label: TEXT,
+  label_given: z.boolean(),
+  kind: z.string(),
+  world_model: TEXT,
+  protocol: TEXT,
+  judge_model: TEXT,
+  rubric_pack: TEXT,
+  rubric_fingerprint: TEXT,
+  meta: z.record(z.string(), z.unknown()),
+  source: z.string(),
+  source_sha256: z.string(),
+  source_exists: z.boolean(),
+  started_at: TEXT,
+  ended_at: TEXT,
+  scored_at: z.string(),
+  tool_version: z.string(),
+  bytes: z.number(),
+  costs: COSTS,
+});
+
+/** The document of `awb runs list`. */
+export const RUNS = z.strictObject({
+  schema: z.literal('awb.runs/1'),
+  databases: z.array(z.strictObject({ db: z.string(), bytes: z.number(), runs: z.number() })),
+  runs: z.array(
+    z.strictObject({
+      ...NAMED.shape,
+      chosen: z.number(),
+      valid: z.number(),
+      failed: z.number(),
+      coverage: z.number(),
+      domains: z.array(z.string()),
+      overall: ESTIMATE.nullable(),
+      overall_with_failures: ESTIMATE.nullable(),
+      overall_measures: z.record(z.string(), ESTIMATE),
+      macro_of: z.number(),
+    }),
+  ),
+});
 
 /** A SQLite file whose runs were asked for. */
 export interface ListedDatabase {
-  readonly path: string;
+  /** Absolute path. */
+  readonly db: string;
   readonly bytes: number;
   /** How many runs it holds. */
-  readonly count: number;
+  readonly runs: number;
 }
 
-/** The document of `awb runs list`. */
 export function runsDocument(databases: readonly ListedDatabase[], runs: readonly ListedRun[]) {
-  return {
+  return documentOf(RUNS, {
     schema: 'awb.runs/1',
-    databases: databases.map(({ path, bytes, count }) => ({ db: path, bytes, runs: count })),
-    runs: runs.map((run) => ({ ...namesDocument(run), ...summaryDocument(run) })),
-  };
+    databases,
+    runs: runs.map((run) => ({
+      ...run.card,
+      ...namedSource(run),
+      domains: run.card.domains.map(({ domain }) => domain),
+      overall: run.card.overall.total,
+      overallWithFailures: run.card.overallWithFailures.total,
+    })),
+  });
 }
 
 /** The document of `awb runs show`. */
+export const RUN = z.strictObject({
+  schema: z.literal('awb.run/1'),
+  ...NAMED.shape,
+  own_label: TEXT,
+  source_state: z.enum(['same', 'changed', 'missing', 'unreadable']),
+  source_bytes: FIGURE,
+  journal_bytes: FIGURE,
+  stored_judgements: z.number(),
+  judge_trust: TRUST.nullable(),
+  ...CARD.shape,
+  warnings: z.array(z.string()),
+  notices: z.array(z.string()),
+  manifest: z.record(z.string(), z.unknown()).nullable(),
+});
+
 export function runDocument(run: ShownRun) {
   const { file } = run;
-  return {
+  return documentOf(RUN, {
+    ...run,
     schema: 'awb.run/1',
-    ...namesDocument(run),
-    own_label: run.ownLabel ?? null,
-    source_state: file.state,
-    source_bytes: 'bytes' in file ? file.bytes : null,
-    journal_bytes: file.journalBytes ?? null,
-    stored_judgements: run.judgements,
-    judge_trust: trustDocument(run.trust),
-    ...cardDocument(run.card),
-    warnings: run.warnings,
-    notices: run.notices,
-    manifest: run.manifest ?? null,
-  };
-}
-
-/** What `awb runs remove` did, or would do. */
-export interface Removal {
-  /** Absolute path of the SQLite file. */
-  readonly db: string;
-  readonly runs: readonly ListedRun[];
-  /** Bytes of the file; absent where nothing was removed. */
-  readonly bytes?: { readonly before: number; readonly after: number };
+    ...namedSource(run),
+    sourceState: file.state,
+    sourceBytes: 'bytes' in file ? file.bytes : undefined,
+    journalBytes: file.journalBytes,
+    storedJudgements: run.judgements,
+    judgeTrust: trustDocument(run.trust),
+    ...cardSource(run.card),
+    judgements: run.card.judgements,
+  });
 }
 
 /** The document of `awb runs remove`. */
-export function removalDocument({ db, runs, bytes }: Removal) {
-  return {
+export const REMOVAL = z.strictObject({
+  schema: z.literal('awb.runs-removed/1'),
+  db: z.string(),
+  removed: z.boolean(),
+  runs: z.array(NAMED),
+  bytes_before: FIGURE,
+  bytes_after: FIGURE,
+});
+
+/** @param bytes of the file before and after; absent where nothing was removed */
+export function removalDocument(
+  db: string,
+  runs: readonly ListedRun[],
+  bytes?: { readonly before: number; readonly after: number },
+) {
+  return documentOf(REMOVAL, {
     schema: 'awb.runs-removed/1',
     db,
     removed: bytes !== undefined,
-    runs: runs.map(namesDocument),
-    bytes_before: bytes?.before ?? null,
-    bytes_after: bytes?.after ?? null,
-  };
+    runs: runs.map(namedSource),
+    bytesBefore: bytes?.before,
+    bytesAfter: bytes?.after,
+  });
 }
 
-/** What names and describes a stored run. */
-function namesDocument(run: ListedRun) {
+function namedSource(run: ListedRun) {
   return {
+    ...run,
     db: run.path,
-    id: run.id,
-    label: run.label ?? null,
-    label_given: run.isLabelGiven,
-    kind: run.kind,
-    world_model: run.worldModel ?? null,
-    protocol: run.protocol ?? null,
-    judge_model: run.judgeModel ?? null,
-    rubric_pack: run.rubricPack ?? null,
-    rubric_fingerprint: run.rubricFingerprint ?? null,
-    meta: run.meta,
-    source: run.source,
-    source_sha256: run.sourceSha256,
-    source_exists: run.isSourceThere,
-    started_at: run.startedAt ?? null,
-    ended_at: run.endedAt ?? null,
-    scored_at: run.scoredAt,
-    tool_version: run.toolVersion,
-    bytes: run.bytes,
-    costs: costsDocument(run.costs),
-  };
-}
-
-function summaryDocument({ card }: ListedRun) {
-  const figure = (estimate: Estimate | undefined) => (estimate === undefined ? null : estimateDocument(estimate));
-  return {
-    chosen: card.chosen,
-    valid: card.valid,
-    failed: card.failed,
-    coverage: card.coverage,
-    domains: card.domains.map(({ domain }) => domain),
-    overall: figure(card.overall.total),
-    overall_with_failures: figure(card.overallWithFailures.total),
-    overall_measures: Object.fromEntries(
-      Object.entries(card.overallMeasures).map(([name, estimate]) => [name, estimateDocument(estimate)]),
-    ),
-    macro_of: card.macroOf,
+    labelGiven: run.isLabelGiven,
+    sourceExists: run.isSourceThere,
+    costs: costsSource(run.costs),
   };
 }

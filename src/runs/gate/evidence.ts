@@ -6,7 +6,7 @@ import { domainName } from '../../domains.js';
 import { nearest, UserError } from '../../errors.js';
 import { counted } from '../../figures.js';
 import { oneLine } from '../../printable.js';
-import type { ShownRun } from '../../report/comparison/view.js';
+import type { ShownRun } from '../../report/comparison/document.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../../report/published.js';
 import { compareRuns } from '../../score/compare.js';
 import type { Bill, Evidence } from '../../score/limits.js';
@@ -20,9 +20,9 @@ import { impossibleRows } from '../read-run.js';
 /** Who is held against what. */
 export interface Sides {
   readonly candidate: ReadRun;
-  readonly base?: ReadRun;
+  readonly base?: ReadRun | undefined;
   /** Stands in place of a base. */
-  readonly published?: PublishedBase;
+  readonly published?: PublishedBase | undefined;
 }
 
 const PUBLISHED_PREFIX = 'published:';

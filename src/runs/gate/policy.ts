@@ -139,21 +139,6 @@ function floorsOf({ minOverall, min }: PolicySettings, domains: readonly Domain[
   }
 }
 
-/** The policy as a policy file has it, with every default filled in. */
-export function policyDocument({ alpha, looks, maxDrop, minScore, minCoverage, requireEqual, limits }: Policy) {
-  const bounds = (of: Policy['maxDrop'] | Policy['limits'], key: 'points' | 'max') =>
-    Object.fromEntries(Object.entries(of).map(([name, { value, tier }]) => [name, { [key]: value, tier }]));
-  return {
-    alpha,
-    ...(looks === undefined ? {} : { looks }),
-    max_drop: bounds(maxDrop, 'points'),
-    min_score: bounds(minScore, 'points'),
-    min_coverage: minCoverage,
-    require_equal: requireEqual,
-    limits: bounds(limits, 'max'),
-  };
-}
-
 /** SHA-256 hex of a policy: equal where two policies demand the same, wherever they came from. */
 export function policyFingerprint(policy: Policy): string {
   return createHash('sha256').update(canonicalPolicy(policy)).digest('hex');

@@ -6,8 +6,7 @@ import { codeOf, UserError } from '../../errors.js';
 import { canonicalJson, isObject } from '../../json.js';
 import { askedWord } from '../../judge/modes.js';
 import { present } from '../../present.js';
-import type { ListedRun } from '../../report/stored/listed-run.js';
-import type { JudgedFileState, ShownRun } from '../../report/stored/shown-run.js';
+import type { JudgedFileState, ListedRun, ShownRun } from '../../report/stored/runs.js';
 import { trustText } from '../../report/trust.js';
 import { sha256Of, sizeOf } from '../../run/file-reading.js';
 import { worldModelManifest } from '../../run/made-with.js';
@@ -39,7 +38,6 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     warnings: warningsOn(run),
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
-    equivalence: known.run.equivalence,
     rollout: rolloutOf(run.rows, run.card),
   };
 }

@@ -3,9 +3,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { policyDocument, policyFingerprint, readPolicy } from '../../../src/runs/gate/policy.js';
+import { gateJson } from '../../../src/report/gate/document.js';
+import { policyFingerprint, readPolicy } from '../../../src/runs/gate/policy.js';
 import { parsePolicy } from '../../../src/score/policy.js';
 import { temporaryFolder } from '../../support/cli.js';
+import { gatePage } from '../../support/gate-pages.js';
 import { ioIn } from '../../support/io.js';
 
 const NO_FLAGS = {
@@ -30,9 +32,13 @@ test.each([
 ])('the document of %s is a policy file that demands the same', async (_, flags) => {
   const policyFor = await readPolicy({ ...NO_FLAGS, ...flags }, ioIn('/'));
   const policy = policyFor([], true);
-  const again = parsePolicy(policyDocument(policy));
+  const fingerprint = policyFingerprint(policy);
+  const report = gatePage([], { policy: { from: 'flags', fingerprint, rules: policy } });
+  const { from, fingerprint: told, ...written } = JSON.parse(gateJson(report)).policy;
+  const again = parsePolicy(written);
+  expect([from, told]).toEqual(['flags', fingerprint]);
   expect(again).toEqual(policy);
-  expect(policyFingerprint(again)).toBe(policyFingerprint(policy));
+  expect(policyFingerprint(again)).toBe(fingerprint);
 });
 
 test('without a base nothing can drop', async () => {

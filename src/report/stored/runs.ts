@@ -1,12 +1,59 @@
-// Stored runs -> a table that fits a terminal: what they are called, what was judged by whom, and what came of it.
+// Stored runs as people read them: a table that fits a terminal, and all of one run.
 
 import { percent } from '../../coverage.js';
 import { coversBenchmark } from '../../domains.js';
+import { bytesText, counted } from '../../figures.js';
 import type { MeasureLookup } from '../../measures.js';
-import { oneLine, shortenedByWords, widthOf } from '../../printable.js';
+import { oneLine, printable, shortenedByWords, widthOf } from '../../printable.js';
+import type { RolloutCard } from '../../rollout-card.js';
+import type { StoredRun } from '../../store/records.js';
 import { leadingMeasure } from '../score-table.js';
+import { cardTables, countLines } from '../score-text.js';
 import { figure, NONE, type Table } from '../table.js';
-import type { ListedRun } from './listed-run.js';
+import { bold, type Look, wrapped } from '../terminal.js';
+import type { Trust } from '../trust.js';
+
+/** A run as a SQLite file holds it, for those who list it. Its texts may be hostile. */
+export interface ListedRun extends Omit<StoredRun, 'manifest'> {
+  /** The SQLite file: as people are shown it, and its absolute path. */
+  readonly db: string;
+  readonly path: string;
+  /** Whether the user gave the label in the SQLite file: the run's manifest has another one, or none. */
+  readonly isLabelGiven: boolean;
+  /** Whether there is a judged file now. */
+  readonly isSourceThere: boolean;
+  /** About how many bytes of the SQLite file it takes. */
+  readonly bytes: number;
+}
+
+/** What became of the judged file since the run was scored from it, with the bytes of its journal where there is one. */
+export type JudgedFileState = { readonly journalBytes?: number | undefined } & (
+  | { readonly state: 'same' | 'changed'; readonly bytes: number }
+  | { readonly state: 'missing' }
+  | { readonly state: 'unreadable'; readonly reason: string }
+);
+
+/** A stored run with what made it. Its texts may be hostile. */
+export interface ShownRun extends ListedRun {
+  /** What made it, by name. */
+  readonly facts: readonly (readonly [name: string, text: string])[];
+  /** The judged file and its journal as people are shown them, and what became of it. */
+  readonly shownSource: string;
+  readonly file: JudgedFileState;
+  /** Judgements that are stored of it. */
+  readonly judgements: number;
+  /** The label by its manifest. */
+  readonly ownLabel?: string | undefined;
+  /** Warnings of today, and what the commands that made it had to say, a sentence each. */
+  readonly warnings: readonly string[];
+  readonly notices: readonly string[];
+  /** Its manifest, where it has one that can be read. */
+  readonly manifest?: object | undefined;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
+  /** Of a rollout: its curves. */
+  readonly rollout: RolloutCard | undefined;
+}
 
 const HEADINGS = [
   { heading: 'Id', short: 'Id', align: 'right' },
@@ -116,4 +163,67 @@ function numbersOf(runs: readonly ListedRun[]): string {
   const left = runs.length - numbers.length;
   const last = left > 0 ? `${left} more` : numbers.pop();
   return `${runs.length === 1 ? 'run' : 'runs'} ${numbers.length === 0 ? last : `${numbers.join(', ')} and ${last}`}`;
+}
+
+/** Longest text of a fact that is shown whole. */
+const MOST_COLUMNS = 1000;
+
+export function runText(run: ShownRun, measureOf: MeasureLookup, look: Look): string {
+  const facts = [
+    ['label', labelText(run)],
+    ...run.facts,
+    ['judged file', fileText(run)],
+    ['stored', storedText(run)],
+  ] as const;
+  const blocks = [
+    `${bold(`run ${run.id} of ${printable(run.db)}`, look)}\n`,
+    factLines(facts, look),
+    ...cardTables(run, { measureOf, look, byDomain: true }),
+    `${countLines(run.card).join('\n')}\n`,
+    sentences('warning', run.warnings, look),
+    sentences('note', run.notices, look),
+  ];
+  return blocks.filter((block) => block !== '').join('\n');
+}
+
+function labelText({ label, isLabelGiven, ownLabel }: ShownRun): string {
+  if (label === undefined) return 'none';
+  if (!isLabelGiven) return label;
+  return ownLabel === undefined ? `${label} (given here)` : `${label} (given here; its manifest says ${ownLabel})`;
+}
+
+function fileText({ shownSource, file }: ShownRun): string {
+  const parts = {
+    same: 'as it was scored',
+    changed: 'not the bytes that were scored: awb score stores it anew',
+    missing: 'not there any more',
+    unreadable: `cannot be read (${file.state === 'unreadable' ? file.reason : ''})`,
+  };
+  const size = 'bytes' in file ? `, ${bytesText(file.bytes)}` : '';
+  const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;
+  return `${shownSource}${size}, ${parts[file.state]}${journal}`;
+}
+
+function storedText({ judgements, bytes }: ShownRun): string {
+  return `${counted(judgements, 'judgement')}, about ${bytesText(bytes)}`;
+}
+
+/** Names in a column, and beside them their texts in lines within the terminal's width. */
+function factLines(facts: readonly (readonly [string, string])[], look: Look): string {
+  const names = facts.map(([name]) => oneLine(name, 24));
+  const indent = Math.max(...names.map(widthOf)) + 2;
+  const lines = facts.flatMap(([, text], index) => {
+    const name = names[index] ?? '';
+    const [first = '', ...more] = wrapped(oneLine(text, MOST_COLUMNS), look.columns - indent);
+    return [name + ' '.repeat(indent - widthOf(name)) + first, ...more.map((line) => ' '.repeat(indent) + line)];
+  });
+  return `${lines.join('\n')}\n`;
+}
+
+function sentences(heading: string, texts: readonly string[], look: Look): string {
+  return texts
+    .flatMap((text) =>
+      wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2).map((line) => `${line}\n`),
+    )
+    .join('');
 }

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { signed } from '../../../src/figures.js';
-import { COMPARISON_FORMATS } from '../../../src/report/comparison/formats.js';
-import { differenceTable } from '../../../src/report/comparison/table.js';
+import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison/formats.js';
 import { DOMAINS } from '../../../src/types.js';
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
 

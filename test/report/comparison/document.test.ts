@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../../src/comparison.js';
-import { openingOf } from '../../../src/report/comparison/view.js';
+import { openingOf } from '../../../src/report/comparison/document.js';
 import { DOMAINS } from '../../../src/types.js';
 import { comparisonView, difference, ofRows } from '../../support/comparison-views.js';
 

@@ -1,0 +1,185 @@
+// A scored run, and the document of `--json`.
+
+import { z } from 'zod';
+import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
+import type { RolloutCard } from '../rollout-card.js';
+import type { RunRecord } from '../store/records.js';
+import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../types.js';
+import { COSTS, costsSource } from './cost-json.js';
+import { documentOf, ESTIMATE, FIGURE, SPREAD } from './document.js';
+import { rolloutDocument } from './rollout/json.js';
+import { figuresDocument } from './scenarios/json.js';
+import { TRUST, type Trust, trustDocument } from './trust.js';
+import { VARIANCE, varianceSource } from './variance.js';
+
+/** A run that was scored and stored. Its texts may be hostile. */
+export interface ScoredRun {
+  /** Its number in the SQLite file, and whether it stood there before. */
+  readonly id: number;
+  readonly replaced: boolean;
+  /** `asked`: what its judge model is called; a judge where absent. */
+  readonly run: RunRecord & { readonly asked?: 'judge' | 'agent' };
+  /** The SQLite file. */
+  readonly db: string;
+  readonly card: ScoreCard;
+  /** Of a rollout: its curves. */
+  readonly rollout?: RolloutCard | undefined;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
+  /** Domains below the least coverage. */
+  readonly short: readonly DomainScore[];
+}
+
+const TALLY = z.record(z.string(), z.number());
+const MEASURES = z.record(z.string(), ESTIMATE);
+/** The five dimensions and `total_score` as figures, null where no row counts, and under `intervals` what is known of their uncertainty. */
+const SCORES = z.strictObject({
+  format: FIGURE,
+  factuality: FIGURE,
+  consistency: FIGURE,
+  realism: FIGURE,
+  quality: FIGURE,
+  total_score: FIGURE,
+  intervals: z.record(z.string(), SPREAD),
+});
+const COUNTS = z.strictObject({ chosen: z.number(), valid: z.number(), failed: z.number(), coverage: z.number() });
+const DOMAIN = z.strictObject({
+  ...COUNTS.shape,
+  failures: TALLY,
+  flags: TALLY,
+  ...SCORES.shape,
+  with_failures: SCORES,
+  variance: VARIANCE.nullable(),
+  measures: MEASURES,
+});
+
+/** A score card: counts, and the figures by domain and over all, unrounded. */
+export const CARD = z.strictObject({
+  ...COUNTS.shape,
+  judgements: z.strictObject({ count: z.number(), failures: TALLY }).optional(),
+  domains: z.record(z.string(), DOMAIN),
+  overall: SCORES,
+  overall_with_failures: SCORES,
+  overall_micro: SCORES,
+  variance: VARIANCE.nullable(),
+  overall_measures: MEASURES,
+  macro_of: z.number(),
+});
+
+const EQUIVALENCE = z.strictObject({
+  rows: z.number(),
+  clusters: z.number(),
+  [AGREEMENT.predicted]: z.number(),
+  [AGREEMENT.ceiling]: z.number(),
+  [AGREEMENT.floor]: z.number(),
+  ceiling_minus_floor: z.strictObject({ value: z.number(), low: FIGURE, high: FIGURE }),
+  value: FIGURE,
+  low: FIGURE,
+  high: FIGURE,
+  why_none: z.string().nullable(),
+});
+
+const RUN = z.strictObject({
+  id: z.number(),
+  replaced: z.boolean(),
+  label: z.string().nullable(),
+  kind: z.string(),
+  source: z.string(),
+  world_model: z.string().nullable(),
+  judge_model: z.string().nullable(),
+  rubric_pack: z.string().nullable(),
+  meta: z.record(z.string(), z.unknown()),
+});
+
+export const SCORE = z.strictObject({
+  schema: z.literal('awb.score/1'),
+  run: RUN,
+  db: z.string(),
+  judge_trust: TRUST.nullable(),
+  below_min_coverage: z.array(z.string()),
+  ...CARD.shape,
+  decision_equivalence: z
+    .strictObject({ domains: z.record(z.string(), EQUIVALENCE), overall: EQUIVALENCE, macro_of: z.number() })
+    .optional(),
+  rollout: z.record(z.string(), z.unknown()).optional(),
+  costs: COSTS,
+});
+
+/** What the document of a run on scenarios has beside its figures. */
+const ON_SCENARIOS = SCORE.pick({
+  run: true,
+  db: true,
+  below_min_coverage: true,
+  chosen: true,
+  valid: true,
+  failed: true,
+  coverage: true,
+  costs: true,
+});
+
+/** The document of `--json`. A run on scenarios has one of its own form. */
+export function scoreDocument({ run, card, rollout, trust, short, ...scored }: ScoredRun) {
+  const source = {
+    schema: 'awb.score/1' as const,
+    run: { ...run, ...scored },
+    db: scored.db,
+    judgeTrust: trustDocument(trust),
+    belowMinCoverage: short.map(({ domain }) => domain),
+    ...cardSource(card),
+    decisionEquivalence: run.equivalence && equivalenceSource(run.equivalence),
+    rollout: rollout && rolloutDocument(rollout),
+    costs: costsSource(run.costs),
+  };
+  if (run.scenarios === undefined) return documentOf(SCORE, source);
+  return { ...figuresDocument(run.scenarios), ...documentOf(ON_SCENARIOS, source) };
+}
+
+/** What `CARD` is made of. */
+export function cardSource(card: ScoreCard) {
+  return {
+    ...card,
+    domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainSource(score)])),
+    overall: scoresSource(card.overall),
+    overallWithFailures: scoresSource(card.overallWithFailures),
+    overallMicro: scoresSource(card.overallMicro),
+    variance: varianceSource(card.variance),
+  };
+}
+
+function domainSource({ scores, withFailures, variance, ...score }: DomainScore) {
+  return {
+    ...score,
+    ...scoresSource(scores),
+    withFailures: scoresSource(withFailures),
+    variance: varianceSource(variance),
+  };
+}
+
+function scoresSource({ total, ...scores }: ScoreSet) {
+  const figures = [...DIMENSIONS.map((name) => [name, scores[name]] as const), ['total_score', total] as const];
+  return {
+    ...Object.fromEntries(DIMENSIONS.map((name) => [name, scores[name]?.value])),
+    totalScore: total?.value,
+    intervals: Object.fromEntries(figures.flatMap(([name, found]) => (found === undefined ? [] : [[name, found]]))),
+  };
+}
+
+function equivalenceSource({ domains, overall, macroOf }: EquivalenceCard) {
+  return {
+    domains: Object.fromEntries(domains.map(({ domain, ...own }) => [domain, partSource(own)])),
+    overall: partSource(overall),
+    macroOf,
+  };
+}
+
+function partSource({ predicted, ceiling, floor, gap, found, ...counts }: Equivalence) {
+  const figures = typeof found === 'string' ? { whyNone: found } : { value: found.value, ...found.interval };
+  return {
+    ...counts,
+    agreement: predicted,
+    agentCeiling: ceiling,
+    agentFloor: floor,
+    ceilingMinusFloor: { value: ceiling - floor, ...gap },
+    ...figures,
+  };
+}
