@@ -12,7 +12,6 @@ import { isHtml } from '../failures/error-body.js';
 import type { CallContext } from '../failures/rule.js';
 import { EventStream, GrowingText } from '../http/events.js';
 import type { RunningLimits } from '../http/time-limits.js';
-import { promptScoresIn } from './prompt-scores.js';
 import { CHAT, SCORED_CHAT, type Way } from './request.js';
 
 /** Why a server ended a reply that the model had not finished (vLLM and SGLang, OpenRouter, DeepSeek). */
@@ -26,6 +25,9 @@ const MOST_BOUND = 2 ** 28;
 const SCORED_BOUND = 2 ** 26;
 /** An object with none of these keys is no message of a chat. */
 const MESSAGE_KEYS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls', 'function_call'];
+
+/** Rounding may leave a probability a trifle above 1. */
+const ROUNDING = 1e-3;
 
 /** What a reply tells of its own progress. */
 type Clocks = Pick<RunningLimits, 'progress' | 'tail' | 'firstTokenMs'>;
@@ -333,4 +335,29 @@ function textOf(content: unknown): string | undefined {
   if (!Array.isArray(content) || !content.every(isObject)) return undefined;
   const texts = content.map(({ text }) => text ?? '');
   return texts.every((text) => typeof text === 'string') ? texts.join('') : undefined;
+}
+
+/**
+ * How likely a model held the tokens of a prompt to be, as vLLM tells it: those that are scored, in their order. `null` stands for one
+ * that is not, and an object of one member, under the token's number, for one that is. Undefined where it is anything else.
+ */
+export function promptScoresIn(told: unknown): readonly TokenScore[] | undefined {
+  if (!Array.isArray(told)) return undefined;
+  const scores: TokenScore[] = [];
+  for (const position of told) {
+    const score = position === null ? null : scoreIn(position);
+    if (score === undefined) return undefined;
+    // What is behind a gap alone goes together.
+    if (score === null) scores.length = 0;
+    else scores.push(score);
+  }
+  return scores;
+}
+
+function scoreIn(position: unknown): TokenScore | undefined {
+  const [only, ...others] = isObject(position) ? Object.values(position) : [];
+  if (!isObject(only) || others.length > 0) return undefined;
+  const { logprob, decoded_token: text } = only;
+  if (typeof logprob !== 'number' || !(logprob <= ROUNDING) || typeof (text ?? '') !== 'string') return undefined;
+  return { text: typeof text === 'string' ? text : '', nats: Math.max(0, -logprob) };
 }

@@ -389,6 +389,15 @@ describe('an endpoint that has never answered', () => {
     expect(tooShort.statuses()).not.toContain('failed');
   });
 
+  it('is found as it was at first by whoever asks after it was given up', async () => {
+    const run = stage(({ now }) => ({ ms: 10, attempt: now < 120_000 ? unreachable : ok() }));
+    await expect(run.ask(singles(4))).rejects.toMatchObject({ exitCode: EXIT.unavailable });
+    expect(run.backend.status().outages).toEqual([]);
+    await run.passUntil(run.after(120_000));
+    await run.ask([{ id: 10, group: 'later' }]);
+    expect(run.outcome(10)).toMatchObject({ status: 'ok', log: { attempts: 1 } });
+  });
+
   it('is given up soon without it, and the error says that it exists', async () => {
     const run = stage(() => ({ ms: 10, attempt: unreachable }));
     await expect(run.ask(singles(MANY))).rejects.toMatchObject({

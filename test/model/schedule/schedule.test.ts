@@ -77,6 +77,25 @@ describe('slots', () => {
     expect(started.map(({ id }) => id)).toEqual([0, 0, 1]);
   });
 
+  it('are shared by all that is asked at a time, and one of them that ends leaves the others alone', async () => {
+    const run = stage(steady, { concurrency: 3 });
+    const asked = (jobs: readonly TestJob[], stop: AbortSignal) => {
+      const settle = async ({ id }: TestJob, outcome: ModelOutcome) => {
+        run.settled.set(id, [outcome]);
+        return 'done' as const;
+      };
+      return askByHooks(run.backend, jobs, { request: run.request, settle }, { stop, abort: run.abort.signal });
+    };
+    const early = new AbortController();
+    void run.after(250).then(() => early.abort());
+    const [one, other] = [singles(30).slice(0, 15), singles(30).slice(15)];
+    await run.passUntil(Promise.all([asked(one, early.signal), asked(other, run.stop.signal)]));
+    expect([...run.most]).toEqual([['a', 3]]);
+    expect(other.every(({ id }) => run.settled.has(id))).toBe(true);
+    expect(one.filter(({ id }) => run.settled.has(id)).length).toBeLessThan(15);
+    expect(run.sleepers()).toBe(0);
+  });
+
   it('nothing to do is done at once', async () => {
     await expect(stage(steady).ask([])).resolves.toBeUndefined();
   });

@@ -1,7 +1,7 @@
 // Probabilities of a prompt's tokens, as servers tell them: read as they are, or refused.
 
 import { describe, expect, test } from 'vitest';
-import { promptScoresIn } from '../../../src/model/endpoint/prompt-scores.js';
+import { promptScoresIn } from '../../../src/model/endpoint/reading.js';
 
 const told = (logprob: unknown, decoded_token: unknown = 'ok') => ({ '42': { logprob, rank: 3, decoded_token } });
 
