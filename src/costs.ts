@@ -11,9 +11,9 @@ export type Asked = (typeof ASKED)[number];
 /** What a row took, over all of its records: one that failed and was asked again was paid for all the same. */
 export interface Spent {
   /** All of its calls; absent where it needed none. */
-  readonly log?: CallLog;
+  readonly log?: CallLog | undefined;
   /** US dollars: 0 where it needed no call, absent where nobody knows. */
-  readonly usd?: number;
+  readonly usd?: number | undefined;
 }
 
 /** What rows took together. */
@@ -31,7 +31,7 @@ export interface Cost {
 /** What asking one model took. */
 export interface Spending {
   /** The price that the dollars were counted by, where one is known. */
-  readonly price?: Price;
+  readonly price?: Price | undefined;
   readonly total: Cost;
   /** Empty where only the total is known. */
   readonly domains: ReadonlyMap<Domain, Cost>;
@@ -49,7 +49,7 @@ export function usdOfBoth(one: number | undefined, other: number | undefined): n
 }
 
 /** What a row took, as far as sums need it. */
-type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost };
+type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 
 /** What rows took by domain; one that has no record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {

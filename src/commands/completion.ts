@@ -75,7 +75,7 @@ async function candidates(
     const option = present(table[name]);
     if (option.namesRun) {
       // Commands and flags are completed without the time that SQLite takes to load.
-      const { runNames } = await import('../runs/stored/named.js');
+      const { runNames } = await import('../runs/find.js');
       const runs = startingRight(await runNames(valueIn(before, '--db'), io));
       if (runs.length > 0) return runs;
     }

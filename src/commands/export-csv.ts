@@ -3,9 +3,7 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode } from '../errors.js';
 import { printable } from '../printable.js';
-import { figuresOf } from '../report/export/figures.js';
-import { rowsCsv } from '../report/export/rows-csv.js';
-import { scoresCsv } from '../report/export/scores-csv.js';
+import { rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { replaceFile } from '../run/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../runs/databases.js';
 import { readRun } from '../runs/find.js';
@@ -37,7 +35,7 @@ export const command = defineCommand({
 async function exportCsv(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
   const run = await readRun(settings.run, settings, io);
   const names = namesOf(run);
-  const lines = settings.scores ? [scoresCsv(figuresOf(run.card), names)] : rowsCsv(run.rows, names);
+  const lines = settings.scores ? [scoresCsv(run.card, names)] : rowsCsv(run.rows, names);
   const { output, quiet } = settings;
   if (output === undefined) {
     for (const line of lines) io.stdout.write(line);

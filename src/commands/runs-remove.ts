@@ -10,7 +10,7 @@ import { removalDocument } from '../report/stored/documents.js';
 import { type ListedRun, runsTable } from '../report/stored/runs.js';
 import { terminal } from '../report/terminal.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
-import { storedRunsToChange } from '../runs/stored/named.js';
+import { storedRunsToChange } from '../runs/find.js';
 import { listedRuns, wayBack } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';

@@ -3,8 +3,8 @@
 import { EXIT, type ExitCode } from '../errors.js';
 import { printable } from '../printable.js';
 import { DEFAULT_DB, withKnownRuns } from '../runs/databases.js';
+import { checkLabel, notesOnLabel, requireNoNumber, storedRunToChange } from '../runs/find.js';
 import { isGiven } from '../runs/score/record.js';
-import { checkLabel, notesOnLabel, requireNoNumber, storedRunToChange } from '../runs/stored/named.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { openStoreToChange } from '../store/store.js';

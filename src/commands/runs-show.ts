@@ -6,7 +6,7 @@ import { printable } from '../printable.js';
 import { runDocument } from '../report/stored/documents.js';
 import { runText } from '../report/stored/runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../runs/databases.js';
-import { storedRun } from '../runs/stored/named.js';
+import { storedRun } from '../runs/find.js';
 import { shownRun } from '../runs/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';

@@ -8,8 +8,8 @@ import { latexBoard } from './formats/latex.js';
 import { markdownBoard } from './formats/markdown.js';
 import { terminalBoard } from './formats/terminal.js';
 import type { Leaderboard } from './leaderboard/board.js';
-import type { OutputFormat } from './output-format.js';
 import type { Sha256 } from './page/frame.js';
+import type { OutputFormat } from './table.js';
 import type { Look } from './terminal.js';
 
 /** What formats need to know beside the leaderboard. */

@@ -5,7 +5,7 @@ import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalenc
 import type { RolloutCard } from '../rollout-card.js';
 import type { RunRecord } from '../store/records.js';
 import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../types.js';
-import { COSTS, costsSource } from './cost-json.js';
+import { COSTS, costsSource } from './costs.js';
 import { documentOf, ESTIMATE, FIGURE, SPREAD } from './document.js';
 import { rolloutDocument } from './rollout/json.js';
 import { figuresDocument } from './scenarios/json.js';

@@ -1,4 +1,4 @@
-// A table: rows, columns and footnotes, without a form of text.
+// A table: rows, columns and footnotes, without a form of text; and what a form is.
 
 import { type Ends, twoDecimals } from '../figures.js';
 import { type Dimension, type Estimate, LEAST_CLUSTERS } from '../types.js';
@@ -50,4 +50,12 @@ export function intervalCell(estimate: Ends | undefined): string {
 /** A dimension as a heading names it. */
 export function dimensionName(dimension: Dimension): string {
   return `${dimension.charAt(0).toUpperCase()}${dimension.slice(1)}`;
+}
+
+/** A form in which something is shown. */
+export interface OutputFormat<Shown, Look> {
+  /** What the names of such files end in, in small letters with the dot. A file of any other ending gets the form for a terminal. */
+  readonly endings: readonly string[];
+  /** The text, ending in a line feed. */
+  print(shown: Shown, look: Look): string;
 }

@@ -3,8 +3,8 @@
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../bench/costs.js';
 import {
+  ASKED,
   type Asked,
-  type Cost,
   costsByDomain,
   NO_CALL,
   type RunCosts,
@@ -18,7 +18,7 @@ import type { PriceList } from '../prices/prices.js';
 import { chainOf } from '../rollout.js';
 import { rowId } from '../row-id.js';
 import { worldModelManifest } from '../run/made-with.js';
-import type { DomainCost, Manifest } from '../run/manifest.js';
+import type { Manifest } from '../run/manifest.js';
 import { readManifest } from '../run/manifest-file.js';
 import { asksWorldModel } from '../run-kind.js';
 import { placeIn } from '../scenario-row.js';
@@ -72,7 +72,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
 /** What judging took, row by row. */
 export function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
   for (const { row, log, usd } of judgements) {
-    yield [row.domain, { ...(log && { log }), ...(usd === undefined ? {} : { usd }) }];
+    yield [row.domain, { log, usd }];
   }
 }
 
@@ -109,7 +109,7 @@ function* callsBeside(
 
 function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
   const domains = costsByDomain(rows);
-  return { ...(price && { price }), total: sumOf(domains.values()), domains };
+  return { price, total: sumOf(domains.values()), domains };
 }
 
 /** The journal of the run that asked the world model; undefined where nobody knows where it lies, or another run lies there by now. */
@@ -140,8 +140,8 @@ function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): 
     const total = { rows, unpriced: Math.max(1, rows), usage: tokens };
     return Object.keys(tokens).length === 0 ? undefined : { total, domains: new Map() };
   }
-  const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, costIn(cost)] as const));
-  return { ...(price && { price }), total: sumOf(domains.values()), domains };
+  const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, { unpriced: 0, ...cost }] as const));
+  return { price, total: sumOf(domains.values()), domains };
 }
 
 /** Whether a run took no call: a baseline's predictions, and judging that only measures texts. */
@@ -150,12 +150,8 @@ function asksNobody(who: Asked, { identity }: Partial<Manifest>): boolean {
   return who === 'judge' ? identity.judge === undefined : identity.baseline !== undefined;
 }
 
-function costIn({ rows, usage, usd, unpriced = 0 }: DomainCost): Cost {
-  return { rows, unpriced, usage, ...(usd === undefined ? {} : { usd }) };
-}
-
 /** The prices of a run; who is absent, of them nobody knows it. */
-type RunPrices = Readonly<Partial<Record<Asked, Price>>>;
+type RunPrices = Readonly<Partial<Record<Asked, Price | undefined>>>;
 
 /**
  * The prices of world model and judge. Without a price file a run keeps the one it was asked under, and a run that was asked under none
@@ -168,19 +164,19 @@ export async function pricesOf(
   io: Pick<Io, 'cwd'>,
 ): Promise<RunPrices> {
   const asked = worldModelManifest(manifest);
-  const sides = [
-    ['world_model', asked, asked?.identity?.model],
-    ['judge', manifest, manifest?.identity?.judge],
-  ] as const satisfies readonly (readonly [Asked, Partial<Manifest> | undefined, unknown])[];
-  const isUnknown = ([, one, model]: (typeof sides)[number]) => model !== undefined && one?.price === undefined;
+  const sides = {
+    world_model: { manifest: asked, model: asked?.identity?.model },
+    judge: { manifest, model: manifest?.identity?.judge },
+  };
+  const isUnknown = (who: Asked) => sides[who].model !== undefined && sides[who].manifest?.price === undefined;
   // Opening the catalogue takes longer than scoring a small run.
-  const list = file === undefined && !sides.some(isUnknown) ? undefined : await openPriceList({ prices: file }, io);
-  const prices = sides.flatMap(([who, one, model]) => {
-    const listed = () => one && list && listedPrice(list, one, model);
-    const price = file === undefined ? (one?.price ?? listed()) : (listed() ?? one?.price);
-    return price === undefined ? [] : [[who, price] as const];
-  });
-  return Object.fromEntries(prices);
+  const list = file === undefined && !ASKED.some(isUnknown) ? undefined : await openPriceList({ prices: file }, io);
+  const priceOf = (who: Asked) => {
+    const { manifest: own, model } = sides[who];
+    const listed = () => own && list && listedPrice(list, own, model);
+    return file === undefined ? (own?.price ?? listed()) : (listed() ?? own?.price);
+  };
+  return { world_model: priceOf('world_model'), judge: priceOf('judge') };
 }
 
 /** The list's price; a model that was served here is known by the name that it was served under. */

@@ -77,15 +77,13 @@ function requireDatabase(path: string, io: Io, lead: string): void {
   throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
 }
 
+/** SQLite files in the folders of a folder. */
 function databasesBelow(folder: string): string[] {
-  const folders = listed(folder).filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name));
-  return folders
-    .map((entry) => join(folder, entry.name))
-    .flatMap((inner) =>
-      listed(inner)
-        .filter((entry) => entry.isFile() && entry.name.endsWith('.sqlite'))
-        .map((entry) => join(inner, entry.name)),
-    )
+  const inner = listed(folder).filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name));
+  return inner
+    .flatMap(({ name }) => listed(join(folder, name)))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.sqlite'))
+    .map(({ parentPath, name }) => join(parentPath, name))
     .sort();
 }
 

@@ -1,20 +1,32 @@
-// Runs by the names that users give them: a label or number in a SQLite file, a judged file, or the folder of one.
+// Runs by the names that users give them: a label or number in a SQLite file, a judged file, or the folder of one. What is changed is
+// named beyond doubt.
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isCovered } from '../coverage.js';
 import { heedStop, nearest, UserError } from '../errors.js';
+import { groupBy } from '../groups.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { present } from '../present.js';
-import { oneLine } from '../printable.js';
+import { oneLine, printable } from '../printable.js';
 import { shownPath } from '../settings/shown-path.js';
+import { shortLabel } from '../settings/value.js';
 import type { StoredCalibration } from '../store/records.js';
 import type { Io } from '../types.js';
 import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
-import { type KnownRun, listOfRuns, manifestOf, provenanceIn, runsNamed, withKnownRuns } from './databases.js';
+import {
+  DEFAULT_DB,
+  type KnownRun,
+  listOfRuns,
+  manifestOf,
+  provenanceIn,
+  runsNamed,
+  withKnownRuns,
+} from './databases.js';
 import { judgedFileOf } from './judged-path.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
+import { ownLabel } from './score/record.js';
 
 /** Where names are looked up. */
 export interface Naming {
@@ -78,23 +90,26 @@ async function readRuns(
         return suits(await Promise.all(choice.map(read)));
       } catch (error) {
         // One that cannot be read stands in the way of no other.
-        if (error instanceof UserError && choices.length > 1 && !io.stop.aborted) return false;
+        if (error instanceof UserError && !io.stop.aborted) return false;
         throw error;
       }
     };
-    const taken = choices.length === 1 ? present(choices[0]) : await firstOf(choices, doSuit);
-    const isSuitable = choices.length === 1 || (await doSuit(taken));
+    const suited = choices.length === 1 ? choices[0] : await firstThat(choices, doSuit);
+    const isSuitable = suited !== undefined;
+    const taken = suited ?? present(choices[0]);
     const { fixed } = naming;
-    const rivals: Choice[] = [];
-    for (const other of fixed === undefined ? [] : choices) {
-      if (isRival(other, taken) && (await doSuit(other)) === isSuitable) rivals.push(other);
-    }
-    if (fixed !== undefined && rivals.length > 0) {
-      const runs = [taken, ...rivals].map(([base]) => base).filter((one) => one !== undefined && isStored(one));
+    if (fixed !== undefined) {
+      const rivals: KnownRun[] = [];
+      for (const other of choices) {
+        const [base] = other;
+        const isOne = base !== undefined && isStored(base) && isRival(other, taken);
+        if (isOne && (await doSuit(other)) === isSuitable) rivals.push(base);
+      }
+      const runs = [...taken.slice(0, 1).filter(isStored), ...rivals];
       // A number goes after a label, and several files may have it.
       const callOf = (one: KnownRun) =>
         fixed(find(String(one.run.id)).every((other) => other === one) ? String(one.run.id) : one.run.source);
-      throw several(present(names[0])[0], runs, callOf, io);
+      if (rivals.length > 0) throw several(present(names[0])[0], runs, callOf, io);
     }
     for (const [at, [name, beside]] of names.entries()) {
       const namesakes = (found[at] ?? []).filter(isStored);
@@ -137,21 +152,18 @@ async function withReader<T>(
   return others.length === 0 ? work([], calibrationsIn(files, note, io)) : withKnownRuns(files, io, work, lead);
 }
 
-/** All choices for one name, or for a base and a candidate: in the order of the candidates, then of the bases. */
+/** All choices for one name, or for a base and a candidate: complete ones first, in the order of the candidates, then of the bases. */
 function choicesOf([bases = [], candidates]: readonly Choice[]): Choice[] {
-  if (candidates === undefined) return bases.map((base) => [base]);
-  const pairs = candidates.flatMap((candidate) => bases.map((base) => [base, candidate]));
+  const all = candidates?.flatMap((candidate) => bases.map((base) => [base, candidate])) ?? bases.map((base) => [base]);
   // Two names mean one run only where they can mean no other.
-  const apart = pairs.filter(([base, candidate]) => base !== candidate);
-  return apart.length > 0 ? apart : pairs;
+  const apart = all.filter(([base, candidate]) => base !== candidate);
+  const isWhole = (choice: Choice) => Number(choice.every(isComplete));
+  return (apart.length > 0 ? apart : all).sort((a, b) => isWhole(b) - isWhole(a));
 }
 
-/** The first choice that suits, of complete runs before all others; the first of all where none suits. */
-async function firstOf(choices: readonly Choice[], doSuit: (choice: Choice) => Promise<boolean>): Promise<Choice> {
-  const complete = choices.filter((choice) => choice.every(isComplete));
-  const ordered = [...new Set([...complete, ...choices])];
-  for (const choice of ordered) if (await doSuit(choice)) return choice;
-  return present(ordered[0]);
+async function firstThat<T>(all: readonly T[], isIt: (one: T) => Promise<boolean>): Promise<T | undefined> {
+  for (const one of all) if (await isIt(one)) return one;
+  return undefined;
 }
 
 /** Whether another run would do as well in the first place: other bytes, as complete, and rated or not alike. */
@@ -174,7 +186,7 @@ function isRated({ run }: KnownRun): boolean {
 }
 
 /** Whether a name is that of a file, and of no label. */
-export function isFileName(name: string): boolean {
+function isFileName(name: string): boolean {
   return /\.jsonl$/i.test(name);
 }
 
@@ -195,7 +207,7 @@ function findRuns(name: string, known: readonly KnownRun[], note: Note, io: Io):
 }
 
 /** Says which of several runs of a name is taken, and why. */
-export function namesakesNote(
+function namesakesNote(
   name: string,
   taken: KnownRun,
   namesakes: readonly KnownRun[],
@@ -211,37 +223,123 @@ export function namesakesNote(
 
 /** `runs 1, 2 of awb.sqlite`, in the order of their numbers. */
 function numbersOf(runs: readonly KnownRun[]): string {
-  const files = [...new Set(runs.map(({ db }) => db))];
-  const numbers = (file: string) => runs.filter(({ db }) => db === file).map(({ run }) => run.id);
-  return `runs ${files
-    .map(
-      (file) =>
-        `${numbers(file)
-          .sort((a, b) => a - b)
-          .join(', ')} of ${file}`,
-    )
-    .join('; ')}`;
+  const numbers = (own: readonly KnownRun[]) => own.map(({ run }) => run.id).sort((a, b) => a - b);
+  const files = [...groupBy(runs, ({ db }) => db)].map(([db, own]) => `${numbers(own).join(', ')} of ${db}`);
+  return `runs ${files.join('; ')}`;
 }
 
 /** The error for a name that has to mean one run, and can mean any of these. */
 function several(name: string, runs: readonly KnownRun[], callOf: (run: KnownRun) => string, io: Io): UserError {
   const lines = runs.map((each) => `  ${each.run.id}: ${shownPath(each.run.source, io)} (${each.db}): ${callOf(each)}`);
-  return new UserError(
-    [`"${shown(name)}" names ${runs.length} runs that would do, and a base never moves with its label:`, ...lines].join(
-      '\n',
-    ),
-  );
+  const what = `"${shown(name)}" names ${runs.length} runs that would do, and a base never moves with its label:`;
+  return new UserError([what, ...lines].join('\n'));
 }
 
 /** What a user may have meant by a name that no run has. */
-export function adviceOn(name: string, known: readonly KnownRun[]): string {
+function adviceOn(name: string, known: readonly KnownRun[]): string {
   if (known.length === 0) return 'the SQLite file holds no runs; awb score RUN adds one';
-  const near = nearest(
-    name,
-    known.flatMap(({ run }) => run.label ?? []),
-  );
+  const labels = known.flatMap(({ run }) => run.label ?? []);
+  const near = nearest(name, labels);
   const advice = near === undefined ? 'the runs are' : `did you mean "${shown(near)}"? The runs are`;
   return [advice, ...listOfRuns(known)].join('\n');
+}
+
+/** The stored run of a name, to be shown: of several the first, which is noted. @throws UserError (2) where there is none. */
+export function storedRun(name: string, known: readonly KnownRun[], note: Note, io: Io): KnownRun {
+  const byName = isFileName(name) ? [] : runsNamed(name, known);
+  const [found, ...others] = byName.length > 0 ? byName : ofFile(name, known, io);
+  if (found === undefined) throw unknownRun(name, known, io);
+  if (others.length > 0) note(namesakesNote(name, found, [found, ...others]));
+  return found;
+}
+
+/**
+ * The stored runs of these names, to be changed; each once.
+ * @throws UserError (2) for a name that no run has, and for one that several have: who removes the wrong one may lose it.
+ */
+export function storedRunsToChange(names: readonly string[], known: readonly KnownRun[], io: Io): KnownRun[] {
+  return [...new Set(names.map((name) => storedRunToChange(name, known, io)))];
+}
+
+/** The stored run of a name, to be changed. @throws UserError (2) for a name that no run has, and for one that several have. */
+export function storedRunToChange(name: string, known: readonly KnownRun[], io: Io): KnownRun {
+  const called = isFileName(name) ? [] : known.filter(({ run }) => run.label === name || String(run.id) === name);
+  const [found, ...others] = called.length > 0 ? called : ofFile(name, known, io);
+  if (found === undefined) throw unknownRun(name, known, io);
+  if (others.length === 0) return found;
+  const lines = listOfRuns([found, ...others]);
+  throw new UserError(
+    [`"${shown(name)}" can be any of these runs; name one beyond doubt, as by its number:`, ...lines].join('\n'),
+  );
+}
+
+/** The runs that were scored from a judged file, the last one first. */
+function ofFile(name: string, known: readonly KnownRun[], io: Io): KnownRun[] {
+  const path = judgedFileOf(name, io);
+  return known.filter(({ run }) => run.source === path).sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
+}
+
+function unknownRun(name: string, known: readonly KnownRun[], io: Io): UserError {
+  const path = judgedFileOf(name, io);
+  if (path.endsWith('.jsonl') && existsSync(path)) {
+    return new UserError(
+      `"${shown(name)}" is stored in no SQLite file that was named; awb score ${shown(name)} stores it`,
+    );
+  }
+  return new UserError(`there is no run "${shown(name)}"; ${adviceOn(name, known)}`);
+}
+
+/** Says what was expected of a label by which a run can be called; undefined for one that will do. */
+export function checkLabel(text: string): string | undefined {
+  if (printable(text) !== text) return 'a name without control characters and line ends';
+  if (text !== text.trim()) return 'a name without white space at its ends';
+  if (isFileName(text)) return 'a name that is not that of a file, which every command would take it for';
+  if (text.startsWith('-')) return 'a name that does not begin as flags do';
+  return shortLabel(text);
+}
+
+/** @throws UserError (2) where the label is the number of another run of the file, which could be called by it no longer. */
+export function requireNoNumber(label: string, run: KnownRun, known: readonly KnownRun[]): void {
+  if (!known.some((other) => other !== run && String(other.run.id) === label)) return;
+  throw new UserError(`${label} is the number of another run, and a label goes before a number; take another name`);
+}
+
+/** What a user has to know of a label: which other runs have it, and what the run's manifest says. */
+export function notesOnLabel(label: string, run: KnownRun, known: readonly KnownRun[]): string[] {
+  const own = ownLabel(run.run.manifest);
+  const kept = `its manifest keeps ${oneLine(own ?? '', 80)}, which commands show that are given the judged file itself`;
+  return [...(own === undefined || own === label ? [] : [kept]), ...sharedNote(label, run, known)];
+}
+
+function sharedNote(label: string, run: KnownRun, known: readonly KnownRun[]): string[] {
+  const alike = known.filter((other) => other !== run && other.run.label === label);
+  if (alike.length === 0) return [];
+  const numbers = alike.map((other) => other.run.id).join(', ');
+  const which = `${alike.length === 1 ? 'run' : 'runs'} ${numbers}`;
+  return [`${oneLine(label, 80)} is also the label of ${which}; a number names each`];
+}
+
+/**
+ * The runs of SQLite files, each by its label or, where that needs quotes or several have it, by its number. None where no file
+ * is given and there is none at the usual place, or where one cannot be read: a shell that completes has nobody to tell.
+ */
+export async function runNames(given: string | undefined, io: Io) {
+  const files = (given ?? (io.env.AWB_DB || DEFAULT_DB)).split(',');
+  try {
+    return await withKnownRuns(files, io, async (known) =>
+      known.map((each) => {
+        const { id, label, worldModel, judgeModel, kind } = each.run;
+        const isPlain = label !== undefined && /^\w[\w.@+=-]*$/.test(label) && runsNamed(label, known).length === 1;
+        const words = [isPlain ? `run ${id}` : label, worldModel, judgeModel ?? kind].filter(
+          (word) => word !== undefined,
+        );
+        return { name: isPlain ? label : String(id), description: oneLine(words.join(', '), 60) };
+      }),
+    );
+  } catch (error) {
+    if (error instanceof UserError) return [];
+    throw error;
+  }
 }
 
 function shown(text: string): string {

@@ -9,7 +9,7 @@ import { counted } from '../figures.js';
 import { measureOf } from '../judge/modes.js';
 import { impossibleFigures } from '../points.js';
 import { oneLine, printable } from '../printable.js';
-import type { RunNames } from '../report/export/rows-csv.js';
+import type { RunNames } from '../report/run-csv.js';
 import type { Trust } from '../report/trust.js';
 import { fingerprintOf } from '../run/identity.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
@@ -36,7 +36,7 @@ export interface ReadRun {
   readonly sha256: string;
   readonly rows: readonly JudgedRow[];
   /** Rows, times repeats, that the run chose, by domain. */
-  readonly chosen?: ReadonlyMap<Domain, number>;
+  readonly chosen?: ReadonlyMap<Domain, number> | undefined;
   readonly manifest: Partial<Manifest> | undefined;
   readonly made: MadeWith;
   /** What is known of its judge; absent where it asked none. */
@@ -97,7 +97,7 @@ export async function readJudgedRun(
     source: path,
     sha256,
     rows,
-    ...(chosen === undefined ? {} : { chosen }),
+    chosen,
     manifest,
     made,
     trust: trustIn(made, [...calibrations, ...beside]),

@@ -252,7 +252,7 @@ export interface RunRows {
   /** Rows of one key are its repeats, each once for every judgement of it. */
   readonly rows: readonly JudgedRow[];
   /** Rows (times repeats) that the run chose, by domain; what the file holds counts where this is absent. */
-  readonly chosen?: ReadonlyMap<Domain, number>;
+  readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
 
 /** What a judged row counts as in a figure, 0-100; undefined where it has none. */

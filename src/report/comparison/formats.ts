@@ -8,7 +8,7 @@ import { DIMENSIONS } from '../../types.js';
 import { asciiJson } from '../document.js';
 import { csvText } from '../formats/csv.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
-import type { OutputFormat } from '../output-format.js';
+import type { OutputFormat } from '../table.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
 import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../terminal.js';
 import { trustTexts } from '../trust.js';

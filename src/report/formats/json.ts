@@ -1,7 +1,7 @@
 // A leaderboard as JSON.
 
 import { z } from 'zod';
-import { COSTS, costsSource } from '../cost-json.js';
+import { COSTS, costsSource } from '../costs.js';
 import { asciiJson, documentOf, FIGURE, SPREAD } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';

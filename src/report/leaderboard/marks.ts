@@ -1,28 +1,23 @@
 // What is best in each column of a block, and what cannot be told from it.
 
 import { canonicalJson } from '../../json.js';
+import { keysOf } from '../../keys.js';
 import type { Entry, IsTied, OwnEntry } from './board.js';
 import type { FigureColumn } from './columns.js';
 import { domainsOf, type Rank } from './runs.js';
 
-type ColumnsByEntry = ReadonlyMap<Entry, ReadonlySet<string>>;
-
-/** Ids of columns by entry. */
-interface Marks {
-  /** In which it is best, or cannot be told from the best. */
-  readonly marks: ColumnsByEntry;
-  /** In which it could not be tested against the best. */
-  readonly untested: ColumnsByEntry;
-  /** In which its figure is better than the best's, and it is behind another on the rows of both. */
-  readonly behind: ColumnsByEntry;
-}
-
 /** What became of the entries in one column. */
 interface Outcome {
-  readonly marked: readonly OwnEntry[];
+  /** Those that are best, or cannot be told from the best. */
+  readonly marks: readonly OwnEntry[];
+  /** Those that could not be tested against the best. */
   readonly untested: readonly OwnEntry[];
+  /** Those whose figures are better than the best's, and which are behind another on the rows of both. */
   readonly behind: readonly OwnEntry[];
 }
+
+/** Ids of columns by entry. */
+type Marks = Readonly<Record<keyof Outcome, ReadonlyMap<Entry, ReadonlySet<string>>>>;
 
 /**
  * Marks the best run of each column and its ties. Incomplete runs and runs over fewer rows are left out, and so are all where
@@ -36,17 +31,20 @@ export function marksOf(
   isTied: IsTied,
 ): Marks {
   const tested = entries.filter((entry) => entry.isComplete && entry.fewer.length === 0);
-  const found = columns
-    .filter((column) => column.isTested)
-    .map((column) => [column.id, outcomeIn(column, tested, measure, rank, isTied)] as const);
-  const listed = (kind: keyof Outcome): ColumnsByEntry => {
-    const byEntry = new Map<Entry, Set<string>>();
-    for (const [id, outcome] of found) {
-      for (const entry of outcome[kind]) byEntry.set(entry, (byEntry.get(entry) ?? new Set()).add(id));
-    }
-    return byEntry;
+  const marks: Record<keyof Outcome, Map<Entry, Set<string>>> = {
+    marks: new Map(),
+    untested: new Map(),
+    behind: new Map(),
   };
-  return { marks: listed('marked'), untested: listed('untested'), behind: listed('behind') };
+  for (const column of columns.filter(({ isTested }) => isTested)) {
+    const outcome = outcomeIn(column, tested, measure, rank, isTied);
+    for (const kind of keysOf(marks)) {
+      for (const entry of outcome[kind]) {
+        marks[kind].set(entry, (marks[kind].get(entry) ?? new Set()).add(column.id));
+      }
+    }
+  }
+  return marks;
 }
 
 function outcomeIn(
@@ -72,7 +70,7 @@ function outcomeIn(
     .map(({ entry }) => entry);
   const [first] = having;
   if (first === undefined || having.length < 2 || (isMean && !haveSameDomains(having, measure))) {
-    return { marked: [], untested: lacking, behind: [] };
+    return { marks: [], untested: lacking, behind: [] };
   }
   const isTiedWith = (best: OwnEntry, entry: OwnEntry) => isTied(best.run, entry.run, figure, having.length);
   // Over other rows a run may have the best figure, and be behind on those that it shares with another.
@@ -82,9 +80,9 @@ function outcomeIn(
   const others = having.filter((entry) => entry !== best).map((entry) => ({ entry, tied: isTiedWith(best, entry) }));
   const untested = [...lacking, ...others.filter(({ tied }) => tied === undefined).map(({ entry }) => entry)];
   // The best of runs of which none can be tested is the best number, and no more than that.
-  if (others.every(({ tied }) => tied === undefined)) return { marked: [], untested, behind: [] };
+  if (others.every(({ tied }) => tied === undefined)) return { marks: [], untested, behind: [] };
   const ties = others.slice(place).filter(({ tied }) => tied === true);
-  return { marked: [best, ...ties.map(({ entry }) => entry)], untested, behind: having.slice(0, place) };
+  return { marks: [best, ...ties.map(({ entry }) => entry)], untested, behind: having.slice(0, place) };
 }
 
 function haveSameDomains(entries: readonly OwnEntry[], measure: string | undefined): boolean {

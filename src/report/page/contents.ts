@@ -43,7 +43,7 @@ export interface SpendingLine {
 export interface ReportSpending {
   readonly asked: Asked;
   /** What the dollars were counted by, where it is known. */
-  readonly price?: Price;
+  readonly price?: Price | undefined;
   readonly domains: ReadonlyMap<Domain, SpendingLine>;
   readonly total: SpendingLine;
 }
@@ -52,11 +52,11 @@ export interface ReportSpending {
 export interface ReportSample {
   readonly row: JudgedRow;
   /** Its score: points of 0-100, or the value of the measure that the report leads with; absent where it has none. */
-  readonly points?: number;
+  readonly points?: number | undefined;
   /** Of the other run's row, where it has one. */
-  readonly other?: { readonly row: JudgedRow; readonly points?: number };
+  readonly other?: { readonly row: JudgedRow; readonly points?: number | undefined } | undefined;
   /** Score of this prediction, over all of its judgements, minus that of the other run's; absent unless both have one. */
-  readonly change?: number;
+  readonly change?: number | undefined;
   /** One line that says why, such as the judge's first weakness. */
   readonly note: string;
 }
@@ -64,8 +64,8 @@ export interface ReportSample {
 /** All that the page shows. */
 export interface Report {
   readonly run: ReportRun;
-  readonly other?: ReportRun;
-  readonly change?: ReportChange;
+  readonly other?: ReportRun | undefined;
+  readonly change?: ReportChange | undefined;
   /** What the numbers of measures mean. */
   readonly measureOf: MeasureLookup;
   /** What a reader must know before believing the figures, one sentence each. */
@@ -80,7 +80,7 @@ export interface Report {
   /** None of whom nobody was asked. */
   readonly spending: readonly ReportSpending[];
   /** The manifest as it stands on the disk. */
-  readonly manifest?: string;
+  readonly manifest?: string | undefined;
   /** In the order in which they are shown; a chunk of texts holds those of a stretch of them. */
   readonly samples: readonly ReportSample[];
   /** Index of the first sample of each chunk, the first being 0. */

@@ -4,7 +4,7 @@ import { sumOf } from '../../costs.js';
 import { percent } from '../../coverage.js';
 import { costCell } from '../../money.js';
 import type { ScoreCard } from '../../types.js';
-import { askedNames } from '../asked-names.js';
+import { askedNames } from '../costs.js';
 import { decimalsOf } from '../measure-text.js';
 import { leastText, overallName } from '../score-table.js';
 import { trustTexts } from '../trust.js';

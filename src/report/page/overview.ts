@@ -2,7 +2,7 @@
 
 import { domainName, domainsOfMean } from '../../domains.js';
 import { printable } from '../../printable.js';
-import { askedNames } from '../asked-names.js';
+import { askedNames } from '../costs.js';
 import { isLikeScore } from '../measure-text.js';
 import { leadingMeasure, measureNames } from '../score-table.js';
 import { changeChart, intervalChart, samplesHref } from './charts.js';

@@ -3,7 +3,7 @@
 import type { Cost, Spent } from '../../costs.js';
 import { domainName } from '../../domains.js';
 import { costCell, dollars } from '../../money.js';
-import type { AskedNames } from '../asked-names.js';
+import type { AskedNames } from '../costs.js';
 import type { ReportSpending, SpendingLine } from './contents.js';
 import { count, DASH } from './figures.js';
 import { escapeHtml } from './frame.js';

@@ -1,7 +1,7 @@
 // Stored runs as JSON. Figures are unrounded; what nobody knows is null.
 
 import { z } from 'zod';
-import { COSTS, costsSource } from '../cost-json.js';
+import { COSTS, costsSource } from '../costs.js';
 import { documentOf, ESTIMATE, FIGURE } from '../document.js';
 import { CARD, cardSource } from '../score-document.js';
 import { TRUST, trustDocument } from '../trust.js';

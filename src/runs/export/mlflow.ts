@@ -2,9 +2,7 @@
 
 import { UserError } from '../../errors.js';
 import { asObject, isObject, type JsonObject } from '../../json.js';
-import { figuresOf } from '../../report/export/figures.js';
-import type { RunNames } from '../../report/export/rows-csv.js';
-import { scoresCsv } from '../../report/export/scores-csv.js';
+import { figuresOf, type RunNames, scoresCsv } from '../../report/run-csv.js';
 import type { ReadRun } from '../read-run.js';
 import { MlflowRefusal, type MlflowServer, textIn } from './mlflow-server.js';
 
@@ -17,7 +15,7 @@ interface MlflowExport {
   /** Parameters that the run has with other values: MLflow does not change them. */
   readonly kept: readonly string[];
   /** Why no files were put beside it; undefined where they were. */
-  readonly withoutFiles?: string;
+  readonly withoutFiles?: string | undefined;
 }
 
 /** What a server takes in one call. */
@@ -39,7 +37,7 @@ export async function exportTo(server: MlflowServer, experiment: string, record:
   await logAll(server, runId, record, before);
   await server.post('runs/update', { run_id: runId, run_name: record.name, ...ended(record) });
   const withoutFiles = await putFiles(server, String(info.artifact_uri ?? ''), record);
-  return { experimentId, runId, isUpdate: found !== undefined, kept, ...(withoutFiles && { withoutFiles }) };
+  return { experimentId, runId, isUpdate: found !== undefined, kept, withoutFiles };
 }
 
 async function experimentOf(server: MlflowServer, name: string): Promise<string> {
@@ -181,7 +179,7 @@ export function mlflowRecord({ made, manifest, card, name }: ReadRun, names: Run
     metrics: metricsOf(card),
     step: stepOf(made.meta.step),
     files: {
-      'scores.csv': scoresCsv(figuresOf(card), names),
+      'scores.csv': scoresCsv(card, names),
       ...(manifest === undefined ? {} : { 'manifest.json': `${JSON.stringify(manifest, null, 2)}\n` }),
     },
   };

@@ -33,15 +33,15 @@ export function describe(
   const { range } = lead === undefined ? DEFAULT_MEASURE : measureOf(lead);
   return {
     run: reportRun(run),
-    ...(other === undefined ? {} : { other: reportRun(other) }),
-    ...(change === undefined ? {} : { change }),
+    other: other && reportRun(other),
+    change,
     warnings: warningsOf(run, other, change),
     turns: binsOf(samples, (row) => row.turnIdx, range),
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
     spending,
     equivalence: equivalenceCard(run.rows),
     rollout: rolloutOf(run.rows, run.card, other && isForcedPartner(run, other) ? other.rows : undefined),
-    ...(run.manifest === undefined ? {} : { manifest: JSON.stringify(run.manifest, null, 2) }),
+    manifest: run.manifest && JSON.stringify(run.manifest, null, 2),
     samples,
     starts,
     measureOf,

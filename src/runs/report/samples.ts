@@ -116,15 +116,11 @@ function sampleOf(
   texts: RowTexts,
   { lead, change }: { readonly lead: string | undefined; readonly change: number | undefined },
 ): ReportSample {
-  const scoreOf = (each: JudgedRow | undefined) => each && scoreIn(each, lead);
-  const [points, otherPoints] = [scoreOf(row), scoreOf(other)];
   return {
     row,
-    ...(points === undefined ? {} : { points }),
-    ...(other === undefined
-      ? {}
-      : { other: { row: other, ...(otherPoints === undefined ? {} : { points: otherPoints }) } }),
-    ...(change === undefined ? {} : { change }),
+    points: scoreIn(row, lead),
+    other: other && { row: other, points: scoreIn(other, lead) },
+    change,
     note: oneLine(row.failure?.reason ?? texts.weaknesses[0] ?? '', 200),
   };
 }

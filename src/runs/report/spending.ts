@@ -18,12 +18,7 @@ interface ReadSpending {
 
 /** Reads what a run took, by the prices that it was scored by. @throws UserError: 66 for a journal that cannot be read, 130, 143. */
 export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Promise<ReadSpending> {
-  const prices = Object.fromEntries(
-    ASKED.flatMap((asked) => {
-      const price = run.costs[asked]?.price;
-      return price === undefined ? [] : [[asked, price]];
-    }),
-  );
+  const prices = { world_model: run.costs.world_model?.price, judge: run.costs.judge?.price };
   const { judgements, costs, spent } = await countCosts(run, prices, stop);
   const byId = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
   return {
@@ -49,9 +44,7 @@ function spendingOf(
   const calls = callsIn(rows);
   const ordered = [...domains].sort(([a], [b]) => inTableOrder(a, b));
   const lines = ordered.map(([domain, cost]) => [domain, { cost, ...calls.get(domain) }] as const);
-  return [
-    { asked, ...(price && { price }), domains: new Map(lines), total: { cost: total, ...sumOfCalls(calls.values()) } },
-  ];
+  return [{ asked, price, domains: new Map(lines), total: { cost: total, ...sumOfCalls(calls.values()) } }];
 }
 
 type Calls = Required<Pick<SpendingLine, 'calls' | 'seconds'>>;

@@ -4,22 +4,14 @@ import { UserError } from '../../errors.js';
 import { parseObject } from '../../json.js';
 import { askedName } from '../../rollout.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
-import { checkedManifest, type Manifest } from '../../run/manifest.js';
+import { checkedManifest } from '../../run/manifest.js';
 import { toolVersion } from '../../settings/version.js';
 import type { RunRecord, StoredName } from '../../store/records.js';
-
-/** A judged file that was read. */
-interface JudgedRun {
-  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
-  readonly source: string;
-  readonly sha256: string;
-  readonly manifest: Manifest | undefined;
-  readonly made: MadeWith;
-}
+import type { ReadRun } from '../read-run.js';
 
 /** The record of a run, under the label given or else under its own. */
 export function recordOf(
-  { source, sha256, manifest, made }: JudgedRun,
+  { source, sha256, manifest, made }: Pick<ReadRun, 'source' | 'sha256' | 'manifest' | 'made'>,
   label: string | undefined,
 ): Omit<RunRecord, 'costs'> {
   return {

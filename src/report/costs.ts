@@ -1,13 +1,64 @@
-// What a run cost as a table: tokens and dollars of the world model and of the judge.
+// What a run cost, as JSON and as a table: tokens and dollars of the world model and of the judge.
 
-import { ASKED, type Cost, type RunCosts, type Spending } from '../costs.js';
+import { z } from 'zod';
+import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../costs.js';
 import { domainName, inTableOrder } from '../domains.js';
+import type { EquivalenceCard } from '../equivalence.js';
 import { counted } from '../figures.js';
 import { costCell } from '../money.js';
 import { hasTiers } from '../price.js';
 import { oneLine } from '../printable.js';
-import type { AskedNames } from './asked-names.js';
+import { FIGURE } from './document.js';
 import { type Column, NONE, type Table } from './table.js';
+
+const RATE = z.union([
+  z.number(),
+  z.strictObject({ base: z.number(), tiers: z.array(z.strictObject({ start: z.number(), price: z.number() })) }),
+]);
+const PRICE = z.strictObject({
+  model: z.string(),
+  source: z.string(),
+  input: RATE,
+  cached: RATE.optional(),
+  written: RATE.optional(),
+  output: RATE,
+  call: z.number().optional(),
+});
+const COST = z.strictObject({
+  rows: z.number(),
+  prompt_tokens: FIGURE,
+  cached_tokens: FIGURE,
+  completion_tokens: FIGURE,
+  reasoning_tokens: FIGURE,
+  usd: FIGURE,
+  unpriced: z.number(),
+});
+const SPENDING = z.strictObject({ ...COST.shape, price: PRICE.nullable(), domains: z.record(z.string(), COST) });
+
+/**
+ * For the world model and for the judge: counts of rows and tokens, and US dollars, unrounded, in all and by domain, with the price
+ * that they were counted by. Null is what nobody knows. `usd` is of the rows whose cost is known; `unpriced` rows are not in it.
+ */
+export const COSTS = z.strictObject({ world_model: SPENDING.nullable(), judge: SPENDING.nullable() });
+
+/** What `COSTS` is made of. */
+export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {
+  const flat = ({ usage, ...cost }: Cost) => ({ ...usage, ...cost });
+  const spending = ({ price, total, domains }: Spending) => ({
+    ...flat(total),
+    price,
+    domains: Object.fromEntries([...domains].map(([domain, cost]) => [domain, flat(cost)])),
+  });
+  return { worldModel: worldModel && spending(worldModel), judge: judge && spending(judge) };
+}
+
+/** What those are called who were asked in a run. */
+export type AskedNames = Readonly<Record<Asked, string>>;
+
+/** @param equivalence of a run on decisions: who was asked about its predictions is an agent, and no judge */
+export function askedNames(equivalence: EquivalenceCard | undefined): AskedNames {
+  return { world_model: 'World model', judge: equivalence === undefined ? 'Judge' : 'Agent' };
+}
 
 const COLUMNS: readonly Column[] = [
   { heading: 'Tokens', short: 'Tokens', align: 'left' },

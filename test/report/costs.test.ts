@@ -2,9 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../src/costs.js';
-import { askedNames } from '../../src/report/asked-names.js';
-import { COSTS, costsSource } from '../../src/report/cost-json.js';
-import { costTable } from '../../src/report/cost-table.js';
+import { askedNames, COSTS, costsSource, costTable } from '../../src/report/costs.js';
 import { documentOf } from '../../src/report/document.js';
 import type { Table } from '../../src/report/table.js';
 import { terminal } from '../../src/report/terminal.js';

@@ -1,0 +1,91 @@
+// A judged run as CSV: a line for each judgement, or for each figure of its score card.
+
+import { countedPoints } from '../points.js';
+import { DIMENSIONS, type Domain, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
+import { csvText } from './formats/csv.js';
+
+/** Which run lines are of. */
+export interface RunNames {
+  readonly label: string | undefined;
+  /** What tells it from all other runs. */
+  readonly id: string;
+}
+
+/** The judgements of a run. Lines are given one by one: of a hundred thousand, no text is made of all. */
+export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): Generator<string> {
+  const measures = [...new Set(rows.flatMap((row) => Object.keys(row.measures ?? {})))].sort();
+  yield csvText([[...ROW_FIELDS, ...DIMENSIONS, ...SCORED, ...measures.map((name) => `measure_${name}`)]]);
+  for (const row of rows) {
+    const { failure, rollout } = row;
+    const cells = [
+      ...[label, id, row.domain, row.key, row.trajectory, row.turnIdx, row.repeat, row.index],
+      ...DIMENSIONS.map((dimension) => row.ratings[dimension]),
+      // A judged file has a total of 0 where there are no ratings, which would count in a mean of the column.
+      ...[
+        row.total === 0 ? undefined : row.total,
+        countedPoints(row, 'total'),
+        failure === undefined ? 'ok' : 'failed',
+        failure?.class,
+      ],
+      ...[failure?.reason, row.flags.join(' '), rollout && JSON.stringify(rollout)],
+      ...measures.map((name) => row.measures?.[name]),
+    ];
+    yield csvText([cells]);
+  }
+}
+
+const ROW_FIELDS = ['label', 'run', 'domain', 'key', 'trajectory', 'turn', 'repeat', 'judgement'] as const;
+const SCORED = ['total', 'score', 'status', 'class', 'reason', 'flags', 'rollout'] as const;
+
+/** A figure of a score card under a name, for programs that know no score cards. */
+interface NamedFigure {
+  readonly domain: Domain | typeof OVERALL;
+  /** How it is counted: as the official script does, with the model's failures at the lowest rating, or a measure. */
+  readonly kind: 'official' | 'with_failures' | 'measure';
+  /** `total`, a dimension, or a measure's name. */
+  readonly figure: string;
+  readonly estimate: Estimate;
+}
+
+const OVERALL = 'overall';
+
+/** Domains in the card's order, Overall behind them. */
+export function figuresOf(card: ScoreCard): NamedFigure[] {
+  const all = card.domains.map(({ domain, scores, withFailures, measures }) => ({
+    domain,
+    kinds: { official: scores, with_failures: withFailures, measure: measures },
+  }));
+  const overall = {
+    domain: OVERALL,
+    kinds: { official: card.overall, with_failures: card.overallWithFailures, measure: card.overallMeasures },
+  } as const;
+  return [...all, overall].flatMap(({ domain, kinds }) =>
+    (['official', 'with_failures', 'measure'] as const).flatMap((kind) =>
+      Object.entries(kinds[kind]).map(([figure, estimate]) => ({ domain, kind, figure, estimate })),
+    ),
+  );
+}
+
+const SCORE_FIELDS = [
+  'label',
+  'run',
+  'domain',
+  'kind',
+  'figure',
+  'value',
+  'low',
+  'high',
+  'se',
+  'df',
+  'rows',
+  'trajectories',
+];
+
+/** The scores of a run, a line for each figure. */
+export function scoresCsv(card: ScoreCard, { label, id }: RunNames): string {
+  const lines = figuresOf(card).map(({ domain, kind, figure, estimate }) => {
+    const { value, low, high, se, df, rows, clusters } = estimate;
+    return [label, id, domain, kind, figure, value, low, high, se, df, rows, clusters];
+  });
+  return csvText([SCORE_FIELDS, ...lines]);
+}
