@@ -3,13 +3,12 @@
 import type { RunCosts } from '../costs.js';
 import type { EquivalenceCard } from '../equivalence.js';
 import type { RolloutCard } from '../rollout-card.js';
-import type { ScenarioFigures } from '../scenario-row.js';
+import type { ScenarioFigures } from '../score/scenarios.js';
 import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
 import { costsDocument } from './cost-json.js';
 import { equivalenceDocument } from './equivalence/json.js';
 import { estimateDocument, spreadDocument } from './estimate-json.js';
 import { rolloutDocument } from './rollout/json.js';
-import { figuresDocument } from './scenarios/json.js';
 import { type Trust, trustDocument } from './trust.js';
 import { varianceDocument } from './variance.js';
 
@@ -53,8 +52,7 @@ export function scoreDocument(scored: ScoredRun) {
   if (run.scenarios !== undefined) {
     const { chosen, valid, failed, coverage } = card;
     const counts = { chosen, valid, failed, coverage };
-    const figures = figuresDocument(run.scenarios);
-    return { ...figures, run: runDocument(scored), db, ...below, ...counts, costs: costsDocument(run.costs) };
+    return { ...run.scenarios, run: runDocument(scored), db, ...below, ...counts, costs: costsDocument(run.costs) };
   }
   return {
     schema: 'awb.score/1',
