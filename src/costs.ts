@@ -25,7 +25,7 @@ export interface Cost {
   /** A kind of token that no server reported is absent. */
   readonly usage: Readonly<Usage>;
   /** US dollars of the rows whose cost is known; absent where there is none, or where those cost nothing and others are not known. */
-  readonly usd?: number;
+  readonly usd?: number | undefined;
 }
 
 /** What asking one model took. */

@@ -1,8 +1,8 @@
-// What a line of scenarios.jsonl has beside what any judged row has, and what the rows of a run on scenarios come to.
+// What a line of scenarios.jsonl has beside what any judged row has.
 
 import type { JsonObject } from './json.js';
 import type { Measure } from './measures.js';
-import type { Domain, Estimate, JudgedRow } from './types.js';
+import type { JudgedRow } from './types.js';
 
 /**
  * What is measured of a world model under a scenario, in percent; docs/scenarios.md has every formula. What the twin does by itself is
@@ -20,31 +20,6 @@ export type ScenarioMeasure = keyof typeof SCENARIO_MEASURES;
 /** A row of the benchmark, or a step of the suite's own, under a scenario. */
 export interface ScenarioRow extends JudgedRow {
   readonly scenario: string;
-}
-
-/** What rows come to: those of one scenario, of one domain, of one scenario in one domain, or all. */
-export interface ScenarioPart {
-  /** Absent where it is of all scenarios. */
-  readonly scenario?: string;
-  /** Absent where it is of all domains. */
-  readonly domain?: Domain;
-  /** Rows under a scenario, those among them of which nothing is known included. */
-  readonly samples: number;
-  readonly trajectories: number;
-  /** Rows without a prediction, by class: those that the model caused count as not followed, the others are missing. */
-  readonly failures: Readonly<Record<string, number>>;
-  readonly figures: Readonly<Partial<Record<ScenarioMeasure, Estimate>>>;
-}
-
-/** All that a run on scenarios comes to. */
-export interface ScenarioFigures {
-  /** The mean of the domains. */
-  readonly overall: ScenarioPart;
-  readonly domains: readonly (ScenarioPart & { readonly domain: Domain })[];
-  /** Over all domains alike, each row counting once. */
-  readonly scenarios: readonly (ScenarioPart & { readonly scenario: string })[];
-  /** Each scenario in each of its domains. */
-  readonly cells: readonly (ScenarioPart & { readonly scenario: string; readonly domain: Domain })[];
 }
 
 /**

@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../costs.js';
 import { domainName, inTableOrder } from '../domains.js';
 import type { EquivalenceCard } from '../equivalence.js';
+import { FIGURE } from '../estimate.js';
 import { counted } from '../figures.js';
 import { costCell } from '../money.js';
 import { hasTiers } from '../price.js';
 import { oneLine } from '../printable.js';
-import { FIGURE } from './document.js';
 import { type Column, NONE, type Table } from './table.js';
 
 const RATE = z.union([

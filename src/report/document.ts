@@ -1,6 +1,7 @@
 // Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
 
 import { z } from 'zod';
+import { FIGURE } from '../estimate.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
@@ -50,9 +51,6 @@ function made(schema: z.core.$ZodType, source: unknown): unknown {
 function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
-
-/** A figure that may be unknown. */
-export const FIGURE = z.number().nullable();
 
 /** What is known of an estimate's uncertainty, unrounded. */
 export const SPREAD = z.strictObject({

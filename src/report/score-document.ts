@@ -2,13 +2,13 @@
 
 import { z } from 'zod';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
+import { FIGURE } from '../estimate.js';
 import type { RolloutCard } from '../rollout-card.js';
 import type { RunRecord } from '../store/records.js';
 import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../types.js';
 import { COSTS, costsSource } from './costs.js';
-import { documentOf, ESTIMATE, FIGURE, SPREAD } from './document.js';
+import { documentOf, ESTIMATE, SPREAD } from './document.js';
 import { rolloutDocument } from './rollout/json.js';
-import { figuresDocument } from './scenarios/json.js';
 import { TRUST, type Trust, trustDocument } from './trust.js';
 import { VARIANCE, varianceSource } from './variance.js';
 
@@ -131,7 +131,7 @@ export function scoreDocument({ run, card, rollout, trust, short, ...scored }: S
     costs: costsSource(run.costs),
   };
   if (run.scenarios === undefined) return documentOf(SCORE, source);
-  return { ...figuresDocument(run.scenarios), ...documentOf(ON_SCENARIOS, source) };
+  return { ...run.scenarios, ...documentOf(ON_SCENARIOS, source) };
 }
 
 /** What `CARD` is made of. */

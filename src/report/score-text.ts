@@ -8,7 +8,7 @@ import { counted } from '../figures.js';
 import type { MeasureLookup } from '../measures.js';
 import { oneLine } from '../printable.js';
 import type { RolloutCard } from '../rollout-card.js';
-import type { ScenarioFigures } from '../scenario-row.js';
+import type { ScenarioFigures } from '../score/scenarios.js';
 import type { DomainScore, ScoreCard } from '../types.js';
 import { askedNames, costTable } from './costs.js';
 import { equivalenceTable } from './equivalence-table.js';

@@ -28,8 +28,8 @@ export function notesBelow({ legend = [], footnotes }: Table): readonly string[]
 /** What stands where there is no figure. */
 export const NONE = '-';
 /** Why some of these figures stand without an interval; empty where each has one. */
-export function withoutIntervalNote(estimates: readonly (Estimate | undefined)[]): string[] {
-  return estimates.every((estimate) => estimate === undefined || estimate.low !== undefined)
+export function withoutIntervalNote(estimates: readonly (Ends | null | undefined)[]): string[] {
+  return estimates.every((estimate) => !estimate || typeof estimate.low === 'number')
     ? []
     : [
         `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`,

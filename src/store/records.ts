@@ -2,8 +2,8 @@
 
 import type { RunCosts, Spent } from '../costs.js';
 import type { EquivalenceCard } from '../equivalence.js';
-import type { ScenarioFigures } from '../scenario-row.js';
 import type { CalibrationDocument, JudgeTrust } from '../score/calibration/document.js';
+import type { ScenarioFigures } from '../score/scenarios.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */

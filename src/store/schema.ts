@@ -179,10 +179,15 @@ FROM (
 
 -- An empty domain is all of them.
 CREATE VIEW scenario_figures AS
-SELECT runs.id AS run_id, ${member('one.value', 'scenario')} AS scenario,
-  coalesce(${member('one.value', 'domain')}, '') AS domain, figure.key AS figure, ${estimateIn('figure.value')}
-FROM runs, (VALUES ('$.scenarios'), ('$.cells')) AS parts, json_each(runs.scenarios, parts.column1) AS one,
-  json_each(one.value, '$.figures') AS figure;
+SELECT run_id, scenario, domain, figure.key AS figure, ${estimateIn('figure.value')}
+FROM (
+  SELECT runs.id AS run_id, one.key AS scenario, '' AS domain, one.value AS part
+  FROM runs, json_each(runs.scenarios, '$.scenarios') AS one
+  UNION ALL
+  SELECT runs.id, one.key, own.key, own.value
+  FROM runs, json_each(runs.scenarios, '$.scenarios') AS one, json_each(one.value, '$.domains') AS own
+), json_each(part) AS figure
+WHERE figure.type = 'object' AND figure.key NOT IN ('failures', 'domains');
 
 -- An empty domain is all of them, and an empty variant, against or dimension is none.
 CREATE VIEW calibration_figures AS

@@ -2,11 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { CALIBRATION } from '../../src/score/calibration/document.js';
+import { SCENARIOS } from '../../src/score/scenarios.js';
 
 const SCHEMAS: readonly (readonly [name: string, golden: string, schema: z.ZodType])[] = [
   ['awb.calibrate/1', 'calibrate', CALIBRATION],
+  // What asking, or scoring, came to stands behind the figures.
+  ['awb.scenarios/1', 'scenarios', z.looseObject(SCENARIOS.shape)],
 ];
 
 it.each(SCHEMAS)(

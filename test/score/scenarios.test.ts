@@ -2,10 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { type EstimateDocument, estimateDocument } from '../../src/estimate.js';
+import { keysOf } from '../../src/keys.js';
 import { measuresOf } from '../../src/measures.js';
-import { SCENARIO_MEASURES, type ScenarioPart, type ScenarioRow } from '../../src/scenario-row.js';
+import { SCENARIO_MEASURES, type ScenarioRow } from '../../src/scenario-row.js';
 import { aggregate } from '../../src/score/aggregate.js';
-import { scenarioFigures } from '../../src/score/scenarios.js';
+import { type ScenarioPart, scenarioFigures } from '../../src/score/scenarios.js';
 import { DOMAINS, type Estimate } from '../../src/types.js';
 
 type Outside = Record<string, Record<string, Partial<Estimate>>>;
@@ -30,13 +32,23 @@ function rowOf(row: KnownSet['rows'][number], index: number): ScenarioRow {
   };
 }
 
+/** The measures of a part that are known. */
+function figuresIn(part: ScenarioPart | undefined): Record<string, EstimateDocument> {
+  return Object.fromEntries(
+    keysOf(SCENARIO_MEASURES).flatMap((name) => {
+      const estimate = part?.[name] ?? null;
+      return estimate === null ? [] : [[name, estimate]];
+    }),
+  );
+}
+
 function expectFigures(part: ScenarioPart | undefined, outside: Record<string, Partial<Estimate>> | undefined) {
-  expect(Object.keys(part?.figures ?? {}).sort()).toEqual(Object.keys(outside ?? {}).sort());
+  expect(Object.keys(figuresIn(part)).sort()).toEqual(Object.keys(outside ?? {}).sort());
   for (const [name, known] of Object.entries(outside ?? {})) {
-    const estimate = new Map(Object.entries<Estimate>(part?.figures ?? {})).get(name);
+    const estimate = figuresIn(part)[name];
     expect(estimate?.value, name).toBeCloseTo(known.value ?? Number.NaN, 9);
     for (const figure of ['low', 'high'] as const) {
-      if (known[figure] === undefined) expect(estimate?.[figure], `${name} ${figure}`).toBeUndefined();
+      if (known[figure] === undefined) expect(estimate?.[figure], `${name} ${figure}`).toBeNull();
       else expect(estimate?.[figure], `${name} ${figure}`).toBeCloseTo(known[figure], 6);
     }
     if (known.df !== undefined) expect(estimate?.df, name).toBeCloseTo(known.df, 6);
@@ -47,22 +59,24 @@ describe.each(sets)('of $name', ({ rows, figures }) => {
   const made = scenarioFigures(rows.map(rowOf));
 
   it('every scenario has the figures and intervals that NumPy and SciPy compute', () => {
-    expect(made.scenarios.map(({ scenario }) => scenario).sort()).toEqual(Object.keys(figures.scenarios).sort());
-    for (const part of made.scenarios) expectFigures(part, figures.scenarios[part.scenario]);
+    expect(Object.keys(made.scenarios).sort()).toEqual(Object.keys(figures.scenarios).sort());
+    for (const [name, part] of Object.entries(made.scenarios)) expectFigures(part, figures.scenarios[name]);
   });
 
   it('so has every domain, and the mean of the domains', () => {
-    expect(made.domains.map(({ domain }) => domain).sort()).toEqual(Object.keys(figures.domains).sort());
-    for (const part of made.domains) expectFigures(part, figures.domains[part.domain]);
+    expect(Object.keys(made.domains).sort()).toEqual(Object.keys(figures.domains).sort());
+    for (const [name, part] of Object.entries(made.domains)) expectFigures(part, figures.domains[name]);
     expectFigures(made.overall, figures.overall);
   });
 
   it('the score card, from which SQLite and leaderboards have them, gives domains and mean the same figures and intervals', () => {
     const card = aggregate(rows.map(rowOf), undefined, measuresOf(SCENARIO_MEASURES));
-    expect(card.domains.map(({ domain, measures }) => [domain, measures])).toEqual(
-      made.domains.map((part) => [part.domain, part.figures]),
+    const documents = (measures: Readonly<Record<string, Estimate>>) =>
+      Object.fromEntries(Object.entries(measures).map(([name, estimate]) => [name, estimateDocument(estimate)]));
+    expect(card.domains.map(({ domain, measures }) => [domain, documents(measures)])).toEqual(
+      Object.entries(made.domains).map(([name, part]) => [name, figuresIn(part)]),
     );
-    expect(card.overallMeasures).toEqual(made.overall.figures);
+    expect(documents(card.overallMeasures)).toEqual(figuresIn(made.overall));
   });
 });
 
@@ -75,10 +89,10 @@ describe('where little is known', () => {
   it('four trajectories give no interval, and five that say the same give one that is not a point', () => {
     const alike = (count: number) =>
       scenarioFigures(Array.from({ length: count }, (_, index) => row({ measures: { followed: 100 } }, index)));
-    expect(alike(4).overall.figures.followed).toEqual({ value: 100, rows: 4, clusters: 4 });
-    expect(alike(4).domains[0]?.figures.followed?.low).toBeUndefined();
-    expect(alike(5).domains[0]?.figures.followed).toMatchObject({ value: 100, high: 100 });
-    expect(alike(5).domains[0]?.figures.followed?.low).toBeCloseTo(100 * 0.025 ** (1 / 5), 9);
+    expect(alike(4).overall.followed).toMatchObject({ value: 100, rows: 4, clusters: 4, low: null });
+    expect(alike(4).domains.web?.followed?.low).toBeNull();
+    expect(alike(5).domains.web?.followed).toMatchObject({ value: 100, high: 100 });
+    expect(alike(5).domains.web?.followed?.low).toBeCloseTo(100 * 0.025 ** (1 / 5), 9);
   });
 
   it('a row that the model refused counts as not followed, and one that was lost on the way is missing and counted', () => {
@@ -88,20 +102,21 @@ describe('where little is known', () => {
       row({ measures: { followed: 0 }, failure: refused }, 1),
       row({ failure: { class: 'prediction', reason: 'gone' } }, 2),
     ]);
-    expect(domains[0]).toMatchObject({ samples: 3, trajectories: 3, failures: { refused: 1, prediction: 1 } });
-    expect(domains[0]?.figures.followed).toMatchObject({ value: 50, rows: 2 });
-    expect(domains[0]?.figures.leaked).toMatchObject({ value: 0, rows: 1 });
+    expect(domains.web).toMatchObject({ samples: 3, trajectories: 3, failures: { refused: 1, prediction: 1 } });
+    expect(domains.web?.followed).toMatchObject({ value: 50, rows: 2 });
+    expect(domains.web?.leaked).toMatchObject({ value: 0, rows: 1 });
   });
 
   it('a scenario of two domains is told over both and in each', () => {
     const both = [row({ measures: { followed: 100 } }, 0), row({ domain: 'os', measures: { followed: 0 } }, 1)];
-    const { scenarios, cells, overall } = scenarioFigures(both);
-    expect(scenarios).toMatchObject([{ scenario: 'one', samples: 2, figures: { followed: { value: 50 } } }]);
-    expect(cells.map(({ domain, figures }) => [domain, figures.followed?.value])).toEqual([
+    const { scenarios, overall } = scenarioFigures(both);
+    expect(Object.keys(scenarios)).toEqual(['one']);
+    expect(scenarios.one).toMatchObject({ samples: 2, followed: { value: 50 } });
+    expect(Object.entries(scenarios.one?.domains ?? {}).map(([name, part]) => [name, part.followed?.value])).toEqual([
       ['web', 100],
       ['os', 0],
     ]);
-    expect(overall.figures.followed?.value).toBe(50);
+    expect(overall.followed?.value).toBe(50);
   });
 });
 
@@ -116,7 +131,7 @@ it('in all are of the seven alone where further domains stand beside them', () =
   );
   const alone = scenarioFigures(seven);
   const both = scenarioFigures([...seven, ...kitchen]);
-  expect(both.domains.map(({ domain }) => domain)).toEqual([...DOMAINS, 'kitchen']);
-  expect(both.overall.figures).toEqual(alone.overall.figures);
-  expect(scenarioFigures([...seven.slice(6), ...kitchen]).overall.figures.followed?.value).toBeGreaterThan(50);
+  expect(Object.keys(both.domains)).toEqual([...DOMAINS, 'kitchen']);
+  expect(figuresIn(both.overall)).toEqual(figuresIn(alone.overall));
+  expect(scenarioFigures([...seven.slice(6), ...kitchen]).overall.followed?.value).toBeGreaterThan(50);
 });

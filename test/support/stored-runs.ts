@@ -3,7 +3,7 @@
 import type { RunCosts } from '../../src/costs.js';
 import type { EquivalenceCard } from '../../src/equivalence.js';
 import { UserError } from '../../src/errors.js';
-import type { ScenarioFigures } from '../../src/scenario-row.js';
+import type { ScenarioFigures } from '../../src/score/scenarios.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
@@ -31,15 +31,14 @@ export function runOf(identity: string, label = 'step-1'): RunRecord {
 
 /** Two scenarios, of which one has no interval and the other nothing that has to stay. */
 const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };
-const part = { samples: 40, trajectories: 20, failures: {} };
+const nothing = { leaked: null, undisturbed: null, twin_false_positives: null };
+const part = { samples: 40, trajectories: 20, failures: {}, followed, ...nothing };
+const leaked = { value: 0, rows: 4, clusters: 4, se: null, df: null, low: null, high: null };
 const scenarios: ScenarioFigures = {
-  overall: { ...part, figures: { followed } },
-  domains: [{ ...part, domain: 'mcp', figures: { followed } }],
-  scenarios: [
-    { ...part, scenario: 'power-cut', figures: { followed, leaked: { value: 0, rows: 4, clusters: 4 } } },
-    { ...part, scenario: 'slow-disk', figures: { followed } },
-  ],
-  cells: [{ ...part, scenario: 'power-cut', domain: 'mcp', figures: { followed } }],
+  schema: 'awb.scenarios/1',
+  overall: part,
+  domains: { mcp: part },
+  scenarios: { 'power-cut': { ...part, leaked, domains: { mcp: part } }, 'slow-disk': { ...part, domains: {} } },
 };
 
 const usage = { promptTokens: 19_000, cachedTokens: 18_000, completionTokens: 280 };

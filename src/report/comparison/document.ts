@@ -3,9 +3,10 @@
 import { z } from 'zod';
 import { type Comparison, type DifferenceSet, FIGURES } from '../../comparison.js';
 import { domainsOfMean, meanName } from '../../domains.js';
+import { FIGURE } from '../../estimate.js';
 import { intervalText, signed, twoDecimals } from '../../figures.js';
 import { DIMENSIONS } from '../../types.js';
-import { documentOf, FIGURE, SPREAD } from '../document.js';
+import { documentOf, SPREAD } from '../document.js';
 import { TRUST, type Trust, trustDocument } from '../trust.js';
 import { VARIANCE, varianceSource } from '../variance.js';
 

@@ -1,8 +1,9 @@
 // A leaderboard as JSON.
 
 import { z } from 'zod';
+import { FIGURE } from '../../estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { asciiJson, documentOf, FIGURE, SPREAD } from '../document.js';
+import { asciiJson, documentOf, SPREAD } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';
 

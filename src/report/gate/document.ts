@@ -3,10 +3,11 @@
 import { z } from 'zod';
 import type { Comparison } from '../../comparison.js';
 import { againstText, type BoundResult, domainOf, type GateDecision, type RuleResult, TIERS } from '../../decision.js';
+import { FIGURE } from '../../estimate.js';
 import { oneLine } from '../../printable.js';
 import type { Policy } from '../../score/policy.js';
 import { COMPARISON, comparisonSource, RUN, runSource, type ShownRun } from '../comparison/document.js';
-import { asciiJson, documentOf, FIGURE } from '../document.js';
+import { asciiJson, documentOf } from '../document.js';
 import { trustTexts } from '../trust.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */

@@ -1,5 +1,6 @@
 // Charts of a report, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
+import type { EstimateDocument } from '../../estimate.js';
 import type { Measure } from '../../measures.js';
 import { printable } from '../../printable.js';
 import type { Estimate } from '../../types.js';
@@ -11,7 +12,7 @@ import { mark, type Scale, scaleAround, scaleOf, x } from './scale.js';
 /** A line of a chart: a figure of this run, and beside it that of another. */
 export interface ChartLine {
   readonly name: string;
-  readonly estimate: Estimate | undefined;
+  readonly estimate: Estimate | EstimateDocument | null | undefined;
   readonly other?: Estimate | undefined;
   readonly isSum?: boolean;
   /** Where the samples behind it are listed. */
@@ -44,7 +45,7 @@ export function intervalChart(
   });
 }
 
-function pairOfMarks(own: Estimate | undefined, other: Estimate, scale: Scale): string {
+function pairOfMarks(own: ChartLine['estimate'], other: Estimate, scale: Scale): string {
   return `<g class="other">${mark(other, scale, 4, 72)}</g>${mark(own, scale, 5, 32)}`;
 }
 

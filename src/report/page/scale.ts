@@ -2,7 +2,6 @@
 
 import type { Ends } from '../../figures.js';
 import type { Measure } from '../../measures.js';
-import type { Estimate } from '../../types.js';
 
 export interface Scale {
   readonly from: number;
@@ -14,10 +13,10 @@ export interface Scale {
 export const SCORES: Scale = { from: 0, to: 100, ticks: [0, 25, 50, 75, 100] };
 
 /** A measure's range in quarters; where it has no end, as far as these figures and their intervals reach. */
-export function scaleOf({ range: [low, high] }: Measure, estimates: readonly (Estimate | undefined)[]): Scale {
+export function scaleOf({ range: [low, high] }: Measure, estimates: readonly (Marked | null | undefined)[]): Scale {
   if (Number.isFinite(low) && Number.isFinite(high)) return quarters(low, high);
-  const shown = estimates.filter((estimate) => estimate !== undefined);
-  const reached = shown.flatMap(({ value, low: from = value, high: to = value }) => [from, to]);
+  const shown = estimates.flatMap((estimate) => estimate ?? []);
+  const reached = shown.flatMap(({ value, low, high }) => [low ?? value, high ?? value]);
   if (reached.length === 0) return SCORES;
   const step = tickStep(
     Math.max(...reached) - Math.min(Number.isFinite(low) ? low : Number.POSITIVE_INFINITY, ...reached),
@@ -54,8 +53,8 @@ export function scaleAround(values: readonly number[]): Scale {
 type Marked = Ends & { readonly value: number };
 
 /** A dot with its interval, by percent of the track, so that a chart of any width keeps its proportions. */
-export function mark(estimate: Marked | undefined, scale: Scale, radius: number, y = 50): string {
-  if (estimate === undefined) return '';
+export function mark(estimate: Marked | null | undefined, scale: Scale, radius: number, y = 50): string {
+  if (!estimate) return '';
   const { value, low, high } = estimate;
   const reach =
     typeof low !== 'number' || typeof high !== 'number'

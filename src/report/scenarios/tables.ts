@@ -1,10 +1,11 @@
 // What a run on scenarios comes to as tables: by domain, and by scenario.
 
 import { domainName, domainsOfMean, meanName } from '../../domains.js';
+import type { EstimateDocument } from '../../estimate.js';
 import { pointsText } from '../../judge-trust.js';
 import { oneLine } from '../../printable.js';
-import type { ScenarioFigures, ScenarioMeasure, ScenarioPart } from '../../scenario-row.js';
-import type { Estimate } from '../../types.js';
+import type { ScenarioMeasure } from '../../scenario-row.js';
+import type { ScenarioFigures, ScenarioPart } from '../../score/scenarios.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
 
 /** Longest name of a scenario that a table shows whole. */
@@ -23,17 +24,22 @@ function right(heading: string, short = heading): Column {
 
 /** A row for each domain, and the mean of the domains. */
 export function domainTable({ domains, overall }: ScenarioFigures): Table {
-  const names = domains.map(({ domain }) => domain);
+  const names = Object.keys(domains);
   return {
     columns: columnsUnder('Domain'),
     groups: [
-      domains.map((part) => lineOf(domainName(part.domain), part)),
+      Object.entries(domains).map(([domain, part]) => lineOf(domainName(domain), part)),
       [lineOf(meanName(names, domainsOfMean(names).length), overall)],
     ],
     footnotes: [],
     legend: [
       'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
-      ...withoutIntervalNote([...domains, overall].flatMap(({ figures }) => Object.values<Estimate>(figures))),
+      ...withoutIntervalNote(
+        [...Object.values(domains), overall].flatMap((part) => [
+          ...SHOWN.map(([measure]) => part[measure]),
+          part.twin_false_positives,
+        ]),
+      ),
     ],
   };
 }
@@ -42,7 +48,7 @@ export function domainTable({ domains, overall }: ScenarioFigures): Table {
 export function scenarioTable({ scenarios }: ScenarioFigures): Table {
   return {
     columns: columnsUnder('Scenario'),
-    groups: [scenarios.map((part) => lineOf(oneLine(part.scenario, NAME_COLUMNS), part))],
+    groups: [Object.entries(scenarios).map(([name, part]) => lineOf(oneLine(name, NAME_COLUMNS), part))],
     footnotes: [],
   };
 }
@@ -56,21 +62,21 @@ function columnsUnder(first: string): Column[] {
   ];
 }
 
-function lineOf(name: string, { samples, figures }: ScenarioPart): string[] {
+function lineOf(name: string, part: ScenarioPart): string[] {
   return [
     name,
-    String(samples),
-    ...SHOWN.flatMap(([measure]) => [points(figures[measure]), interval(figures[measure])]),
-    points(figures.twin_false_positives),
+    String(part.samples),
+    ...SHOWN.flatMap(([measure]) => [points(part[measure]), interval(part[measure])]),
+    points(part.twin_false_positives),
   ];
 }
 
-function points(estimate: Estimate | undefined): string {
-  return estimate === undefined ? NONE : pointsText(estimate.value);
+function points(estimate: EstimateDocument | null): string {
+  return estimate === null ? NONE : pointsText(estimate.value);
 }
 
-function interval(estimate: Estimate | undefined): string {
-  if (estimate?.low === undefined || estimate.high === undefined) return NONE;
+function interval(estimate: EstimateDocument | null): string {
+  if (estimate === null || estimate.low === null || estimate.high === null) return NONE;
   return `${whole(estimate.low)}–${whole(estimate.high)}`;
 }
 

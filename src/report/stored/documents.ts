@@ -1,8 +1,9 @@
 // Stored runs as JSON. Figures are unrounded; what nobody knows is null.
 
 import { z } from 'zod';
+import { FIGURE } from '../../estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { documentOf, ESTIMATE, FIGURE } from '../document.js';
+import { documentOf, ESTIMATE } from '../document.js';
 import { CARD, cardSource } from '../score-document.js';
 import { TRUST, trustDocument } from '../trust.js';
 import type { ListedRun, ShownRun } from './runs.js';

@@ -2,11 +2,10 @@
 
 import { readJudged } from '../../bench/judged.js';
 import type { JsonObject } from '../../json.js';
-import { figuresDocument } from '../../report/scenarios/json.js';
 import { domainTable } from '../../report/scenarios/tables.js';
 import { terminal } from '../../report/terminal.js';
-import { type ScenarioFigures, type ScenarioRow, scenarioIn } from '../../scenario-row.js';
-import { scenarioFigures } from '../../score/scenarios.js';
+import { type ScenarioRow, scenarioIn } from '../../scenario-row.js';
+import { type ScenarioFigures, scenarioFigures } from '../../score/scenarios.js';
 import type { Io, JudgedRow } from '../../types.js';
 
 /** Takes rows as they are read, and tells what those under scenarios come to. */
@@ -42,7 +41,7 @@ export async function tellScenarios(
   if (file !== undefined) await readJudged(file, io.stop, rows.take);
   const figures = rows.figures();
   if (settings.json) {
-    io.stdout.write(`${JSON.stringify({ ...figuresDocument(figures ?? scenarioFigures([])), asking })}\n`);
+    io.stdout.write(`${JSON.stringify({ ...(figures ?? scenarioFigures([])), asking })}\n`);
   } else if (figures !== undefined) {
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
     io.stdout.write(`\n${terminal(domainTable(figures), look)}`);

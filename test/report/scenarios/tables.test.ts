@@ -3,24 +3,19 @@
 import { describe, expect, it } from 'vitest';
 import { domainTable, scenarioTable } from '../../../src/report/scenarios/tables.js';
 import { terminal } from '../../../src/report/terminal.js';
-import type { ScenarioFigures } from '../../../src/scenario-row.js';
+import type { ScenarioFigures } from '../../../src/score/scenarios.js';
 
 const wide = { value: 99.94, rows: 9999, clusters: 20, se: 7.25, df: 18.5, low: 84.2, high: 99.96 };
-const bare = { value: 50, rows: 4, clusters: 4 };
+const bare = { ...wide, value: 50, rows: 4, clusters: 4, low: null, high: null };
+const none = { followed: null, leaked: null, undisturbed: null, twin_false_positives: null };
 const figures = { followed: wide, leaked: wide, undisturbed: wide, twin_false_positives: wide };
-const part = { samples: 9999, trajectories: 20, failures: {}, figures };
+const part = { samples: 9999, trajectories: 20, failures: {}, ...figures };
 const name = 'harrow-quay-school-textbook-and-more';
 const made: ScenarioFigures = {
+  schema: 'awb.scenarios/1',
   overall: part,
-  domains: [
-    { ...part, domain: 'terminal' },
-    { ...part, domain: 'web', figures: { followed: bare } },
-  ],
-  scenarios: [
-    { ...part, scenario: name },
-    { ...part, scenario: 'evil\u001b[31m\u202e', figures: {} },
-  ],
-  cells: [],
+  domains: { terminal: part, web: { ...part, ...none, followed: bare } },
+  scenarios: { [name]: { ...part, domains: {} }, 'evil\u001b[31m\u202e': { ...part, ...none, domains: {} } },
 };
 const look = { columns: 80, color: false };
 

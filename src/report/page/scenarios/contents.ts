@@ -1,6 +1,6 @@
 // What the page of a run on scenarios is made of. Its texts are models' and users' own, and may be hostile.
 
-import type { ScenarioFigures } from '../../../scenario-row.js';
+import type { ScenarioFigures } from '../../../score/scenarios.js';
 import type { Domain } from '../../../types.js';
 
 export interface ScenarioReport {

@@ -1,13 +1,9 @@
 // The page of a run on scenarios: what a world model makes of instructions, in one file that asks for nothing and runs nothing.
 
 import { domainName, domainsOfMean, meanName } from '../../../domains.js';
-import {
-  SCENARIO_MEASURES,
-  type ScenarioFigures,
-  type ScenarioMeasure,
-  type ScenarioPart,
-} from '../../../scenario-row.js';
-import type { Estimate } from '../../../types.js';
+import type { EstimateDocument } from '../../../estimate.js';
+import { SCENARIO_MEASURES, type ScenarioMeasure } from '../../../scenario-row.js';
+import type { ScenarioFigures, ScenarioPart } from '../../../score/scenarios.js';
 import { type ChartLine, intervalChart } from '../charts.js';
 import { count, DASH, number, range } from '../figures.js';
 import { block, escapeHtml, pageHead, type Sha256 } from '../frame.js';
@@ -63,10 +59,10 @@ function headOf({ name, facts, warnings, figures: { overall, domains } }: Scenar
   const said = warnings.map((text) => `<p>${escapeHtml(text)}</p>`).join('');
   const boxes = MEASURES.map(
     (measure) =>
-      `<div><dt>${WORDS[measure][0]}</dt><dd class="big">${number(overall.figures[measure])}</dd><dd class="under">${under(overall, measure)}</dd></div>`,
+      `<div><dt>${WORDS[measure][0]}</dt><dd class="big">${number(overall[measure])}</dd><dd class="under">${under(overall, measure)}</dd></div>`,
   );
   const failed = Object.entries(overall.failures).map(([failure, rows]) => `${escapeHtml(failure)} ${count(rows)}`);
-  const rows = `${count(overall.trajectories)} trajectories, ${count(domains.length)} domains${failed.length === 0 ? '' : `<br>failed: ${failed.join(', ')}`}`;
+  const rows = `${count(overall.trajectories)} trajectories, ${count(Object.keys(domains).length)} domains${failed.length === 0 ? '' : `<br>failed: ${failed.join(', ')}`}`;
   return [
     `<header><h1>${escapeHtml(name)}</h1><p class="by"><span>what it makes of instructions</span>${spans.join('')}</p>`,
     said === '' ? '' : `<div class="warn" role="note">${said}</div>`,
@@ -75,16 +71,16 @@ function headOf({ name, facts, warnings, figures: { overall, domains } }: Scenar
   ].join('');
 }
 
-function under({ figures }: ScenarioPart, measure: ScenarioMeasure): string {
-  const interval = range(figures[measure]);
+function under(part: ScenarioPart, measure: ScenarioMeasure): string {
+  const interval = range(part[measure]);
   return interval === undefined ? 'no interval' : `95 %: ${interval}`;
 }
 
 function domainChart({ overall, domains }: ScenarioFigures, measure: ScenarioMeasure): string {
-  const names = domains.map(({ domain }) => domain);
+  const names = Object.keys(domains);
   const lines: ChartLine[] = [
-    ...domains.map(({ domain, figures }) => ({ name: domainName(domain), estimate: figures[measure] })),
-    { name: meanName(names, domainsOfMean(names).length), estimate: overall.figures[measure], isSum: true },
+    ...Object.entries(domains).map(([domain, part]) => ({ name: domainName(domain), estimate: part[measure] })),
+    { name: meanName(names, domainsOfMean(names).length), estimate: overall[measure], isSum: true },
   ];
   return intervalChart('Domain', lines, SCENARIO_MEASURES[measure]);
 }
@@ -94,14 +90,14 @@ function scenarioMatrix({ scenarios }: ScenarioFigures): string {
   const head = ['Rows', ...MEASURES.map((measure) => WORDS[measure][0])].map(
     (name) => `<th scope="col" class="n">${name}</th>`,
   );
-  const lines = scenarios.map(({ scenario, samples, figures }) => {
-    const cells = MEASURES.map((measure) => cell(figures[measure]));
-    return `<tr><th scope="row">${escapeHtml(scenario)}</th><td class="n">${count(samples)}</td>${cells.join('')}</tr>`;
+  const lines = Object.entries(scenarios).map(([scenario, part]) => {
+    const cells = MEASURES.map((measure) => cell(part[measure]));
+    return `<tr><th scope="row">${escapeHtml(scenario)}</th><td class="n">${count(part.samples)}</td>${cells.join('')}</tr>`;
   });
   return `<div class="scroll" tabindex="0" role="region" aria-label="Scenarios by measures"><table class="matrix"><thead><tr><th scope="col">Scenario</th>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>`;
 }
 
-function cell(estimate: Estimate | undefined): string {
-  if (estimate === undefined) return `<td class="n">${DASH}</td>`;
+function cell(estimate: EstimateDocument | null): string {
+  if (estimate === null) return `<td class="n">${DASH}</td>`;
   return `<td class="n">${number(estimate)}<span class="range under">${range(estimate) ?? 'no interval'}</span></td>`;
 }

@@ -12,8 +12,8 @@ const MOST_CHARACTERS = 20_000;
 /** Scenario by scenario, in the order of the figures; of each, what went wrong comes first. */
 export function sampleFolds({ samples, figures: { scenarios } }: Pick<ScenarioReport, 'samples' | 'figures'>): string {
   const byScenario = groupBy(samples, ({ scenario }) => scenario);
-  return scenarios
-    .map(({ scenario }) => {
+  return Object.keys(scenarios)
+    .map((scenario) => {
       const own = byScenario.get(scenario) ?? [];
       if (own.length === 0) return '';
       const wrong = own.filter((sample) => !isFine(sample)).length;

@@ -3,17 +3,25 @@
 import { describe, expect, it } from 'vitest';
 import type { ScenarioReport, ShownSample } from '../../../../src/report/page/scenarios/contents.js';
 import { scenarioPage } from '../../../../src/report/page/scenarios/page.js';
-import type { ScenarioFigures } from '../../../../src/scenario-row.js';
+import type { ScenarioFigures } from '../../../../src/score/scenarios.js';
 import { EVIL, sha256 } from '../../../support/reports.js';
 
 const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };
 const leaked = { value: 10, rows: 40, clusters: 20, se: 3, df: 18, low: 5, high: 19 };
-const part = { samples: 40, trajectories: 20, failures: { refused: 2 }, figures: { followed, leaked } };
+const part = {
+  samples: 40,
+  trajectories: 20,
+  failures: { refused: 2 },
+  followed,
+  leaked,
+  undisturbed: null,
+  twin_false_positives: null,
+};
 const figuresOf = (scenario: string): ScenarioFigures => ({
+  schema: 'awb.scenarios/1',
   overall: part,
-  domains: [{ ...part, domain: 'web' }],
-  scenarios: [{ ...part, scenario }],
-  cells: [],
+  domains: { web: part },
+  scenarios: { [scenario]: { ...part, domains: {} } },
 });
 
 const sampleOf = (change: Partial<ShownSample> = {}): ShownSample => ({
