@@ -1,6 +1,7 @@
 // Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
 
 import { z } from 'zod';
+import type { Estimate } from '../types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
@@ -51,8 +52,9 @@ function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A figure that may be unknown. */
+/** A figure, and a text, that may be unknown. */
 export const FIGURE = z.number().nullable();
+export const TEXT = z.string().nullable();
 
 /** What is known of an estimate's uncertainty, unrounded. */
 export const SPREAD = z.strictObject({
@@ -65,6 +67,10 @@ export const SPREAD = z.strictObject({
 });
 /** An estimate with its uncertainty. */
 export const ESTIMATE = z.strictObject({ value: z.number(), ...SPREAD.shape });
+
+export function estimateDocument(estimate: Estimate) {
+  return documentOf(ESTIMATE, estimate);
+}
 
 /** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
 export function asciiJson(value: unknown): string {

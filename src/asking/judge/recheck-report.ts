@@ -2,7 +2,7 @@
 
 import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
 import { printable } from '../../printable.js';
-import { estimateDocument } from '../../report/estimate-json.js';
+import { estimateDocument } from '../../report/document.js';
 import { madeWith } from '../../run/made-with.js';
 import { isUniform, smallestEffect } from '../../score/intervals.js';
 import { withShownPaths } from '../../settings/shown-path.js';

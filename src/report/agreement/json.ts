@@ -2,7 +2,7 @@
 
 import type { Coefficient, FigureAgreement, GroupAgreement, PeopleAgreement } from '../../people.js';
 import { DIMENSIONS } from '../../types.js';
-import { estimateDocument } from '../estimate-json.js';
+import { estimateDocument } from '../document.js';
 
 /** The figures of an agreement. They are unrounded, and null where there are none. */
 export function agreementDocument(found: PeopleAgreement) {

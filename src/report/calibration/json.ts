@@ -4,7 +4,7 @@ import type { Bought, Calibration, CalibrationPart, Loss, Step, VariantFacts } f
 import { exitCodeOfLimits, type LimitResult, verdictOf } from '../../judge-limits.js';
 import { trustLine, trustOf } from '../../judge-trust.js';
 import type { Estimate } from '../../types.js';
-import { estimateDocument } from '../estimate-json.js';
+import { estimateDocument } from '../document.js';
 import type { CalibrationHeader } from './header.js';
 import { limitsOfCalibration } from './notes.js';
 

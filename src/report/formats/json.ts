@@ -2,11 +2,9 @@
 
 import { z } from 'zod';
 import { COSTS, costsSource } from '../costs.js';
-import { asciiJson, documentOf, FIGURE, SPREAD } from '../document.js';
+import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';
-
-const TEXT = z.string().nullable();
 
 /** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
 const BOARD_FIGURE = z.strictObject({

@@ -1,7 +1,7 @@
 // What a rollout scores, and how it drifts, as JSON.
 
 import type { Drift, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../rollout-card.js';
-import { estimateDocument } from '../estimate-json.js';
+import { estimateDocument } from '../document.js';
 
 /** The member `rollout` of a scored run's document. */
 export function rolloutDocument(card: RolloutCard) {

@@ -2,7 +2,7 @@
 
 import { keysOf } from '../../keys.js';
 import { SCENARIO_MEASURES, type ScenarioFigures, type ScenarioPart } from '../../scenario-row.js';
-import { estimateDocument } from '../estimate-json.js';
+import { estimateDocument } from '../document.js';
 
 /** The document of `--json`, to which whoever prints it adds what else it knows. Figures are unrounded, and null where there are none. */
 export function figuresDocument({ overall, domains, scenarios, cells }: ScenarioFigures) {
