@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { adviceText, type GateDecision, type GateOutcome } from '../decision.js';
+import { adviceText, type GateDecision, type GateOutcome, type Provenance } from '../decision.js';
 import { codeOf, EXIT, type ExitCode, heedStop, UserError } from '../errors.js';
 import { present } from '../present.js';
 import { printable } from '../printable.js';
@@ -17,7 +17,6 @@ import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from 
 import { hasFloor, POLICY_OPTIONS, policyFingerprint, readPolicy } from '../runs/gate/policy.js';
 import { writeText } from '../runs/output.js';
 import { decide } from '../score/gate.js';
-import type { Policy } from '../score/policy.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
@@ -100,7 +99,9 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
   const policyFor = await readPolicy(settings, io);
   const sides = { ...(await runsOf(settings, io)), published };
-  const policy = relaxed(policyFor(domainsOf(sides), baseName !== undefined), settings.allowDifferent);
+  const asked = policyFor(domainsOf(sides), baseName !== undefined);
+  const isRequired = (name: Provenance) => !settings.allowDifferent.includes(name);
+  const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
   const { evidence, notes } = evidenceOf(sides, policy);
   const decision = decide(evidence, policy);
   await heedStop(io);
@@ -136,10 +137,6 @@ async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base
 function domainsOf({ base, candidate }: Pick<Sides, 'base' | 'candidate'>): string[] {
   const rows = [...(base?.rows ?? []), ...candidate.rows];
   return [...new Set(rows.map((row) => row.domain))];
-}
-
-function relaxed(policy: Policy, allowed: readonly string[]): Policy {
-  return { ...policy, requireEqual: policy.requireEqual.filter((name) => !allowed.includes(name)) };
 }
 
 /** The note on what the advisory rules come to, where other rules brought the verdict. */

@@ -68,12 +68,7 @@ async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
   return EXIT.done;
 }
 
-interface Room {
-  readonly before: Space;
-  readonly after: Space;
-}
-
-function change(db: string, found: readonly FoundRun[]): Room {
+function change(db: string, found: readonly FoundRun[]): { readonly before: Space; readonly after: Space } {
   const store = openStoreToChange(db);
   try {
     return store.removeRuns(found);
@@ -89,7 +84,12 @@ function previewText(runs: readonly ListedRun[], { color }: RemoveSettings, io: 
   return `${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`;
 }
 
-function removedText(db: string, runs: readonly ListedRun[], { before, after }: Room, io: Io): string {
+function removedText(
+  db: string,
+  runs: readonly ListedRun[],
+  { before, after }: ReturnType<typeof change>,
+  io: Io,
+): string {
   const names = runs.map(({ id, label }) => (label === undefined ? `run ${id}` : `run ${id} (${oneLine(label, 80)})`));
   const back = runs.flatMap((run) => wayBack(run, io) ?? []);
   return [

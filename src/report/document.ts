@@ -52,6 +52,9 @@ function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** A text that may be unknown. */
+export const TEXT = z.string().nullable();
+
 /** What is known of an estimate's uncertainty, unrounded. */
 export const SPREAD = z.strictObject({
   rows: FIGURE,

@@ -42,7 +42,12 @@ const SCORES = z.strictObject({
   total_score: FIGURE,
   intervals: z.record(z.string(), SPREAD),
 });
-const COUNTS = z.strictObject({ chosen: z.number(), valid: z.number(), failed: z.number(), coverage: z.number() });
+export const COUNTS = z.strictObject({
+  chosen: z.number(),
+  valid: z.number(),
+  failed: z.number(),
+  coverage: z.number(),
+});
 const DOMAIN = z.strictObject({
   ...COUNTS.shape,
   failures: TALLY,

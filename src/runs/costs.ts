@@ -140,7 +140,9 @@ function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): 
     const total = { rows, unpriced: Math.max(1, rows), usage: tokens };
     return Object.keys(tokens).length === 0 ? undefined : { total, domains: new Map() };
   }
-  const domains = new Map(Object.entries(costs).map(([domain, cost]) => [domain, { ...cost, unpriced: cost.unpriced ?? 0 }] as const));
+  const domains = new Map(
+    Object.entries(costs).map(([domain, cost]) => [domain, { ...cost, unpriced: cost.unpriced ?? 0 }] as const),
+  );
   return { price, total: sumOf(domains.values()), domains };
 }
 

@@ -3,11 +3,9 @@
 import { z } from 'zod';
 import { FIGURE } from '../../estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { asciiJson, documentOf, SPREAD } from '../document.js';
+import { asciiJson, documentOf, SPREAD, TEXT } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';
-
-const TEXT = z.string().nullable();
 
 /** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
 const BOARD_FIGURE = z.strictObject({

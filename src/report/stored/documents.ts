@@ -3,12 +3,10 @@
 import { z } from 'zod';
 import { FIGURE } from '../../estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { documentOf, ESTIMATE } from '../document.js';
-import { CARD, cardSource } from '../score-document.js';
+import { documentOf, ESTIMATE, TEXT } from '../document.js';
+import { CARD, COUNTS, cardSource } from '../score-document.js';
 import { TRUST, trustDocument } from '../trust.js';
 import type { ListedRun, ShownRun } from './runs.js';
-
-const TEXT = z.string().nullable();
 
 /** What names and describes a stored run. */
 const NAMED = z.strictObject({
@@ -41,10 +39,7 @@ export const RUNS = z.strictObject({
   runs: z.array(
     z.strictObject({
       ...NAMED.shape,
-      chosen: z.number(),
-      valid: z.number(),
-      failed: z.number(),
-      coverage: z.number(),
+      ...COUNTS.shape,
       domains: z.array(z.string()),
       overall: ESTIMATE.nullable(),
       overall_with_failures: ESTIMATE.nullable(),
@@ -54,14 +49,8 @@ export const RUNS = z.strictObject({
   ),
 });
 
-/** A SQLite file whose runs were asked for. */
-export interface ListedDatabase {
-  /** Absolute path. */
-  readonly db: string;
-  readonly bytes: number;
-  /** How many runs it holds. */
-  readonly runs: number;
-}
+/** A SQLite file whose runs were asked for: its absolute path, its size, and how many runs it holds. */
+export type ListedDatabase = z.infer<typeof RUNS>['databases'][number];
 
 export function runsDocument(databases: readonly ListedDatabase[], runs: readonly ListedRun[]) {
   return documentOf(RUNS, {
