@@ -40,9 +40,8 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
   return backend;
 
   async function byFiles(dir: string) {
-    const { openBatch } = await import('./by-batch/backend.js');
-    const { manifest, io } = stage;
-    const asked = { run, settings, shown: manifest.settings, cwd: io.cwd, endpoints: target.named };
+    const { commandOf, openBatch } = await import('./by-batch/backend.js');
+    const asked = { run, settings, command: commandOf(stage), endpoints: target.named };
     return openBatch({ ...asked, dir, onDropped }, options);
   }
 };

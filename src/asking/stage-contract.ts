@@ -5,6 +5,7 @@ import type { Price } from '../price.js';
 import type { Identity } from '../run/identity.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Manifest } from '../run/manifest.js';
+import type { OptionTable } from '../settings/options.js';
 import type { Domain, Io, Job, ModelFailure, ModelReply, ModelRequest, Question } from '../types.js';
 import type { BatchSettings } from './by-batch/options.js';
 import type { AskingSettings } from './options.js';
@@ -64,6 +65,10 @@ export interface StageOutput<J extends StageJob> {
 export interface Stage<J extends StageJob> extends StageOutput<J> {
   readonly settings: AskingSettings & BatchSettings & { readonly fresh: boolean };
   readonly target: Target;
+  /** The options of the command, where it can ask by batch files. */
+  readonly options?: OptionTable;
+  /** Whether it is an agent that is asked, and no judge. */
+  readonly asksAgent?: boolean | undefined;
   /** The form that replies are held to; undefined where they are free. */
   readonly responseFormat?: unknown;
   /** What to tell the user once a model is to be asked. */

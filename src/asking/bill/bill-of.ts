@@ -15,7 +15,6 @@ import type {
 } from '../../bill.js';
 import { inTableOrder } from '../../domains.js';
 import { throwIfStopped } from '../../errors.js';
-import { askedWord } from '../../judge/modes.js';
 import { fitNotice, leastRoom, type SizedRow } from '../../model/context.js';
 import { present } from '../../present.js';
 import { costOf, type Price } from '../../price.js';
@@ -108,7 +107,7 @@ export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillS
   };
   return {
     document,
-    asksAgent: askedWord(String(stage.run.identity.mode)) === 'agent',
+    asksAgent: stage.asksAgent === true,
     overlong: tooLong,
   };
 }

@@ -32,13 +32,14 @@ import { type NamedEndpoints, openEndpoints } from '../../model/http-backend.js'
 import { present } from '../../present.js';
 import { hideKeys, keysIn, openRedaction } from '../../redaction.js';
 import { fingerprintOf } from '../../run/identity.js';
-import type { ShownSettings } from '../../settings/command.js';
+import { wordsOf } from '../../settings/words.js';
 import { lockFile } from '../../store/lock.js';
 import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
 import { callsTogether } from '../../usage.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
 import type { Run } from '../run.js';
+import type { Stage, StageJob } from '../stage-contract.js';
 import type { BatchSettings } from './options.js';
 import { requireOwn } from './run-batch.js';
 
@@ -48,13 +49,18 @@ interface ByBatch {
   readonly dir: string;
   readonly run: Pick<Run, 'kind' | 'dir' | 'identity' | 'ledger'>;
   readonly settings: BatchSettings & BudgetSettings;
-  /** The settings of the command that is asked by files, as they are shown, and the folder in which it was typed. */
-  readonly shown: ShownSettings;
-  readonly cwd: string;
+  /** The command that is asked by files. */
+  readonly command: Batch['command'];
   /** Who answers the request by which parameters are decided, and what is asked live; no address is needed where neither is. */
   readonly endpoints: NamedEndpoints;
   /** Told before anything is written without a parameter that was sent before. @throws UserError (78) where the run cannot go on so */
   onDropped(): void;
+}
+
+/** The command of a stage in words, without the keys of servers, which no file holds, and without `--fresh`, which would start over. */
+export function commandOf<J extends StageJob>({ io, run, options = {}, manifest }: Stage<J>): Batch['command'] {
+  const { fresh: _, ...shown } = manifest.settings;
+  return { cwd: io.cwd, words: [run.kind, ...wordsOf(options, shown)] };
 }
 
 /** So many rows are tried live until one is answered. */
@@ -310,8 +316,7 @@ class BatchBackend implements OpenBackend {
   }
 
   async #begin(url: Batch['url']): Promise<Batch> {
-    const { endpoints, dir, run, shown, cwd } = this.by;
-    const { commandOf } = await import('./command.js');
+    const { command, endpoints, dir, run } = this.by;
     const [address] = this.live === undefined ? [] : endpoints.baseUrls;
     const batch: Batch = {
       run: { kind: run.kind, dir: run.dir, fingerprint: fingerprintOf(run.identity), identity: run.identity },
@@ -319,7 +324,7 @@ class BatchBackend implements OpenBackend {
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
       ...this.#learnt(),
-      command: commandOf(run.kind, shown, cwd),
+      command,
       parts: [],
     };
     await writeBatch(dir, batch);

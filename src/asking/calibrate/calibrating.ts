@@ -19,7 +19,7 @@ import { requirePriced } from '../pricing.js';
 import type { Pricing, Run } from '../run.js';
 import { markOf, oneByOne } from '../stage-contract.js';
 import type { Target } from '../target.js';
-import type { CalibrateSettings } from './options.js';
+import { CALIBRATE_OPTIONS, type CalibrateSettings } from './options.js';
 import type { MadePredictions } from './plan.js';
 import { type CalibrationJob, takesCall } from './plan.js';
 
@@ -51,6 +51,7 @@ export function calibrationStage(work: Calibrating, run: Run): HeardStage<Calibr
     run,
     settings,
     target,
+    options: CALIBRATE_OPTIONS,
     responseFormat: method.replyForm,
     rows: jobs,
     order: jobs,

@@ -25,12 +25,13 @@ import { ROLLOUT_VERSION } from '../../simulate/rollout-turn.js';
 import { isSuspicious, tricksIn } from '../../suspicion.js';
 import { groundTruthOf } from '../../turn.js';
 import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../../types.js';
+import { BATCH_OPTIONS } from '../by-batch/options.js';
 import { requirePriced } from '../pricing.js';
 import type { RowState, RowSummary } from '../run.js';
 import { type Run, STAMP_KEY } from '../run.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../stage-contract.js';
 import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
-import type { InferSettings } from './options.js';
+import { INFER_OPTIONS, type InferSettings } from './options.js';
 
 /** Everything that one inference works on. */
 export interface Inference extends ChosenRows {
@@ -55,6 +56,7 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     run,
     settings,
     target,
+    options: { ...INFER_OPTIONS, ...BATCH_OPTIONS },
     ...output,
     order: inAskingOrder(output.rows, chosen, settings),
     remarks: prompts.remarks,

@@ -24,7 +24,7 @@ import type { Pricing, RowSummary, Run } from '../run.js';
 import { markOf, oneByOne, type StageJob } from '../stage-contract.js';
 import type { Target } from '../target.js';
 import { identityOfJudge, openJudge } from './asking.js';
-import type { JudgeSettings } from './options.js';
+import { JUDGE_OPTIONS, type JudgeSettings } from './options.js';
 import { holds, isDone, recordOf, stampOf } from './records.js';
 import type { JudgedPredictions } from './shown.js';
 
@@ -68,6 +68,8 @@ export function judgeStage(
     run,
     settings,
     target,
+    options: JUDGE_OPTIONS,
+    asksAgent: mode.asksAgent,
     responseFormat: method.replyForm,
     rows,
     ...output,

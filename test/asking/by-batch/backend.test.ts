@@ -23,7 +23,14 @@ async function session(dir: string, madeFrom: (id: string) => string) {
   const outcomes: Record<string, ModelOutcome> = {};
   const endpoints = { baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
   const run = { kind: 'infer', dir: join(dir, 'run'), identity: {}, ledger: new Ledger(() => undefined) } as const;
-  const by = { dir, run, settings: { assumeParams: true }, shown: {}, cwd: dir, endpoints, onDropped() {} };
+  const by = {
+    dir,
+    run,
+    settings: { assumeParams: true },
+    command: { cwd: dir, words: ['infer'] },
+    endpoints,
+    onDropped() {},
+  };
   const backend = await openBatch(by, {
     sampling: { maxTokens: 10, seed: 1 },
     stream: false,
