@@ -18,7 +18,7 @@ const slow: BoundResult = {
   direction: 'at most',
   shown: { candidate: '9.5 s', bound: '4 s' },
   scope: 'run',
-  subject: { percentile: 'p95' },
+  subject: { limit: 'p95' },
   tier: 'critical',
   verdict: 'NO-GO',
   counts: true,
@@ -103,7 +103,7 @@ describe('a rule on a figure', () => {
     expect(JSON.parse(gateJson(page)).rules[0]).toMatchObject({
       kind: 'latency',
       domain: null,
-      percentile: 'p95',
+      limit: 'p95',
       value: 9.5,
       bound: 4,
       sentence: slow.sentence,
