@@ -5,8 +5,8 @@
 // A made-up agent takes a row's own action with a trajectory's probability, whatever else it takes is a new one each time. After a
 // prediction it acts as after the truth in a known share of the rows, and as after another row's observation in the others.
 
-import { randomOf } from '../dist/random.js';
-import { equivalenceCard } from '../dist/score/equivalence.js';
+import { randomOf } from '../dist/core/random.js';
+import { equivalenceCard } from '../dist/stats/equivalence.js';
 
 const [dataSets = 1000, seed = 1] = process.argv.slice(2).map(Number);
 const DRAWS = 1000;

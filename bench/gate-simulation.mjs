@@ -2,14 +2,14 @@
 // node bench/gate-simulation.mjs [--sets 2000] [coverage] [scores] [gate] [bounded] [same] [repeats] [looks] [chance] [small] [uniform] [limit]
 // (all where none is named; `npm run build` first)
 
-import { randomOf } from '../dist/random.js';
-import { clusteredEstimate, meanOfEstimates } from '../dist/score/clusters.js';
-import { compareRuns } from '../dist/score/compare.js';
-import { decide } from '../dist/score/gate.js';
-import { intervalAt } from '../dist/score/intervals.js';
-import { defaultPolicy, parsePolicy } from '../dist/score/policy.js';
-import { bootstrapInterval, signFlipP } from '../dist/score/resampling.js';
-import { meanOfSplits, samplingOf, splitVariance } from '../dist/score/sampling.js';
+import { randomOf } from '../dist/core/random.js';
+import { clusteredEstimate, meanOfEstimates } from '../dist/stats/clusters.js';
+import { compareRuns } from '../dist/stats/compare.js';
+import { decide } from '../dist/stats/gate.js';
+import { intervalAt } from '../dist/stats/intervals.js';
+import { defaultPolicy, parsePolicy } from '../dist/stats/policy.js';
+import { bootstrapInterval, signFlipP } from '../dist/stats/resampling.js';
+import { meanOfSplits, samplingOf, splitVariance } from '../dist/stats/sampling.js';
 import {
   PUBLISHED,
   runsOf,

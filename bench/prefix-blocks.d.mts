@@ -1,6 +1,6 @@
 // The types of prefix-blocks.mjs, for tests.
 
-import type { ChatMessage } from '../src/types.js';
+import type { ChatMessage } from '../src/core/types.js';
 
 interface Begun {
   readonly blocks: readonly string[];

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { planRollout } from '../dist/asking/infer/rollout/plan.js';
-import { openDataset } from '../dist/bench/dataset.js';
+import { openDataset } from '../dist/benchmark/dataset.js';
+import { planRollout } from '../dist/infer/rollout/plan.js';
 import { BIN, inferOf, makeData, makeRecordedData, measured, median, startServer } from './workbench.mjs';
 
 const LATENCY_MS = 200;

@@ -1,7 +1,7 @@
 // The types of simulated-runs.mjs, for tests.
 
-import type { Observation } from '../src/score/clusters.js';
-import type { CompareOptions, RunRows } from '../src/score/compare.js';
+import type { Observation } from '../src/stats/clusters.js';
+import type { CompareOptions, RunRows } from '../src/stats/compare.js';
 
 export declare const PUBLISHED: Readonly<Record<string, readonly [number, number]>>;
 interface Simulated {

@@ -1,7 +1,7 @@
 // How fast a tokenizer.json counts: node bench/tokens.mjs TOKENIZER.json [FILE.jsonl ...]; all strings of the rows, in CPU seconds.
 
 import { readFileSync } from 'node:fs';
-import { openTokenizer } from '../dist/tokens/tokenizer.js';
+import { openTokenizer } from '../dist/model/tokens/tokenizer.js';
 
 const [path, ...files] = process.argv.slice(2);
 const domains = ['android', 'mcp', 'os', 'search', 'swe', 'terminal', 'web'];

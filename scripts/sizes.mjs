@@ -34,7 +34,7 @@ const sizes = {
   lines: files.reduce((sum, file) => sum + linesOfCode(readFileSync(file, 'utf8')), 0),
   files: files.length,
   loose: files.filter((file) => !relative(SRC, file).includes('/')).length,
-  modules: loadedBy(join(SRC, 'commands/infer.ts'), loadedBy(join(SRC, 'bin.ts'))).size,
+  modules: loadedBy(join(SRC, 'cli/infer.ts'), loadedBy(join(SRC, 'bin.ts'))).size,
 };
 const WHAT = {
   lines: 'lines of code in src',

@@ -2,9 +2,9 @@
 // The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
 
 import { writeSync } from 'node:fs';
-import { EXIT, exitCodeOf } from './errors.js';
-import { outlivesHangUp } from './hang-up.js';
-import type { Io, TextSink } from './types.js';
+import { outlivesHangUp } from './cli/hang-up.js';
+import { EXIT, exitCodeOf } from './core/errors.js';
+import type { Io, TextSink } from './core/types.js';
 
 // Nothing is imported above but types and what an old Node can read: it gets as far as the message below.
 const OLDEST = [20, 20];

@@ -1,53 +1,53 @@
 // The program: finds the subcommand, reads its settings, runs it, and turns errors into messages and exit codes.
 
 import { inspect } from 'node:util';
-import { EXIT, type ExitCode, messageOf, UserError } from './errors.js';
-import { oneLine, printable } from './printable.js';
+import { openCommandFilter } from './cli/workflow-commands.js';
+import { EXIT, type ExitCode, messageOf, UserError } from './core/errors.js';
+import { oneLine, printable } from './core/printable.js';
+import type { Io, TextSink } from './core/types.js';
 import type { CommandEntry, RunAwb } from './settings/command.js';
 import { readCommandLine } from './settings/command-line.js';
 import { describeSettings } from './settings/secrets.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
-import type { Io, TextSink } from './types.js';
-import { openCommandFilter } from './workflow-commands.js';
 
 /** The subcommands, in the order of the help. */
 // biome-ignore format: a table, a line a command
 export const COMMANDS: readonly CommandEntry[] = [
-  { name: 'quickstart', load: () => import('./commands/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
-  { name: 'data fetch', load: () => import('./commands/data-fetch.js'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
-  { name: 'data check', load: () => import('./commands/data-check.js'), summary: 'hold a copy of the benchmark against its release' },
-  { name: 'data stats', load: () => import('./commands/data-stats.js'), summary: 'show how many rows there are by domain, and how large they are' },
-  { name: 'infer', load: () => import('./commands/infer.js'), summary: 'ask a world model for the next observation of every row' },
-  { name: 'judge', load: () => import('./commands/judge.js'), summary: 'rate predictions against the ground truth' },
-  { name: 'calibrate', load: () => import('./commands/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
-  { name: 'likelihood', load: () => import('./commands/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
-  { name: 'status', load: () => import('./commands/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
-  { name: 'batch submit', load: () => import('./commands/batch-submit.js'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
-  { name: 'batch status', load: () => import('./commands/batch-status.js'), summary: 'show how far the batches of a folder are' },
-  { name: 'batch fetch', load: () => import('./commands/batch-fetch.js'), summary: 'fetch the results of batches that have ended' },
-  { name: 'batch cancel', load: () => import('./commands/batch-cancel.js'), summary: 'cancel the batches of a folder that have not ended' },
-  { name: 'batch run', load: () => import('./commands/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
-  { name: 'merge', load: () => import('./commands/merge.js'), summary: 'join the folders of shards into one run' },
-  { name: 'panel', load: () => import('./commands/panel.js'), summary: 'join the judgings of several judges into one' },
-  { name: 'score', load: () => import('./commands/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
-  { name: 'compare', load: () => import('./commands/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
-  { name: 'gate', load: () => import('./commands/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
-  { name: 'watch', load: () => import('./commands/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
-  { name: 'leaderboard', load: () => import('./commands/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
-  { name: 'report', load: () => import('./commands/report.js'), summary: 'write an HTML page about a run, with every sample' },
-  { name: 'rate', load: () => import('./commands/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },
-  { name: 'agree', load: () => import('./commands/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
-  { name: 'export csv', load: () => import('./commands/export-csv.js'), summary: 'write the judgements of a run, or its scores, as CSV' },
-  { name: 'export mlflow', load: () => import('./commands/export-mlflow.js'), summary: 'put a run with its settings and scores into an MLflow server' },
-  { name: 'runs list', load: () => import('./commands/runs-list.js'), summary: 'list the runs of a SQLite file' },
-  { name: 'runs show', load: () => import('./commands/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
-  { name: 'runs rename', load: () => import('./commands/runs-rename.js'), summary: 'give a stored run another label' },
-  { name: 'runs remove', load: () => import('./commands/runs-remove.js'), summary: 'take runs out of a SQLite file' },
-  { name: 'simulate', load: () => import('./commands/simulate.js'), summary: 'act in a world that a world model makes up' },
-  { name: 'serve', load: () => import('./commands/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
-  { name: 'completion', load: () => import('./commands/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
+  { name: 'quickstart', load: () => import('./cli/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
+  { name: 'data fetch', load: () => import('./cli/data-fetch.js'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
+  { name: 'data check', load: () => import('./cli/data-check.js'), summary: 'hold a copy of the benchmark against its release' },
+  { name: 'data stats', load: () => import('./cli/data-stats.js'), summary: 'show how many rows there are by domain, and how large they are' },
+  { name: 'infer', load: () => import('./cli/infer.js'), summary: 'ask a world model for the next observation of every row' },
+  { name: 'judge', load: () => import('./cli/judge.js'), summary: 'rate predictions against the ground truth' },
+  { name: 'calibrate', load: () => import('./cli/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
+  { name: 'likelihood', load: () => import('./cli/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
+  { name: 'status', load: () => import('./cli/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
+  { name: 'batch submit', load: () => import('./cli/batch-submit.js'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
+  { name: 'batch status', load: () => import('./cli/batch-status.js'), summary: 'show how far the batches of a folder are' },
+  { name: 'batch fetch', load: () => import('./cli/batch-fetch.js'), summary: 'fetch the results of batches that have ended' },
+  { name: 'batch cancel', load: () => import('./cli/batch-cancel.js'), summary: 'cancel the batches of a folder that have not ended' },
+  { name: 'batch run', load: () => import('./cli/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
+  { name: 'merge', load: () => import('./cli/merge.js'), summary: 'join the folders of shards into one run' },
+  { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },
+  { name: 'score', load: () => import('./cli/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
+  { name: 'compare', load: () => import('./cli/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
+  { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
+  { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
+  { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
+  { name: 'report', load: () => import('./cli/report.js'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: () => import('./cli/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },
+  { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
+  { name: 'export csv', load: () => import('./cli/export-csv.js'), summary: 'write the judgements of a run, or its scores, as CSV' },
+  { name: 'export mlflow', load: () => import('./cli/export-mlflow.js'), summary: 'put a run with its settings and scores into an MLflow server' },
+  { name: 'runs list', load: () => import('./cli/runs-list.js'), summary: 'list the runs of a SQLite file' },
+  { name: 'runs show', load: () => import('./cli/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
+  { name: 'runs rename', load: () => import('./cli/runs-rename.js'), summary: 'give a stored run another label' },
+  { name: 'runs remove', load: () => import('./cli/runs-remove.js'), summary: 'take runs out of a SQLite file' },
+  { name: 'simulate', load: () => import('./cli/simulate.js'), summary: 'act in a world that a world model makes up' },
+  { name: 'serve', load: () => import('./cli/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
+  { name: 'completion', load: () => import('./cli/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },
 ];
 
 /**
@@ -70,7 +70,7 @@ export async function main(
   const look = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {
     if (argv[0] === 'completion-server') {
-      return await (await import('./commands/completion.js')).answerCompletion(io, commands);
+      return await (await import('./cli/completion.js')).answerCompletion(io, commands);
     }
     return await runProgram(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, io, commands, secrets, look);
   } catch (error) {

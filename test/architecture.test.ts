@@ -13,17 +13,17 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
-  '@pnpm/tabtab': ['commands/completion.ts'],
+  '@pnpm/tabtab': ['cli/completion.ts'],
   re2js: ['simulate/scenarios/pattern.ts'],
   // Schemas of documents and of files stand where these are made and read.
   zod: ['*'],
   yaml: ['yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['prices/'],
   '@huggingface/tokenizers': ['tokens/'],
-  ws: ['environment/socket.ts'],
-  hono: ['environment/http.ts'],
-  '@hono/node-server': ['environment/http.ts'],
-  '@modelcontextprotocol/sdk': ['environment/mcp.ts'],
+  ws: ['simulate/environment/socket.ts'],
+  hono: ['simulate/environment/http.ts'],
+  '@hono/node-server': ['simulate/environment/http.ts'],
+  '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],
 };
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;
 

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS, main } from '../src/cli.js';
-import { EXIT, UserError } from '../src/errors.js';
+import { EXIT, UserError } from '../src/core/errors.js';
+import type { Io } from '../src/core/types.js';
 import { type CommandEntry, type CommandSpec, defineCommand } from '../src/settings/command.js';
 import { COMMON } from '../src/settings/options.js';
-import type { Io } from '../src/types.js';
 import { holdMessage } from './support/messages.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -1,6 +1,6 @@
 // The chat messages that put one turn to the world model, by protocol.
-import { actionOf, earlierTurns, promptOf } from '../turn.js';
-import type { ChatMessage, Sample } from '../types.js';
+import { actionOf, earlierTurns, promptOf } from '../core/turn.js';
+import type { ChatMessage, Sample } from '../core/types.js';
 
 /**
  * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.

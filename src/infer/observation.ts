@@ -1,6 +1,6 @@
 // What is odd about a world model's reply without making it a failure.
-import { countTags, PREDICTION_TAG, pythonStrip, withoutThought } from '../reply.js';
-import type { Flag } from '../types.js';
+import { countTags, PREDICTION_TAG, pythonStrip, withoutThought } from '../core/reply.js';
+import type { Flag } from '../core/types.js';
 
 /**
  * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).

@@ -1,8 +1,8 @@
 // The true observation as a world model would have answered it, and how likely a model held it to be, given its tokens' scores.
 
-import { PREDICTION_TAG, withoutMarker } from '../reply.js';
-import { groundTruthOf } from '../turn.js';
-import type { Sample, TokenScore } from '../types.js';
+import { PREDICTION_TAG, withoutMarker } from '../core/reply.js';
+import { groundTruthOf } from '../core/turn.js';
+import type { Sample, TokenScore } from '../core/types.js';
 
 /** Rises when the same scores give other figures than before, or the truth is put to the model in another form. */
 export const TRUTH_VERSION = 1;

@@ -1,9 +1,14 @@
 // One question to an agent: its next action, given the trajectory so far and the observation of this turn.
 
-import { type AgentAction, readAction } from '../actions/agent-action.js';
-import { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } from '../actions/agent-dialogue.js';
-import { actionOf, earlierTurns } from '../turn.js';
-import type { ChatMessage, ModelReply, Sample } from '../types.js';
+import { type AgentAction, readAction } from '../benchmark/actions/agent-action.js';
+import {
+  agentMessages,
+  agentSystemPrompt,
+  describedTools,
+  partsOfPrompt,
+} from '../benchmark/actions/agent-dialogue.js';
+import { actionOf, earlierTurns } from '../core/turn.js';
+import type { ChatMessage, ModelReply, Sample } from '../core/types.js';
 import type { Reading, Unreadable } from './mode.js';
 
 /** Changes with what an agent is shown, with what is read as its action, and with which actions count as the same. */

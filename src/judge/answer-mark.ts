@@ -2,9 +2,9 @@
 // answer; and those of the frames around what a judge is shown, so that nothing inside can pass for the frame.
 
 import { createHash } from 'node:crypto';
-import { pythonStrip, tagSpans, VERDICT_TAG, withoutThinking } from '../reply.js';
-import type { Turn } from '../turn.js';
-import type { ChatMessage, Sample } from '../types.js';
+import { pythonStrip, tagSpans, VERDICT_TAG, withoutThinking } from '../core/reply.js';
+import type { Turn } from '../core/turn.js';
+import type { ChatMessage, Sample } from '../core/types.js';
 
 /** Hexadecimal digits. */
 export const MARK_LENGTH = 16;

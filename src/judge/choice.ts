@@ -1,10 +1,10 @@
 // One question with two texts in it, A and B, and the reading of the judge's choice in a marked tag.
 
 import { createHash } from 'node:crypto';
-import type { JudgePrompt } from '../bench/prompts.js';
-import { withoutMarker } from '../reply.js';
-import { actionOf, earlierTurns, textsOf } from '../turn.js';
-import type { ChatMessage, ModelReply, Sample } from '../types.js';
+import type { JudgePrompt } from '../benchmark/prompts.js';
+import { withoutMarker } from '../core/reply.js';
+import { actionOf, earlierTurns, textsOf } from '../core/turn.js';
+import type { ChatMessage, ModelReply, Sample } from '../core/types.js';
 import { answerMark, askingForMark, framed, framedHistory, markedBlocks, unusedMark } from './answer-mark.js';
 import type { Part, Reading, Unreadable } from './mode.js';
 

@@ -1,12 +1,12 @@
 // The mode `decision`: does an agent do after the predicted observation what it does after the true one?
 
-import type { AgentAction } from '../actions/agent-action.js';
-import { AGREEMENT } from '../equivalence.js';
-import { measured, unmeasured } from '../judgement.js';
-import { isModelCaused } from '../points.js';
-import { present } from '../present.js';
-import { shownPrediction } from '../reply.js';
-import { groundTruthOf } from '../turn.js';
+import type { AgentAction } from '../benchmark/actions/agent-action.js';
+import { AGREEMENT } from '../core/equivalence.js';
+import { measured, unmeasured } from '../core/judgement.js';
+import { isModelCaused } from '../core/points.js';
+import { present } from '../core/present.js';
+import { shownPrediction } from '../core/reply.js';
+import { groundTruthOf } from '../core/turn.js';
 import type { AgentAnswer } from './agent-answers.js';
 import type { Mode } from './mode.js';
 
@@ -29,7 +29,7 @@ export const decision: Mode<Answers> = {
   async open({ agentPrompts }) {
     // Whoever only asks what the mode declares does not load it.
     const { AGENT_QUESTION, agentQuestion, readAnswer } = await import('./agent-answers.js');
-    const { sameAction, screenOf } = await import('../actions/agent-action.js');
+    const { sameAction, screenOf } = await import('../benchmark/actions/agent-action.js');
     const prompts = await present(agentPrompts)();
     return {
       name: 'decision',

@@ -1,10 +1,10 @@
 // The mode `metrics`: text measures of a prediction against the ground truth, what can be said of it without a judge.
 
-import { measured, unmeasured } from '../judgement.js';
-import type { Measure } from '../measures.js';
-import { isModelCaused } from '../points.js';
-import { withoutMarker, writtenPrediction } from '../reply.js';
-import { groundTruthOf } from '../turn.js';
+import { measured, unmeasured } from '../core/judgement.js';
+import type { Measure } from '../core/measures.js';
+import { isModelCaused } from '../core/points.js';
+import { withoutMarker, writtenPrediction } from '../core/reply.js';
+import { groundTruthOf } from '../core/turn.js';
 import type { Mode } from './mode.js';
 
 const PERCENT: Measure = { range: [0, 100], better: 'larger' };

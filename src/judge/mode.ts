@@ -1,12 +1,12 @@
 // What a judge mode is: what it needs, what it asks about a prediction, how it reads replies, and what it makes of them.
 
-import type { DomainPrompts, JudgePrompt } from '../bench/prompts.js';
-import type { JsonObject } from '../json.js';
-import type { JudgementRecord, NoJudgement } from '../judgement.js';
-import type { Measure, MeasureWords } from '../measures.js';
-import type { NoPrediction } from '../prediction.js';
-import type { RubricPack } from '../rubric.js';
-import type { ModelReply, Question, Sample } from '../types.js';
+import type { DomainPrompts, JudgePrompt } from '../benchmark/prompts.js';
+import type { JsonObject } from '../core/json.js';
+import type { JudgementRecord, NoJudgement } from '../core/judgement.js';
+import type { Measure, MeasureWords } from '../core/measures.js';
+import type { NoPrediction } from '../core/prediction.js';
+import type { RubricPack } from '../core/rubric.js';
+import type { ModelReply, Question, Sample } from '../core/types.js';
 
 /** An entry of the list of modes. `Readings` is what its parts read out of their replies, in the order of the parts. */
 export interface Mode<Readings extends readonly Reading[] = readonly Reading[]> {

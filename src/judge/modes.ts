@@ -1,8 +1,8 @@
 // The list of judge modes, a file each. What a mode needs or makes stands in its entry alone; elsewhere a mode is named only to
 // choose it, or to say which one the official script is.
 
-import { type Measure, type MeasureLookup, measuresOf } from '../measures.js';
-import { SCENARIO_MEASURES } from '../scenario-row.js';
+import { type Measure, type MeasureLookup, measuresOf } from '../core/measures.js';
+import { SCENARIO_MEASURES } from '../core/scenario-row.js';
 import { decision } from './decision.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';

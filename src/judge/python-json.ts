@@ -1,8 +1,8 @@
 // JSON as Python's json reads it, and values as Python reads them from texts and prints them: what the official reading of verdicts rests
 // on.
 
-import { decimalDigit } from '../folded.js';
-import { pythonStrip } from '../reply.js';
+import { decimalDigit } from '../core/folded.js';
+import { pythonStrip } from '../core/reply.js';
 
 /** Python 3.11 refuses deeper nesting and longer integers; the official script calls such a reply unreadable. */
 const MAX_DEPTH = 992;

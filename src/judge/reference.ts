@@ -1,10 +1,10 @@
 // The mode `reference`: which of two predictions, the run's own or another file's, is nearer to the truth. Both orders are asked.
 
-import { type JudgementRecord, measured, unmeasured, withoutPrediction } from '../judgement.js';
-import { isModelCaused } from '../points.js';
-import { present } from '../present.js';
-import { shownPrediction, withoutMarker } from '../reply.js';
-import { groundTruthOf } from '../turn.js';
+import { type JudgementRecord, measured, unmeasured, withoutPrediction } from '../core/judgement.js';
+import { isModelCaused } from '../core/points.js';
+import { present } from '../core/present.js';
+import { shownPrediction, withoutMarker } from '../core/reply.js';
+import { groundTruthOf } from '../core/turn.js';
 import type { Choice } from './choice.js';
 import type { Mode, Subject } from './mode.js';
 

@@ -1,14 +1,14 @@
 // The chat messages that put one prediction to a judge under the five-dimension rubric: the material in its frame, with what the world
 // model was told of its environment, and with what changed, where the pack has slots for it.
 
-import { previousState } from '../baselines.js';
-import { equalRuns } from '../difference-runs.js';
-import { UserError } from '../errors.js';
-import { counted } from '../figures.js';
-import { pythonStrip, withIndent, withoutMarker } from '../reply.js';
-import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../rubric.js';
-import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../turn.js';
-import type { ChatMessage, Sample } from '../types.js';
+import { previousState } from '../benchmark/baselines.js';
+import { equalRuns } from '../core/difference-runs.js';
+import { UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { pythonStrip, withIndent, withoutMarker } from '../core/reply.js';
+import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
+import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../core/turn.js';
+import type { ChatMessage, Sample } from '../core/types.js';
 import { framed, framedHistory, unusedMark } from './answer-mark.js';
 
 /** Changes with the frame around the material: judgements of two frames must not mix in one judging. */

@@ -1,12 +1,12 @@
 // The mode `rubric`: a judge rates five dimensions under a rubric pack.
 
-import { EXIT, UserError } from '../errors.js';
-import { FACTS_VERSION } from '../facts.js';
-import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../judgement.js';
-import { readPrediction, withIndent, withoutMarker } from '../reply.js';
-import type { RubricPack } from '../rubric.js';
-import { groundTruthOf } from '../turn.js';
-import type { Verdict } from '../types.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { FACTS_VERSION } from '../core/facts.js';
+import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
+import { readPrediction, withIndent, withoutMarker } from '../core/reply.js';
+import type { RubricPack } from '../core/rubric.js';
+import { groundTruthOf } from '../core/turn.js';
+import type { Verdict } from '../core/types.js';
 import type { Mode, VerdictReading } from './mode.js';
 
 const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
@@ -28,7 +28,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     const { answerMark, askingForMark } = await import('./answer-mark.js');
     const { buildJudgeMessages, messageVersions, textsShown } = await import('./rubric-messages.js');
     const { SCHEMA_VERSION, verdictFormat } = await import('./verdict-form.js');
-    const { invitesConfusion } = await import('../suspicion.js');
+    const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
     const reader = READINGS[verdicts];

@@ -1,10 +1,10 @@
 // The text measures of a prediction against its ground truth: how alike two texts are by the edits between them, and how many of their
 // lines, or of their JSON values, they share.
 
-import { chrf } from '../chrf.js';
-import { isContainer, parseJson } from '../json.js';
-import { commonCount, encode, intern, numbered } from '../symbols.js';
-import type { Measures } from '../types.js';
+import { chrf } from '../core/chrf.js';
+import { isContainer, parseJson } from '../core/json.js';
+import { commonCount, encode, intern, numbered } from '../core/symbols.js';
+import type { Measures } from '../core/types.js';
 
 /** White space as Python's `str.split` knows it, so that chrF is sacreBLEU's to the last digit (`\s` differs in U+001C to U+001F, U+0085 and U+FEFF). */
 const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;

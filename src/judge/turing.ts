@@ -1,10 +1,10 @@
 // The mode `turing`: which of two answers is real, the prediction or the truth? And of known pairs, the truth or another row's truth?
 
-import { measured, unmeasured } from '../judgement.js';
-import { isModelCaused } from '../points.js';
-import { present } from '../present.js';
-import { shownPrediction, withoutMarker } from '../reply.js';
-import { groundTruthOf } from '../turn.js';
+import { measured, unmeasured } from '../core/judgement.js';
+import { isModelCaused } from '../core/points.js';
+import { present } from '../core/present.js';
+import { shownPrediction, withoutMarker } from '../core/reply.js';
+import { groundTruthOf } from '../core/turn.js';
 import type { Choice } from './choice.js';
 import type { Mode, Subject } from './mode.js';
 

@@ -1,9 +1,9 @@
 // The one description of a verdict's JSON: the schema that a judge can be held to, and the shape that a prompt shows.
 
-import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../facts.js';
-import type { JsonObject } from '../json.js';
-import type { RubricPack } from '../rubric.js';
-import { DIMENSIONS } from '../types.js';
+import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../core/facts.js';
+import type { JsonObject } from '../core/json.js';
+import type { RubricPack } from '../core/rubric.js';
+import { DIMENSIONS } from '../core/types.js';
 import { MARK_LENGTH } from './answer-mark.js';
 
 /** Changes with what a judge is held to. */

@@ -1,9 +1,9 @@
 // How verdicts are read: strictly, or exactly as the official script reads them.
 
 import { jsonrepair } from 'jsonrepair';
-import { readFacts } from '../facts.js';
-import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../reply.js';
-import { DIMENSIONS, type ModelReply, type Ratings, type Verdict } from '../types.js';
+import { readFacts } from '../core/facts.js';
+import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../core/reply.js';
+import { DIMENSIONS, type ModelReply, type Ratings, type Verdict } from '../core/types.js';
 import { markedBlocks, soleBlock } from './answer-mark.js';
 import type { VerdictReading } from './mode.js';
 import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';

@@ -1,7 +1,7 @@
 // What one try of one request comes to: an endpoint makes it, the schedule acts on it.
 
-import type { UserError } from '../errors.js';
-import type { FailureClass, ModelReply, Usage } from '../types.js';
+import type { UserError } from '../core/errors.js';
+import type { FailureClass, ModelReply, Usage } from '../core/types.js';
 
 export const INTERRUPTED = { status: 'interrupted' } as const;
 

@@ -1,8 +1,8 @@
 // What every backend is opened with, and what it reports beside the outcomes.
 
-import type { JsonObject } from '../json.js';
-import type { Sampling } from '../sampling.js';
-import type { Backend } from '../types.js';
+import type { JsonObject } from '../core/json.js';
+import type { Sampling } from '../core/sampling.js';
+import type { Backend } from '../core/types.js';
 import type { Dialect } from './endpoint/dialect.js';
 import type { TimeLimits } from './http/time-limits.js';
 import type { Clock } from './schedule/clock.js';

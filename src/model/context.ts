@@ -1,10 +1,10 @@
 // What a model's context leaves: to a prompt, to a reply, and to the next request of a dialogue; and what is done where it is too little.
 
-import { inTableOrder } from '../domains.js';
-import { EXIT, throwIfStopped, UserError } from '../errors.js';
-import { counted, grouped } from '../figures.js';
-import { CHARS_A_TOKEN } from '../question.js';
-import type { Domain } from '../types.js';
+import { inTableOrder } from '../core/domains.js';
+import { EXIT, throwIfStopped, UserError } from '../core/errors.js';
+import { counted, grouped } from '../core/figures.js';
+import { CHARS_A_TOKEN } from '../core/question.js';
+import type { Domain } from '../core/types.js';
 import type { Attempt, AttemptFailure } from './attempt.js';
 import type { ServedContext } from './backend.js';
 

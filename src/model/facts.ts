@@ -1,7 +1,7 @@
 // What servers say of the model at /models, before anything is asked.
 
-import type { ServerFacts } from '../bill.js';
-import { openRedaction } from '../redaction.js';
+import { openRedaction } from '../core/redaction.js';
+import type { ServerFacts } from './bill.js';
 import { KnownModels } from './endpoint/known-models.js';
 import { readAddress } from './http/address.js';
 import { Wire } from './http/wire.js';

@@ -1,6 +1,6 @@
 // The backend over HTTP: it asks one OpenAI-compatible endpoint or several, or a server that was started for this run alone.
 
-import { isInteger, type JsonObject } from '../json.js';
+import { isInteger, type JsonObject } from '../core/json.js';
 import type { BackendOptions, OpenBackend } from './backend.js';
 import { openContextWatch } from './context.js';
 import { openDialect } from './endpoint/dialect.js';

@@ -1,7 +1,7 @@
 // Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
 
-import { EXIT, messageOf, UserError } from '../errors.js';
-import { charactersOf } from '../question.js';
+import { EXIT, messageOf, UserError } from '../core/errors.js';
+import { charactersOf } from '../core/question.js';
 import type {
   Asking,
   Backend,
@@ -13,7 +13,7 @@ import type {
   ModelRequest,
   Question,
   Solve,
-} from '../types.js';
+} from '../core/types.js';
 import type { BackendOptions } from './backend.js';
 import { type Measured, type Room, roomFor } from './context.js';
 import { type NamedEndpoints, openEndpoints } from './http-backend.js';

@@ -1,6 +1,6 @@
 // What one try of a call cost: the tokens that the server counted, and the characters of what it did not count.
 
-import type { CallCost } from '../types.js';
+import type { CallCost } from '../core/types.js';
 import type { Attempt, AttemptFailure } from './attempt.js';
 
 /**

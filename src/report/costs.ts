@@ -1,15 +1,15 @@
 // What a run cost, as JSON and as a table: tokens and dollars of the world model and of the judge.
 
 import { z } from 'zod';
-import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../costs.js';
-import { domainName, inTableOrder } from '../domains.js';
-import type { EquivalenceCard } from '../equivalence.js';
-import { FIGURE } from '../estimate.js';
-import { counted } from '../figures.js';
-import { costCell } from '../money.js';
-import { hasTiers } from '../price.js';
-import { oneLine } from '../printable.js';
-import { type Column, NONE, type Table } from './table.js';
+import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../core/costs.js';
+import { domainName, inTableOrder } from '../core/domains.js';
+import type { EquivalenceCard } from '../core/equivalence.js';
+import { FIGURE } from '../core/estimate.js';
+import { counted } from '../core/figures.js';
+import { costCell } from '../core/money.js';
+import { hasTiers } from '../core/price.js';
+import { oneLine } from '../core/printable.js';
+import { type Column, NONE, type Table } from '../core/table.js';
 
 const RATE = z.union([
   z.number(),

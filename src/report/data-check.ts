@@ -1,13 +1,13 @@
 // A copy of the benchmark beside its release: as a table with remarks, as JSON, and what it comes to.
 
-import type { DataCheck, Place } from '../bench/survey.js';
-import { domainName } from '../domains.js';
-import { counted, grouped } from '../figures.js';
-import type { SourceCheck } from '../hub/dataset-files.js';
-import { oneLine, printable } from '../printable.js';
-import { RELEASED } from '../released.js';
-import { NONE, type Table } from './table.js';
-import { type Look, terminal, wrapped } from './terminal.js';
+import type { SourceCheck } from '../benchmark/hub/dataset-files.js';
+import type { DataCheck, Place } from '../benchmark/survey.js';
+import { domainName } from '../core/domains.js';
+import { counted, grouped } from '../core/figures.js';
+import { oneLine, printable } from '../core/printable.js';
+import { RELEASED } from '../core/released.js';
+import { NONE, type Table } from '../core/table.js';
+import { type Look, terminal, wrapped } from '../core/terminal.js';
 
 /** A copy that was checked, and how its tokens were counted. */
 interface CheckedData {

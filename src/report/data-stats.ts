@@ -1,10 +1,10 @@
 // How large the benchmark's rows are: tables with histograms in text, and JSON.
 
-import type { DataStats, RowStats, SizeName } from '../bench/survey.js';
-import { domainName } from '../domains.js';
-import { grouped } from '../figures.js';
-import { present } from '../present.js';
-import { type Look, terminal } from './terminal.js';
+import type { DataStats, RowStats, SizeName } from '../benchmark/survey.js';
+import { domainName } from '../core/domains.js';
+import { grouped } from '../core/figures.js';
+import { present } from '../core/present.js';
+import { type Look, terminal } from '../core/terminal.js';
 
 /** From the fewest to the most; in front of them what stands for none. */
 const BLOCKS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,10 +1,10 @@
 // Decision equivalence as a table: the three raw figures, and what they come to; and its words, alike in the terminal and on the page.
 
-import { domainName, meanName } from '../domains.js';
-import type { Equivalence, EquivalenceCard } from '../equivalence.js';
-import { twoDecimals } from '../figures.js';
-import { LEAST_CLUSTERS } from '../types.js';
-import { type Column, intervalCell, NONE, type Table } from './table.js';
+import { domainName, meanName } from '../core/domains.js';
+import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
+import { twoDecimals } from '../core/figures.js';
+import { type Column, intervalCell, NONE, type Table } from '../core/table.js';
+import { LEAST_CLUSTERS } from '../core/types.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'Domain', short: 'Domain', align: 'left' },

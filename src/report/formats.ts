@@ -1,5 +1,7 @@
 // The formats of a leaderboard: one file each, and one key in this list.
 
+import type { OutputFormat } from '../core/table.js';
+import type { Look } from '../core/terminal.js';
 import { csvBoard } from './formats/csv.js';
 import { htmlBoard } from './formats/html.js';
 import { huggingFaceBoard } from './formats/hugging-face.js';
@@ -7,10 +9,8 @@ import { jsonBoard } from './formats/json.js';
 import { latexBoard } from './formats/latex.js';
 import { markdownBoard } from './formats/markdown.js';
 import { terminalBoard } from './formats/terminal.js';
+import type { Sha256 } from './html/frame.js';
 import type { Leaderboard } from './leaderboard/board.js';
-import type { Sha256 } from './page/frame.js';
-import type { OutputFormat } from './table.js';
-import type { Look } from './terminal.js';
 
 /** What formats need to know beside the leaderboard. */
 interface BoardLook extends Look {

@@ -1,6 +1,6 @@
 // What a measure's numbers mean, in words and digits.
 
-import { type Measure, measureWords } from '../measures.js';
+import { type Measure, measureWords } from '../core/measures.js';
 
 /** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
 export function kindText(measure: Measure): string {

@@ -1,7 +1,7 @@
 // A judged run as CSV: a line for each judgement, or for each figure of its score card.
 
-import { countedPoints } from '../points.js';
-import { DIMENSIONS, type Domain, type Estimate, type JudgedRow, type ScoreCard } from '../types.js';
+import { countedPoints } from '../core/points.js';
+import { DIMENSIONS, type Domain, type Estimate, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { csvText } from './formats/csv.js';
 
 /** Which run lines are of. */

@@ -1,13 +1,13 @@
 // A scored run, and the document of `--json`.
 
 import { z } from 'zod';
-import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../equivalence.js';
-import { FIGURE } from '../estimate.js';
-import type { RolloutCard } from '../rollout-card.js';
+import { documentOf, ESTIMATE, SPREAD } from '../core/document.js';
+import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
+import { FIGURE } from '../core/estimate.js';
+import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../core/types.js';
+import type { RolloutCard } from '../stats/rollout-card.js';
 import type { RunRecord } from '../store/records.js';
-import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../types.js';
 import { COSTS, costsSource } from './costs.js';
-import { documentOf, ESTIMATE, SPREAD } from './document.js';
 import { rolloutDocument } from './rollout/json.js';
 import { TRUST, type Trust, trustDocument } from './trust.js';
 import { VARIANCE, varianceSource } from './variance.js';

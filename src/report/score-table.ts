@@ -1,13 +1,13 @@
 // Score cards -> tables of ratings and of measures, and their coverage as text.
 
-import { leastCovered, percent } from '../coverage.js';
-import { domainName, domainsOfMean, isPublished, meanName } from '../domains.js';
-import { FACTS_RECALL } from '../judgement.js';
-import { type MeasureLookup, measureWords } from '../measures.js';
-import { oneLine } from '../printable.js';
-import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../types.js';
+import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
+import { FACTS_RECALL } from '../core/judgement.js';
+import { type MeasureLookup, measureWords } from '../core/measures.js';
+import { oneLine } from '../core/printable.js';
+import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from '../core/table.js';
+import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../core/types.js';
+import { leastCovered, percent } from '../stats/coverage.js';
 import { capitalized, isLikeScore, measureText } from './measure-text.js';
-import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from './table.js';
 
 /** So many measures have room for an interval each. */
 const MOST_WITH_INTERVALS = 2;

@@ -1,22 +1,22 @@
 // A scored run as people read it: its tables, what was missing, where it is stored, and what to type next.
 
-import type { RunCosts } from '../costs.js';
-import { percent } from '../coverage.js';
-import { domainName } from '../domains.js';
-import type { EquivalenceCard } from '../equivalence.js';
-import { counted } from '../figures.js';
-import type { MeasureLookup } from '../measures.js';
-import { oneLine } from '../printable.js';
-import type { RolloutCard } from '../rollout-card.js';
-import type { ScenarioFigures } from '../score/scenarios.js';
-import type { DomainScore, ScoreCard } from '../types.js';
+import type { RunCosts } from '../core/costs.js';
+import { domainName } from '../core/domains.js';
+import type { EquivalenceCard } from '../core/equivalence.js';
+import { counted } from '../core/figures.js';
+import type { MeasureLookup } from '../core/measures.js';
+import { oneLine } from '../core/printable.js';
+import { type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
+import type { DomainScore, ScoreCard } from '../core/types.js';
+import { percent } from '../stats/coverage.js';
+import type { RolloutCard } from '../stats/rollout-card.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
 import { askedNames, costTable } from './costs.js';
 import { equivalenceTable } from './equivalence-table.js';
 import { rolloutTables } from './rollout/tables.js';
 import { domainTable, scenarioTable } from './scenarios/tables.js';
 import type { ScoredRun } from './score-document.js';
 import { coverageText, measureTable, officialTable, scoreTable } from './score-table.js';
-import { type Look, legendOf, terminal, wrapped } from './terminal.js';
 import { type Trust, trustText } from './trust.js';
 import { varianceText } from './variance.js';
 

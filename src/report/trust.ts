@@ -1,9 +1,9 @@
 // How far a judge can be trusted, as every table and document says it.
 
 import { z } from 'zod';
-import { FIGURE } from '../estimate.js';
-import { trustLine } from '../judge-trust.js';
-import type { JudgeTrust } from '../score/calibration/document.js';
+import { FIGURE } from '../core/estimate.js';
+import type { JudgeTrust } from '../stats/calibration/document.js';
+import { trustLine } from '../stats/judge-trust.js';
 
 /** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';

@@ -1,8 +1,8 @@
 // What a variance is made of, in words and in JSON: a part that repeats do not tell from another is said to be not separable.
 
 import { z } from 'zod';
-import { FIGURE } from '../estimate.js';
-import type { VarianceSplit } from '../types.js';
+import { FIGURE } from '../core/estimate.js';
+import type { VarianceSplit } from '../core/types.js';
 
 /**
  * The parts as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated.

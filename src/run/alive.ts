@@ -1,7 +1,7 @@
 // Whether a process of this machine is at work still.
 
 import { readFileSync } from 'node:fs';
-import { codeOf } from '../errors.js';
+import { codeOf } from '../core/errors.js';
 
 /** @param pid undefined for nobody */
 export function isAlive(pid: number | undefined): boolean {

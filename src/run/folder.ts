@@ -2,11 +2,11 @@
 
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, EXIT, UserError } from '../errors.js';
-import { makeFolders } from '../files.js';
-import { sizeOf } from './file-reading.js';
-import { clearRemains } from './files.js';
-import { type Identity, requireSameIdentity } from './identity.js';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { type Identity, requireSameIdentity } from '../core/identity.js';
+import { sizeOf } from '../disk/file-reading.js';
+import { clearRemains } from '../disk/files.js';
+import { makeFolders } from '../disk/make-folder.js';
 import { type Journal, openJournal, type Summarise, viewJournal } from './journal.js';
 import type { Manifest } from './manifest.js';
 import { readManifest } from './manifest-file.js';

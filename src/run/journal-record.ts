@@ -1,7 +1,7 @@
 // A record of the journal: its parts, and its line, whose checksum shows damage.
 
 import { crc32 } from 'node:zlib';
-import { isObject, parseObject } from '../json.js';
+import { isObject, parseObject } from '../core/json.js';
 
 /** One finished row. A later record with the same id replaces an earlier one. */
 export interface JournalRecord {

@@ -4,10 +4,10 @@ import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
-import { codeOf, EXIT, type ExitCode, UserError } from '../errors.js';
-import { syncFolder } from '../files.js';
-import { type Line, splitLines } from '../lines.js';
-import { Appender } from './group-commit.js';
+import { codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { Appender } from '../disk/group-commit.js';
+import { type Line, splitLines } from '../disk/lines.js';
+import { syncFolder } from '../disk/make-folder.js';
 import { isUnsealed, type JournalRecord, readRecord, sealed } from './journal-record.js';
 
 /** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */

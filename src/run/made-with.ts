@@ -1,9 +1,9 @@
 // What made a run: the one reader of what a manifest says of judge, rubrics, world model, protocol and data.
 
-import type { Provenance } from '../decision.js';
-import { asObject, type JsonObject } from '../json.js';
-import { rolloutName } from '../rollout.js';
-import { fingerprintOf } from './identity.js';
+import type { Provenance } from '../core/decision.js';
+import { fingerprintOf } from '../core/identity.js';
+import { asObject, type JsonObject } from '../core/json.js';
+import { rolloutName } from '../core/rollout.js';
 import type { Manifest } from './manifest.js';
 
 /**

@@ -1,9 +1,9 @@
 // A run's manifest on disk: read, written under a checksum, and compared with the file that it describes.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../json.js';
-import { readJson } from './file-reading.js';
-import { writeJson } from './files.js';
+import { canonicalJson } from '../core/json.js';
+import { readJson } from '../disk/file-reading.js';
+import { writeJson } from '../disk/files.js';
 import { checkedManifest, type Manifest } from './manifest.js';
 
 /** Reads a run's manifest; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 as `checkedManifest`. */

@@ -1,12 +1,12 @@
 // What a run's manifest holds: settings, fingerprints and counts. It is checked, since files are edited and disks fail.
 
 import { z } from 'zod';
-import { EXIT, UserError } from '../errors.js';
-import { isObject, type JsonObject } from '../json.js';
-import { isPrice, type Price } from '../price.js';
-import { RUN_KINDS } from '../run-kind.js';
-import type { Uncounted } from '../types.js';
-import { isUncounted } from '../usage.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { isObject, type JsonObject } from '../core/json.js';
+import { isPrice, type Price } from '../core/price.js';
+import { RUN_KINDS } from '../core/run-kind.js';
+import type { Uncounted } from '../core/types.js';
+import { isUncounted } from '../core/usage.js';
 
 const COUNT = z.int().min(0);
 const AMOUNT = z.number().min(0);

@@ -1,6 +1,6 @@
 // What holds a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema of which it can hold all that it says.
 
-import { isInteger, isObject, type JsonObject } from '../json.js';
+import { isInteger, isObject, type JsonObject } from '../core/json.js';
 import { EngineError, type GenerateOptions } from './engine-contract.js';
 import type { Loaded } from './load.js';
 import { type LlamaCpp, lineOf } from './runtime.js';

@@ -1,7 +1,7 @@
 // Everything that is needed of node-llama-cpp's inner interface: its own calls of llama.cpp's binding, by which all slots share an evaluation.
 
 import type * as LlamaCpp from 'node-llama-cpp';
-import { EXIT, UserError } from '../errors.js';
+import { EXIT, UserError } from '../core/errors.js';
 
 /** The release whose inner interface this is; package.json's peerDependencies name the same. */
 const RUNTIME_VERSION = '3.21.1';

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import { counted } from '../figures.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
 import type { ModelFacts } from './engine-contract.js';
 import type { PlanSettings } from './memory-plan.js';
 import type { ModelFile } from './model-file.js';

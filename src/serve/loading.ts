@@ -1,7 +1,7 @@
 // How far a model's download, check and loading are: one line in place on a terminal, a line now and then elsewhere.
 
-import { shortened } from '../printable.js';
-import type { TextSink } from '../types.js';
+import { shortened } from '../core/printable.js';
+import type { TextSink } from '../core/types.js';
 
 interface Loading {
   /** What a step has come to, such as `loading: 43 %`; steps side by side share the line. */

@@ -1,7 +1,7 @@
 // What serving a model may take of this machine, and what it takes of its memory: settings that fit, said with what they cost, or the refusal.
 
-import { EXIT, UserError } from '../errors.js';
-import { counted, grouped } from '../figures.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { counted, grouped } from '../core/figures.js';
 import { needsTwoThreads } from './load.js';
 import {
   allLayers,

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, UserError } from '../errors.js';
-import { makeFolders } from '../files.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { makeFolders } from '../disk/make-folder.js';
 import { type Gpu, importRuntime, type LlamaCpp, lineOf, startLlama } from './runtime.js';
 
 /** A model's file, or all parts of a split one. */

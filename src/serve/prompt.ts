@@ -1,6 +1,6 @@
 // The chat template that a model's file carries: how it renders messages, and how it marks them.
 
-import { EXIT, UserError } from '../errors.js';
+import { EXIT, UserError } from '../core/errors.js';
 import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
 import type { Loaded } from './load.js';
 import type { MessageMarks } from './prompt-plan.js';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as LlamaCpp from 'node-llama-cpp';
-import { codeOf, EXIT, messageOf, UserError } from '../errors.js';
+import { codeOf, EXIT, messageOf, UserError } from '../core/errors.js';
 import { INSTALLATION, requireKnownRelease } from './inner-calls.js';
 
 export type { LlamaCpp };

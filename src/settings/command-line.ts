@@ -1,9 +1,9 @@
 // The words behind `awb` as a command and its flags, by commander; help and version are answered here.
 
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT, type ExitCode, nearest, UserError } from '../errors.js';
-import { oneLine } from '../printable.js';
-import type { Io } from '../types.js';
+import { EXIT, type ExitCode, nearest, UserError } from '../core/errors.js';
+import { oneLine } from '../core/printable.js';
+import type { Io } from '../core/types.js';
 import type { CommandEntry, CommandLine, CommandSpec, FlagValues } from './command.js';
 import { COMMON, type OptionSpec, type OptionTable } from './options.js';
 import { toolVersion } from './version.js';

@@ -1,7 +1,7 @@
 // A subcommand: its options, its words for --help, and what it does.
 
-import type { ExitCode } from '../errors.js';
-import type { Io } from '../types.js';
+import type { ExitCode } from '../core/errors.js';
+import type { Io } from '../core/types.js';
 import { COMMON, type OptionTable, type Settings } from './options.js';
 
 /** Values by flag name as they may be stored and shown: only those that are set, without secrets, and without passwords in URLs. */
@@ -12,7 +12,7 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  * `awb --help` loads no command.
  *
  * ```ts
- * // src/commands/infer.ts
+ * // src/cli/infer.ts
  * export const command = defineCommand({
  *   description: 'Asks a world model for the next observation of every row and writes predictions.jsonl.',
  *   examples: [{ line: 'awb infer --data-dir data --output-dir out', does: 'all rows, default settings' }],

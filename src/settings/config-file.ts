@@ -2,9 +2,9 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { codeOf, EXIT, UserError } from '../errors.js';
-import { isObject } from '../json.js';
-import { entriesOf, parseYaml, type YamlEntry } from '../yaml-file.js';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { isObject } from '../core/json.js';
+import { entriesOf, parseYaml, type YamlEntry } from '../disk/yaml-file.js';
 import type { OptionSpec } from './options.js';
 import { numberExpected, type Read, readList, readNumber, readTexts } from './value.js';
 

@@ -3,8 +3,8 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shellLine } from '../shell.js';
-import type { Io } from '../types.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
 
 const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
 

@@ -1,8 +1,8 @@
 // Which of the values given are secrets: noted before anything can fail, so that they are taken out of what is written; and settings as they may be shown.
 
-import { printable } from '../printable.js';
-import { hideKeys } from '../redaction.js';
-import type { Io } from '../types.js';
+import { printable } from '../core/printable.js';
+import { hideKeys } from '../core/redaction.js';
+import type { Io } from '../core/types.js';
 import { cutPasswords, passwordsIn } from './address.js';
 import type { CommandLine, FlagValues, ShownSettings } from './command.js';
 import type { ConfigFile } from './config-file.js';

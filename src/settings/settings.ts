@@ -1,8 +1,8 @@
 // The settings of one call: brought together from all that gives them, and refused where something is wrong.
 
-import { nearest, UserError } from '../errors.js';
-import { present } from '../present.js';
-import type { Io } from '../types.js';
+import { nearest, UserError } from '../core/errors.js';
+import { present } from '../core/present.js';
+import type { Io } from '../core/types.js';
 import { cutPasswords, withoutCallPath } from './address.js';
 import type { CommandEntry, CommandLine, ShownSettings } from './command.js';
 import { flagOf, indented } from './command-line.js';

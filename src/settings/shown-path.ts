@@ -1,8 +1,8 @@
 // Paths as people are shown them.
 
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { printable } from '../printable.js';
-import type { Io } from '../types.js';
+import { printable } from '../core/printable.js';
+import type { Io } from '../core/types.js';
 
 /** What decides how a path is shown. */
 type Place = Pick<Io, 'cwd' | 'typed'>;

@@ -1,9 +1,9 @@
 // Where a setting's value comes from: its flag, its variable in the environment, the configuration file, or its default.
 
-import { UserError } from '../errors.js';
-import { oneLine } from '../printable.js';
-import { namesKey } from '../redaction.js';
-import type { Io } from '../types.js';
+import { UserError } from '../core/errors.js';
+import { oneLine } from '../core/printable.js';
+import { namesKey } from '../core/redaction.js';
+import type { Io } from '../core/types.js';
 import { cutPasswords } from './address.js';
 import type { FlagValues } from './command.js';
 import { type ConfigFile, readEntry } from './config-file.js';

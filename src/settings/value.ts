@@ -1,7 +1,7 @@
 // Reading one value from text: what an option of each kind takes, and what was expected of a text that will not do.
 
-import { nearest } from '../errors.js';
-import { parseObject } from '../json.js';
+import { nearest } from '../core/errors.js';
+import { parseObject } from '../core/json.js';
 import type { Check, NumericOption, OptionSpec } from './options.js';
 
 /** What came of reading a value: the value, or what was expected instead. */

@@ -1,10 +1,15 @@
 // An agent's turn in a world: what it is asked, and what its reply does: an action, or the word that it is done.
 
-import { lastFence, readAction } from '../actions/agent-action.js';
-import { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } from '../actions/agent-dialogue.js';
-import { withoutThought } from '../reply.js';
-import type { Domain, Question } from '../types.js';
-import type { World } from './world.js';
+import { lastFence, readAction } from '../benchmark/actions/agent-action.js';
+import {
+  agentMessages,
+  agentSystemPrompt,
+  describedTools,
+  partsOfPrompt,
+} from '../benchmark/actions/agent-dialogue.js';
+import { withoutThought } from '../core/reply.js';
+import type { Domain, Question } from '../core/types.js';
+import type { World } from '../infer/world.js';
 
 /** Changes with what an agent is told beside its prompt, and with how its replies are read. */
 export const AGENT_TURN_VERSION = 1;

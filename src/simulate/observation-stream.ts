@@ -1,6 +1,6 @@
 // The observation in a reply that is still coming: the text inside the tag as soon as it is certain, without thinking and marker.
 
-import { OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip } from '../reply.js';
+import { OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip } from '../core/reply.js';
 
 const OPEN = `<${PREDICTION_TAG}>`;
 const CLOSE = `</${PREDICTION_TAG}>`;

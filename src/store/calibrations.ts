@@ -1,7 +1,7 @@
 // Calibrations in the SQLite file: written whole, and what they come to read back.
 
+import { insert, Row, rowsOf, type Sqlite } from '../disk/sqlite.js';
 import type { CalibrationRecord, StoredCalibration } from './records.js';
-import { insert, Row, rowsOf, type Sqlite } from './sqlite.js';
 
 /** Writes a calibration in one transaction. One of the same identity is replaced, and keeps its number. */
 export function saveCalibration(database: Sqlite, record: CalibrationRecord): { id: number; replaced: boolean } {

@@ -1,11 +1,11 @@
 // The judgements of a run and its predictions, a row each: what their columns hold, and what is read back from them.
 
-import type { Spent } from '../costs.js';
-import { isNumber, isText, listOf, mapOf } from '../json.js';
-import { isJudgementFailure } from '../points.js';
-import { DIMENSIONS, type JudgedRow } from '../types.js';
+import type { Spent } from '../core/costs.js';
+import { isNumber, isText, listOf, mapOf } from '../core/json.js';
+import { isJudgementFailure } from '../core/points.js';
+import { DIMENSIONS, type JudgedRow } from '../core/types.js';
+import { DamagedValue, insertion, type Row, rowsOf, type Sqlite } from '../disk/sqlite.js';
 import type { StoredJudgement } from './records.js';
-import { DamagedValue, insertion, type Row, rowsOf, type Sqlite } from './sqlite.js';
 
 /** Writes the judgements of a run, which has none in the file; and each prediction once, where something is known of it. */
 export function saveJudgements(database: Sqlite, runId: number, judgements: readonly StoredJudgement[]): void {

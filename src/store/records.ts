@@ -1,10 +1,10 @@
 // What the SQLite file holds of a run, and of a calibration.
 
-import type { RunCosts, Spent } from '../costs.js';
-import type { EquivalenceCard } from '../equivalence.js';
-import type { CalibrationDocument, JudgeTrust } from '../score/calibration/document.js';
-import type { ScenarioFigures } from '../score/scenarios.js';
-import type { CallLog, JudgedRow, ScoreCard } from '../types.js';
+import type { RunCosts, Spent } from '../core/costs.js';
+import type { EquivalenceCard } from '../core/equivalence.js';
+import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
+import type { CalibrationDocument, JudgeTrust } from '../stats/calibration/document.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
 
 /** What names and describes a run; texts that nobody knows are absent. */
 export interface RunRecord {

@@ -1,14 +1,14 @@
 // Runs in the SQLite file: written, read back, renamed and removed. A document that lacks what was stored in it is damage.
 
-import { ASKED, type RunCosts, type Spending } from '../costs.js';
-import { inTableOrder } from '../domains.js';
-import { UserError } from '../errors.js';
-import { type Check, isNumber, isObject, isText, listOf, mapOf, maybe, membersOf } from '../json.js';
-import { isPrice } from '../price.js';
-import type { ScoreCard } from '../types.js';
+import { ASKED, type RunCosts, type Spending } from '../core/costs.js';
+import { inTableOrder } from '../core/domains.js';
+import { UserError } from '../core/errors.js';
+import { type Check, isNumber, isObject, isText, listOf, mapOf, maybe, membersOf } from '../core/json.js';
+import { isPrice } from '../core/price.js';
+import type { ScoreCard } from '../core/types.js';
+import { insert, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { byName, saveJudgements } from './judgements.js';
 import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
-import { insert, Row, rowsOf, type Sqlite, sqliteCode } from './sqlite.js';
 
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.

@@ -1,7 +1,7 @@
 // The schema of the SQLite file: a table for what is looked up row by row, a column of JSON for each document, and views of these.
 
-import { EXIT, UserError } from '../errors.js';
-import type { Sqlite } from './sqlite.js';
+import { EXIT, UserError } from '../core/errors.js';
+import type { Sqlite } from '../disk/sqlite.js';
 
 /** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
 const APPLICATION_ID = 0x61776231;

@@ -1,14 +1,14 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands in this folder.
 
 import { statSync } from 'node:fs';
-import { codeOf, EXIT, UserError } from '../errors.js';
-import type { ScoreCard } from '../types.js';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
+import type { ScoreCard } from '../core/types.js';
+import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { readCalibrations, saveCalibration } from './calibrations.js';
 import { readJudgements } from './judgements.js';
 import type { CalibrationRecord, RunRecord, StoredJudgement, StoredName } from './records.js';
 import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, saveRun } from './runs.js';
 import { hasSchema, makeSchema } from './schema.js';
-import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from './sqlite.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
 export type StoreReader = ReturnType<typeof reader>;

@@ -3,8 +3,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../src/errors.js';
-import { AGREE } from '../../src/score/agreement/people.js';
+import { EXIT } from '../../src/core/errors.js';
+import { AGREE } from '../../src/stats/agreement/people.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { holdMessage } from '../support/messages.js';
 import { judgedFile, keyOf, type MadeRow, ratingLine, sha256Of } from '../support/people.js';

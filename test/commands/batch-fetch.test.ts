@@ -5,7 +5,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { type BatchServer, batchReply, startBatchServer, type Trouble } from '../support/batch-server.js';
 import { awb, startAwb } from '../support/cli.js';

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
 import { batchFolder } from '../support/batch-folder.js';
 import { startBatchServer } from '../support/batch-server.js';

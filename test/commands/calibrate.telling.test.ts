@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
-import { DIMENSIONS } from '../../src/types.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { marked, verdict } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { rowText, writeText } from '../support/rows.js';
 

@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterEach, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { inferred, rowsOf, verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

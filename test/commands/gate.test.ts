@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
 import { holdMessage } from '../support/messages.js';

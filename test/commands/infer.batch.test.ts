@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { answersTo, requestsIn, resultLines, writeResults } from '../support/batch-answers.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Row, rowsOf } from '../support/judging.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

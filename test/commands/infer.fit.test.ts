@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import type { Answer, SeenRequest } from '../support/loopback-server.js';
 import {

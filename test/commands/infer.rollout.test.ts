@@ -3,7 +3,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import type { LoopbackServer, SeenRequest } from '../support/loopback-server.js';
 import {

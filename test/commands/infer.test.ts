@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliResult, RECORDED, temporaryFolder } from '../support/cli.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { holdText } from '../support/messages.js';

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
-import { randomOf } from '../../src/random.js';
+import { randomOf } from '../../src/core/random.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { jsonOf, type Row, rowsOf } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb } from '../support/cli.js';
 import { changeRows, fakeCheckout, inferred, verdict } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
-import { withoutMarker } from '../../src/reply.js';
+import { withoutMarker } from '../../src/core/reply.js';
 import { awb, type CliResult } from '../support/cli.js';
 import { changeRows, choice, inferred, jsonOf, type Row, rowsOf, writeRows } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

@@ -3,7 +3,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readPrediction } from '../../src/reply.js';
+import { readPrediction } from '../../src/core/reply.js';
 import { awb, type CliResult, PLAIN_PACK } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, rowsOf, verdict } from '../support/judging.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { DIMENSIONS } from '../../src/types.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { awb, type CliResult } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

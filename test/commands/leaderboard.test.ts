@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
+import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
-import { openSqlite } from '../../src/store/sqlite.js';
-import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { type Browser, noChromium, startChromium } from '../support/chromium.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { holdMessage } from '../support/messages.js';

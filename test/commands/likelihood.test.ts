@@ -4,7 +4,7 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliResult, temporaryFolder } from '../support/cli.js';
 import { start } from '../support/engine.js';
 import { biasedModel, uniformModel } from '../support/known-likelihood.js';

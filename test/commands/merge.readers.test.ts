@@ -2,7 +2,7 @@
 
 import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb } from '../support/cli.js';
 import { sharded } from '../support/shards.js';
 

@@ -2,7 +2,7 @@
 
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { sealed } from '../../src/run/journal-record.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { jsonOf } from '../support/judging.js';

@@ -3,8 +3,8 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { widthOf } from '../../src/printable.js';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { widthOf } from '../../src/core/printable.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { openStore } from '../../src/store/store.js';
 import { askedRuns } from '../support/asked-runs.js';
 import { awb, temporaryFolder } from '../support/cli.js';

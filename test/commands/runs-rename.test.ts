@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { holdMessage } from '../support/messages.js';

@@ -3,7 +3,7 @@
 import { appendFileSync, copyFileSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIMENSIONS } from '../../src/types.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { noChromium, startChromium } from '../support/chromium.js';
 import { awb } from '../support/cli.js';
 import { inferred, rowsOf } from '../support/judging.js';

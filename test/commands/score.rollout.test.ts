@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { openStore } from '../../src/store/store.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { holdMessage, holdText } from '../support/messages.js';

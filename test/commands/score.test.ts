@@ -4,10 +4,10 @@ import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ScoreSettings, score } from '../../src/commands/score.js';
-import { EXIT, type ExitCode } from '../../src/errors.js';
-import { openSqlite } from '../../src/store/sqlite.js';
-import { DIMENSIONS, DOMAINS } from '../../src/types.js';
+import { type ScoreSettings, score } from '../../src/cli/score.js';
+import { EXIT, type ExitCode } from '../../src/core/errors.js';
+import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { holdMessage } from '../support/messages.js';
 

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { DOMAINS } from '../../src/types.js';
+import { DOMAINS } from '../../src/core/types.js';
 import { awb, RECORDED } from '../support/cli.js';
 import { shows, startPlayers } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';

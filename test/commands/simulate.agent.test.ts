@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { loadWorldModelPrompts } from '../../src/bench/prompts.js';
+import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
 import { awb } from '../support/cli.js';
 import { type Players, shows, startPlayers, typedIn, types } from '../support/episodes.js';
 import { folderOf } from '../support/folder.js';

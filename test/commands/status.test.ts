@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliProcess, startAwb, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -1,8 +1,8 @@
 // The messages to the world model, by protocol.
 import { describe, expect, test } from 'vitest';
+import { keysOf } from '../../src/core/keys.js';
+import type { Sample } from '../../src/core/types.js';
 import { buildMessages, PROTOCOLS } from '../../src/infer/messages.js';
-import { keysOf } from '../../src/keys.js';
-import type { Sample } from '../../src/types.js';
 
 const third: Sample = {
   key: 'k',

@@ -1,8 +1,8 @@
 // What the truth costs, given the scores of a prompt's tokens: which of them count, and where the figures would be wrong.
 
 import { describe, expect, test } from 'vitest';
+import type { TokenScore } from '../../src/core/types.js';
 import { costOfTruth, measuresOfTruth, trueObservation, trueReply } from '../../src/infer/true-observation.js';
-import type { TokenScore } from '../../src/types.js';
 import { SAMPLE } from '../support/sample.js';
 
 /** Tokens of one nat each: the pieces between the bars. */

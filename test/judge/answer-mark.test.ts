@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { VERDICT_TAG } from '../../src/core/reply.js';
 import { type AnswerForm, answerMark, askingForMark, MARK_LENGTH, markedBlocks } from '../../src/judge/answer-mark.js';
-import { VERDICT_TAG } from '../../src/reply.js';
 import {
   type Attack,
   expectNoPlantedRating,

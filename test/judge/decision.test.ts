@@ -1,11 +1,11 @@
 // What an agent is asked under the mode decision, and what its answers make.
 
 import { describe, expect, it } from 'vitest';
-import { loadAgentPrompts } from '../../src/bench/prompts.js';
+import { loadAgentPrompts } from '../../src/benchmark/prompts.js';
+import { present } from '../../src/core/present.js';
+import type { ModelReply, Sample } from '../../src/core/types.js';
 import { decision } from '../../src/judge/decision.js';
 import type { Subject } from '../../src/judge/mode.js';
-import { present } from '../../src/present.js';
-import type { ModelReply, Sample } from '../../src/types.js';
 import { SAMPLE } from '../support/sample.js';
 
 const open = () =>

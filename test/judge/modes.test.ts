@@ -1,11 +1,11 @@
 // The list of modes: what holds for each of them, and what others ask it.
 
 import { describe, expect, it } from 'vitest';
-import { loadJudgePrompt } from '../../src/bench/prompts.js';
+import { loadJudgePrompt } from '../../src/benchmark/prompts.js';
+import { DEFAULT_MEASURE } from '../../src/core/measures.js';
+import type { RubricPack } from '../../src/core/rubric.js';
 import { MOST_PARTS, type Mode, type VerdictReading } from '../../src/judge/mode.js';
 import { MODES, measureOf, ratesDimensions } from '../../src/judge/modes.js';
-import { DEFAULT_MEASURE } from '../../src/measures.js';
-import type { RubricPack } from '../../src/rubric.js';
 import { SAMPLE } from '../support/sample.js';
 
 const pack: RubricPack = {

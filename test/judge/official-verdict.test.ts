@@ -1,8 +1,8 @@
 // The official reading of verdicts, against the golden cases and against Python.
 
 import { describe, expect, it } from 'vitest';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { readOfficialVerdict as readOfficially } from '../../src/judge/verdicts.js';
-import { DIMENSIONS } from '../../src/types.js';
 import { block, five, golden, others, ratingsOf, scores } from '../support/verdicts.js';
 
 describe('golden judge replies', () => {

@@ -1,8 +1,8 @@
 // What each reading of verdicts makes of replies that are cut off.
 
 import { expect, it } from 'vitest';
+import type { ModelReply } from '../../src/core/types.js';
 import { READINGS } from '../../src/judge/verdicts.js';
-import type { ModelReply } from '../../src/types.js';
 import { block, five, MARK, marked, scores } from '../support/verdicts.js';
 
 const log = { attempts: 1, usage: {}, ms: 1, host: 'h' };

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { readOfficialVerdict as readOfficially, readStrictVerdict } from '../../src/judge/verdicts.js';
-import { DIMENSIONS } from '../../src/types.js';
 import {
   block,
   five,

@@ -2,12 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadRubricPack } from '../../src/bench/rubric-pack.js';
-import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../../src/facts.js';
-import type { JsonObject } from '../../src/json.js';
+import { loadRubricPack } from '../../src/benchmark/rubric-pack.js';
+import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../../src/core/facts.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
 import { verdictFormat } from '../../src/judge/verdict-form.js';
 import { readStrictVerdict } from '../../src/judge/verdicts.js';
-import { DIMENSIONS, DOMAINS } from '../../src/types.js';
 import { MARK } from '../support/verdicts.js';
 
 interface Schema {

@@ -3,11 +3,11 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readCalibrated } from '../../src/bench/judged.js';
-import { variantFacts } from '../../src/calibrate/variants.js';
-import type { CalibratedRow } from '../../src/calibration.js';
-import type { Ends } from '../../src/figures.js';
-import { calibrationOf } from '../../src/score/calibration/calibration.js';
+import { readCalibrated } from '../../src/benchmark/judged.js';
+import type { CalibratedRow } from '../../src/core/calibration.js';
+import type { Ends } from '../../src/core/figures.js';
+import { variantFacts } from '../../src/judge/calibrate/variants.js';
+import { calibrationOf } from '../../src/stats/calibration/calibration.js';
 import { knownTexts, startBiasedJudge } from '../support/biased-judge.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { facts } from '../support/known-ratings.js';

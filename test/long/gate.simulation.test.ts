@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { PUBLISHED, simulatedPoints, simulateRuns } from '../../bench/simulated-runs.mjs';
-import type { GateOutcome } from '../../src/decision.js';
-import { randomOf } from '../../src/random.js';
-import { compareRuns } from '../../src/score/compare.js';
-import { decide } from '../../src/score/gate.js';
-import { defaultPolicy, parsePolicy } from '../../src/score/policy.js';
+import type { GateOutcome } from '../../src/core/decision.js';
+import { randomOf } from '../../src/core/random.js';
+import { compareRuns } from '../../src/stats/compare.js';
+import { decide } from '../../src/stats/gate.js';
+import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 import { compared } from '../support/simulated-comparison.js';
 
 const everywhere = (drop: number) => Object.fromEntries(Object.keys(PUBLISHED).map((domain) => [domain, drop]));

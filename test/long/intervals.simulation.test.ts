@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { SIZES, simulateDifferences, simulateScores } from '../../bench/simulated-runs.mjs';
-import type { Interval } from '../../src/comparison.js';
-import { randomOf } from '../../src/random.js';
-import { clusteredEstimate } from '../../src/score/clusters.js';
-import { intervalAt } from '../../src/score/intervals.js';
-import { bootstrapInterval } from '../../src/score/resampling.js';
+import type { Interval } from '../../src/core/comparison.js';
+import { randomOf } from '../../src/core/random.js';
+import { clusteredEstimate } from '../../src/stats/clusters.js';
+import { intervalAt } from '../../src/stats/intervals.js';
+import { bootstrapInterval } from '../../src/stats/resampling.js';
 import { compared } from '../support/simulated-comparison.js';
 
 type Bounds = Partial<Interval> | undefined;

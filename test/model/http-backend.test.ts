@@ -1,11 +1,11 @@
 // The backend over endpoints: what it takes from what they say of themselves, and from a server that runs for it alone.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT, UserError } from '../../src/errors.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
+import type { ModelOutcome } from '../../src/core/types.js';
 import type { BackendOptions } from '../../src/model/backend.js';
 import type { NamedEndpoints } from '../../src/model/http-backend.js';
 import { openEndpoints } from '../../src/model/http-backend.js';
-import type { ModelOutcome } from '../../src/types.js';
 import { closeAll, closers, KEY, MESSAGES, NEVER, serve } from '../support/endpoint.js';
 
 afterEach(closeAll);

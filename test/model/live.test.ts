@@ -1,7 +1,7 @@
 // Single calls at servers on loopback: what is heard of a reply, how it is ended, and what is tried again.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { UserError } from '../../src/errors.js';
+import { UserError } from '../../src/core/errors.js';
 import type { BackendOptions } from '../../src/model/backend.js';
 import type { NamedEndpoints } from '../../src/model/http-backend.js';
 import { type LiveHooks, openLive } from '../../src/model/live.js';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { type BatchEnd, batchReply, startBatchServer } from '../support/batch-server.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { caseIn, marked, type Row } from '../support/judging.js';

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import {

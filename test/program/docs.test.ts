@@ -6,10 +6,10 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli.js';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
+import { openPriceList } from '../../src/model/prices/setting.js';
 import { COMMON } from '../../src/settings/options.js';
-import { openPriceList } from '../../src/settings/prices.js';
-import { openSqlite } from '../../src/store/sqlite.js';
 import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
 

@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { randomOf } from '../../src/random.js';
-import { DIMENSIONS } from '../../src/types.js';
+import { randomOf } from '../../src/core/random.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { awb } from '../support/cli.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIMENSIONS } from '../../src/types.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { awb, RECORDED, ROOT, temporaryFolder } from '../support/cli.js';
 import { type Row, rowsOf, verdict } from '../support/judging.js';
 import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

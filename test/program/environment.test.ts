@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { json, post, SocketAgent, type TestEnvironment } from '../support/environment.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Domain } from '../../src/types.js';
+import type { Domain } from '../../src/core/types.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { judgedRun } from '../support/judged-runs.js';
 

@@ -3,7 +3,7 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { startAwb } from '../support/cli.js';
 import { randomFrom } from '../support/random.js';
 import { readRows } from '../support/run-folder.js';

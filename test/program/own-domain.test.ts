@@ -3,8 +3,8 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
-import { DOMAINS } from '../../src/types.js';
+import { DOMAINS } from '../../src/core/types.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { awb, RECORDED, ROOT } from '../support/cli.js';
 import { folderOf } from '../support/folder.js';
 import { jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';

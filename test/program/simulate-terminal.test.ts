@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { parseObject } from '../../src/json.js';
+import { parseObject } from '../../src/core/json.js';
 import { temporaryFolder } from '../support/cli.js';
 import { closeAll, serve, until } from '../support/endpoint.js';
 import type { Handler, LoopbackServer } from '../support/loopback-server.js';

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openSqlite } from '../../src/store/sqlite.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { changeRows, rowsOf } from '../support/judging.js';
 import { startLoopbackServer } from '../support/loopback-server.js';

@@ -1,11 +1,11 @@
 // What a run cost, as people and programs read it.
 
 import { describe, expect, it } from 'vitest';
-import type { Cost, RunCosts } from '../../src/costs.js';
+import type { Cost, RunCosts } from '../../src/core/costs.js';
+import { documentOf } from '../../src/core/document.js';
+import type { Table } from '../../src/core/table.js';
+import { terminal } from '../../src/core/terminal.js';
 import { askedNames, COSTS, costsSource, costTable } from '../../src/report/costs.js';
-import { documentOf } from '../../src/report/document.js';
-import type { Table } from '../../src/report/table.js';
-import { terminal } from '../../src/report/terminal.js';
 
 const price = { model: 'gpt-5.2', source: 'prices.yaml', input: 1, output: 2 };
 const cost = (rows: number, usd: number | undefined, unpriced = 0): Cost => ({

@@ -1,10 +1,10 @@
 // Tables of score cards.
 
 import { describe, expect, it } from 'vitest';
+import type { Table } from '../../src/core/table.js';
+import { terminal } from '../../src/core/terminal.js';
+import { DOMAINS } from '../../src/core/types.js';
 import { measureTable, overallName, scoreTable } from '../../src/report/score-table.js';
-import type { Table } from '../../src/report/table.js';
-import { terminal } from '../../src/report/terminal.js';
-import { DOMAINS } from '../../src/types.js';
 import { measureOf } from '../support/measures.js';
 import { domainScore, estimate, scoreCard } from '../support/score-cards.js';
 

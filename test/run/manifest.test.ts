@@ -1,7 +1,7 @@
 // What is taken for a manifest, and what is refused, with the field that is at fault.
 
 import { expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { checkedManifest } from '../../src/run/manifest.js';
 
 const LEAST = { schema: 'awb.manifest/1', identity: {} };

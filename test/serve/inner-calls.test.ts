@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
-import { EXIT, UserError } from '../../src/errors.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
 import { type InnerContext, type InnerSampler, requireKnownRelease, SharedBatch } from '../../src/serve/inner-calls.js';
 import { importRuntime } from '../../src/serve/runtime.js';
 

@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { EXIT, UserError } from '../../src/errors.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
 import type { EngineSettings } from '../../src/serve/load.js';
 import { folder, scripted, start } from '../support/engine.js';
 import { keptModel, RANDOM_MODELS } from '../support/tiny-model/model.js';

@@ -1,7 +1,7 @@
 // What the configuration file may hold.
 
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
 describe('what the configuration file may hold', () => {

@@ -1,7 +1,7 @@
 // Secrets among the settings: noted, and shown nowhere.
 
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { OptionTable } from '../../src/settings/options.js';
 import { describeSettings } from '../../src/settings/secrets.js';

@@ -1,7 +1,7 @@
 // Settings that are missing, or exclude each other.
 
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import { defineCommand } from '../../src/settings/command.js';
 import type { OptionTable } from '../../src/settings/options.js';

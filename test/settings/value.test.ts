@@ -1,7 +1,7 @@
 // What an option of each kind takes, and what is said of a text that it does not take.
 
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
 describe('what a flag may hold', () => {

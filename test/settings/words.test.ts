@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { INFER_OPTIONS } from '../../src/asking/infer/options.js';
+import { INFER_OPTIONS } from '../../src/infer/options.js';
 import { wordsOf } from '../../src/settings/words.js';
 import { awb } from '../support/cli.js';
 

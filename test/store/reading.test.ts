@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
-import { openSqlite } from '../../src/store/sqlite.js';
 import { openExistingStore, openStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, failed, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';

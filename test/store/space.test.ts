@@ -3,9 +3,9 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
+import { openSqlite } from '../../src/disk/sqlite.js';
 import type { StoredJudgement } from '../../src/store/records.js';
 import { giveBackSpace, spaceOf } from '../../src/store/runs.js';
-import { openSqlite } from '../../src/store/sqlite.js';
 import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { rated, runOf, saveIn } from '../support/stored-runs.js';

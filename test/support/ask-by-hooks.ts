@@ -9,7 +9,7 @@ import type {
   Job,
   ModelOutcome,
   ModelRequest,
-} from '../../src/types.js';
+} from '../../src/core/types.js';
 
 /** Of a serial group no job is asked before the one in front of it is settled. */
 export interface HookedJob extends Job {

@@ -1,8 +1,8 @@
 // What every backend has to keep of `Backend`, whatever it asks by: one suite of claims, run against each.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { UserError } from '../../src/errors.js';
-import type { Backend, CallCost, ModelOutcome } from '../../src/types.js';
+import { UserError } from '../../src/core/errors.js';
+import type { Backend, CallCost, ModelOutcome } from '../../src/core/types.js';
 import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 import { type ModelCall, type ModelScript, USAGE_OF_A_CALL } from './scripted-backend.js';
 

@@ -1,11 +1,11 @@
 // A judge on 127.0.0.1 that knows what it is shown, and rates it by opinions and with noise that were put into it.
 
 import { createHash } from 'node:crypto';
-import { openMadePredictions } from '../../src/asking/calibrate/plan.js';
-import { openDataset } from '../../src/bench/dataset.js';
-import { shownPrediction, withoutMarker } from '../../src/reply.js';
-import { groundTruthOf } from '../../src/turn.js';
-import { DIMENSIONS } from '../../src/types.js';
+import { openDataset } from '../../src/benchmark/dataset.js';
+import { shownPrediction, withoutMarker } from '../../src/core/reply.js';
+import { groundTruthOf } from '../../src/core/turn.js';
+import { DIMENSIONS } from '../../src/core/types.js';
+import { openMadePredictions } from '../../src/judge/calibrate/plan.js';
 import { marked, verdict } from './judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from './loopback-server.js';
 import { type Opinion, ratingsOf } from './made-up-judge.js';

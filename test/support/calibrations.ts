@@ -1,11 +1,11 @@
 // Calibrations, made up for tests of where they are kept and shown.
 
-import type { Family } from '../../src/calibration.js';
-import { trustLine, trustOf } from '../../src/judge-trust.js';
+import type { Family } from '../../src/core/calibration.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
-import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/score/calibration/document.js';
-import { notesOn } from '../../src/score/calibration/notes.js';
-import { DIMENSIONS } from '../../src/types.js';
+import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/stats/calibration/document.js';
+import { notesOn } from '../../src/stats/calibration/notes.js';
+import { trustLine, trustOf } from '../../src/stats/judge-trust.js';
 
 /** An estimate whose 95 % interval reaches so far to both sides. */
 export function around(value: number, reach: number) {

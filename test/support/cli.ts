@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { COMMANDS, main } from '../../src/cli.js';
-import type { Io } from '../../src/types.js';
+import type { Io } from '../../src/core/types.js';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 export const RECORDED = join(ROOT, 'fixtures/recorded');

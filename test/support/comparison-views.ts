@@ -1,8 +1,8 @@
 // Comparisons of two runs, made up for tests of how they are told.
 
-import type { Difference } from '../../src/comparison.js';
+import type { Difference } from '../../src/core/comparison.js';
+import { DOMAINS } from '../../src/core/types.js';
 import type { ComparisonView } from '../../src/report/comparison/document.js';
-import { DOMAINS } from '../../src/types.js';
 
 /** A figure that changed by this many points, with an interval of 2 to either side. */
 export function difference(value: number, more: Partial<Difference> = {}): Difference {

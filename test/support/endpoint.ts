@@ -3,11 +3,11 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Writable } from 'node:stream';
+import type { ModelRequest } from '../../src/core/types.js';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
 import { openDialect } from '../../src/model/endpoint/dialect.js';
 import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
-import type { ModelRequest } from '../../src/types.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 
 export const closers: (() => unknown)[] = [];

@@ -2,10 +2,14 @@
 
 import { once } from 'node:events';
 import WebSocket from 'ws';
-import { type EnvironmentOptions, type RunningEnvironment, startEnvironment } from '../../src/environment/http.js';
-import { type SessionGrounds, type SessionLimits, Sessions } from '../../src/environment/sessions.js';
-import type { Simulator } from '../../src/environment/simulator.js';
 import { ApiError } from '../../src/serve/http/api-error.js';
+import {
+  type EnvironmentOptions,
+  type RunningEnvironment,
+  startEnvironment,
+} from '../../src/simulate/environment/http.js';
+import { type SessionGrounds, type SessionLimits, Sessions } from '../../src/simulate/environment/sessions.js';
+import type { Simulator } from '../../src/simulate/environment/simulator.js';
 import { cleanups } from './cleanups.js';
 
 const open: RunningEnvironment[] = [];

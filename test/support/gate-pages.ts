@@ -1,8 +1,8 @@
 // Decisions of a gate, made up for tests of how they are told.
 
-import type { BoundResult, ConditionResult, RuleResult } from '../../src/decision.js';
+import type { BoundResult, ConditionResult, RuleResult } from '../../src/core/decision.js';
 import type { GateReport } from '../../src/report/gate/document.js';
-import { defaultPolicy } from '../../src/score/policy.js';
+import { defaultPolicy } from '../../src/stats/policy.js';
 
 const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.' } as const;
 

@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { UserError } from '../../src/errors.js';
-import type { ModelOptions } from '../../src/hub/models.js';
+import type { ModelOptions } from '../../src/benchmark/hub/models.js';
+import { UserError } from '../../src/core/errors.js';
 import { cleanups } from './cleanups.js';
 
 export const MODEL = randomBytes(300_000);

@@ -1,6 +1,6 @@
 // What a command is given of its process, for tests of what stands below the commands.
 
-import type { Io, TextSink } from '../../src/types.js';
+import type { Io, TextSink } from '../../src/core/types.js';
 
 /** A process in this folder, of which nobody reads the output. */
 export function ioIn(cwd: string): Io {

@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../src/types.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../src/core/types.js';
 import { awb } from './cli.js';
 
 export interface JudgedRun {

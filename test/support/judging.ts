@@ -2,7 +2,7 @@
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DIMENSIONS, DOMAINS } from '../../src/types.js';
+import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
 import { awb, RECORDED, temporaryFolder } from './cli.js';
 import type { SeenRequest } from './loopback-server.js';
 

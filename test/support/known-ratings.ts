@@ -1,7 +1,7 @@
 // Ratings of known predictions, for tests of what they say of a judge.
 
-import type { CalibratedRow, Family, VariantFacts } from '../../src/calibration.js';
-import { DIMENSIONS, type JudgementFailure } from '../../src/types.js';
+import type { CalibratedRow, Family, VariantFacts } from '../../src/core/calibration.js';
+import { DIMENSIONS, type JudgementFailure } from '../../src/core/types.js';
 
 export function facts(name: string, family: Family, dose?: number): VariantFacts {
   return { name, family, help: name, ...(dose === undefined ? {} : { dose }) };

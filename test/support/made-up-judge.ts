@@ -1,10 +1,10 @@
 // A judge whose ceiling, losses, gullibility and noise are known, because they were put into it: for simulations.
 
-import type { CalibratedRow, VariantFacts } from '../../src/calibration.js';
-import { ratingToPoints } from '../../src/points.js';
-import { randomOf } from '../../src/random.js';
-import { normalDensity, normalTail } from '../../src/score/distributions.js';
-import { DIMENSIONS, type Dimension } from '../../src/types.js';
+import type { CalibratedRow, VariantFacts } from '../../src/core/calibration.js';
+import { ratingToPoints } from '../../src/core/points.js';
+import { randomOf } from '../../src/core/random.js';
+import { DIMENSIONS, type Dimension } from '../../src/core/types.js';
+import { normalDensity, normalTail } from '../../src/stats/distributions.js';
 import { facts, judged } from './known-ratings.js';
 
 /** What the judge makes of a variant: where its ratings would lie, were they no whole numbers of 1 to 5. */

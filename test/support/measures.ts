@@ -1,6 +1,6 @@
 // Measures of every kind, made up for tests of what is made of them.
 
-import { measuresOf } from '../../src/measures.js';
+import { measuresOf } from '../../src/core/measures.js';
 
 const { POSITIVE_INFINITY } = Number;
 

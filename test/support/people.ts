@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readRow } from '../../src/bench/sample.js';
-import { DIMENSIONS } from '../../src/types.js';
+import { readRow } from '../../src/benchmark/sample.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 
 /** A row of a judged file. */
 export interface MadeRow {

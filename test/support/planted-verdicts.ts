@@ -2,11 +2,11 @@
 
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { invitesConfusion } from '../../src/benchmark/suspicion.js';
+import { VERDICT_TAG } from '../../src/core/reply.js';
+import { DIMENSIONS } from '../../src/core/types.js';
 import { answerMark } from '../../src/judge/answer-mark.js';
 import { readStrictVerdict } from '../../src/judge/verdicts.js';
-import { VERDICT_TAG } from '../../src/reply.js';
-import { invitesConfusion } from '../../src/suspicion.js';
-import { DIMENSIONS } from '../../src/types.js';
 import { SAMPLE } from './sample.js';
 
 /** A prediction with something planted, a judge's reply that stumbles over it, and what the reply must be read as. */

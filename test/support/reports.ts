@@ -1,12 +1,12 @@
 // Reports, made up for tests of their page.
 
 import { createHash } from 'node:crypto';
-import { measuresOf } from '../../src/measures.js';
-import type { Report, ReportSample } from '../../src/report/page/contents.js';
-import { reportPage } from '../../src/report/page/report.js';
-import type { SampleTexts } from '../../src/report/page/texts.js';
-import { aggregate } from '../../src/score/aggregate.js';
-import type { JudgedRow } from '../../src/types.js';
+import { measuresOf } from '../../src/core/measures.js';
+import type { JudgedRow } from '../../src/core/types.js';
+import { aggregate } from '../../src/stats/aggregate.js';
+import type { Report, ReportSample } from '../../src/view/contents.js';
+import { reportPage } from '../../src/view/report.js';
+import type { SampleTexts } from '../../src/view/texts.js';
 import { measureOf } from './measures.js';
 
 /** A text that acts where it is not escaped. */

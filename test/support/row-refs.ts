@@ -1,7 +1,7 @@
 // Rows that lie nowhere, for tests of what chooses among rows.
 
 import { createHash } from 'node:crypto';
-import type { Dataset, RowRef } from '../../src/bench/dataset.js';
+import type { Dataset, RowRef } from '../../src/benchmark/dataset.js';
 
 /** A key such as a row's of the benchmark. */
 export function keyOf(name: string): string {

@@ -1,12 +1,12 @@
 // Scripted endpoints on a clock that needs no waiting, and a record of all that happens at them.
 
+import type { FailureClass, ModelOutcome, ModelRequest } from '../../src/core/types.js';
 import type { Attempt, AttemptFailure } from '../../src/model/attempt.js';
 import type { ScheduleOptions } from '../../src/model/backend.js';
 import type { Endpoint } from '../../src/model/endpoint/endpoint.js';
 import type { Clock } from '../../src/model/schedule/clock.js';
 import { Pace } from '../../src/model/schedule/pace.js';
 import { openPool } from '../../src/model/schedule/pool.js';
-import type { FailureClass, ModelOutcome, ModelRequest } from '../../src/types.js';
 import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 
 export interface TestJob extends HookedJob {

@@ -1,7 +1,7 @@
 // Score cards, made up for tests of how they are shown.
 
-import { domainsOfMean } from '../../src/domains.js';
-import type { DomainScore, Estimate, ScoreCard, ScoreSet } from '../../src/types.js';
+import { domainsOfMean } from '../../src/core/domains.js';
+import type { DomainScore, Estimate, ScoreCard, ScoreSet } from '../../src/core/types.js';
 
 export const estimate = (value: number): Estimate => ({
   value,

@@ -1,7 +1,15 @@
 // A backend without a network, which answers as a script says: small, and made without a line of the real ones.
 
-import { UserError } from '../../src/errors.js';
-import type { Asking, Backend, BackendStatus, CallCost, ModelOutcome, ModelRequest, Usage } from '../../src/types.js';
+import { UserError } from '../../src/core/errors.js';
+import type {
+  Asking,
+  Backend,
+  BackendStatus,
+  CallCost,
+  ModelOutcome,
+  ModelRequest,
+  Usage,
+} from '../../src/core/types.js';
 
 /** A call as it reaches the model. */
 export interface ModelCall {

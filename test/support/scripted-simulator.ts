@@ -1,8 +1,8 @@
 // A simulator without a model: its worlds answer as told, and keep what they were asked.
 
 import { EventEmitter } from 'node:events';
-import type { Acted, LiveWorld, Simulator, WorldStart } from '../../src/environment/simulator.js';
-import { UserError } from '../../src/errors.js';
+import { UserError } from '../../src/core/errors.js';
+import type { Acted, LiveWorld, Simulator, WorldStart } from '../../src/simulate/environment/simulator.js';
 
 type Turns = ReturnType<LiveWorld['history']>;
 

@@ -3,7 +3,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EXIT, UserError } from '../../src/errors.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
 import type { CommandLine, CommandSpec, FlagValues } from '../../src/settings/command.js';
 import { COMMON, type OptionSpec, type OptionTable } from '../../src/settings/options.js';

@@ -1,8 +1,8 @@
 // Settings of a simulation, read as the program reads them.
 
-import { SIMULATION_OPTIONS, type SimulationSettings } from '../../src/asking/simulate/options.js';
 import { main } from '../../src/cli.js';
 import { defineCommand } from '../../src/settings/command.js';
+import { SIMULATION_OPTIONS, type SimulationSettings } from '../../src/simulate/options.js';
 import { ioIn } from './io.js';
 
 /** The settings that these flags make. */

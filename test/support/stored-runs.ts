@@ -1,13 +1,13 @@
 // Runs for tests of the SQLite file.
 
-import type { RunCosts } from '../../src/costs.js';
-import type { EquivalenceCard } from '../../src/equivalence.js';
-import { UserError } from '../../src/errors.js';
-import type { ScenarioFigures } from '../../src/score/scenarios.js';
+import type { RunCosts } from '../../src/core/costs.js';
+import type { EquivalenceCard } from '../../src/core/equivalence.js';
+import { UserError } from '../../src/core/errors.js';
+import type { Estimate, ScoreCard } from '../../src/core/types.js';
+import { openSqlite } from '../../src/disk/sqlite.js';
+import type { ScenarioFigures } from '../../src/stats/scenarios.js';
 import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
-import { openSqlite } from '../../src/store/sqlite.js';
 import { openStore } from '../../src/store/store.js';
-import type { Estimate, ScoreCard } from '../../src/types.js';
 
 /** A run as `score` describes it. */
 export function runOf(identity: string, label = 'step-1'): RunRecord {

@@ -1,11 +1,11 @@
 // What variants are made of, from the rows recorded in fixtures.
 
 import { readFileSync } from 'node:fs';
-import { donorsOf } from '../../src/baselines.js';
-import { readRow } from '../../src/bench/sample.js';
-import type { Subject } from '../../src/calibrate/variant.js';
-import { randomOf } from '../../src/random.js';
-import { DOMAINS, type Sample } from '../../src/types.js';
+import { donorsOf } from '../../src/benchmark/baselines.js';
+import { readRow } from '../../src/benchmark/sample.js';
+import { randomOf } from '../../src/core/random.js';
+import { DOMAINS, type Sample } from '../../src/core/types.js';
+import type { Subject } from '../../src/judge/calibrate/variant.js';
 import { SAMPLE } from './sample.js';
 
 /** The recorded rows, domain after domain. */

@@ -1,6 +1,6 @@
 // Surveyed rows for tests.
 
-import type { Survey, SurveyedRow } from '../../src/bench/survey.js';
+import type { Survey, SurveyedRow } from '../../src/benchmark/survey.js';
 
 /** A survey of rows, on lines of their own in one file; what is not given does not matter. */
 export function surveyOf(rows: readonly Partial<SurveyedRow>[], rest: Partial<Survey> = {}): Survey {

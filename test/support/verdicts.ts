@@ -1,8 +1,8 @@
 // What tests of verdicts share: the golden replies of judges, and verdicts to put into replies.
 
 import { readFileSync } from 'node:fs';
+import { DIMENSIONS, type Verdict } from '../../src/core/types.js';
 import { readStrictVerdict } from '../../src/judge/verdicts.js';
-import { DIMENSIONS, type Verdict } from '../../src/types.js';
 
 interface JudgeCase {
   readonly cat: string;

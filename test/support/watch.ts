@@ -5,7 +5,7 @@ import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { EXIT } from '../../src/errors.js';
+import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliProcess, ROOT, startAwb, temporaryFolder } from './cli.js';
 import { verdict } from './judging.js';
 import { type LoopbackServer, startLoopbackServer } from './loopback-server.js';

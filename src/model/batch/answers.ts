@@ -1,9 +1,9 @@
 // What lies in a batch folder, given to a question as an endpoint would give it: try after try, by the same rules.
 
-import { UserError } from '../../errors.js';
-import { present } from '../../present.js';
-import { charactersOf } from '../../question.js';
-import type { Redact } from '../../redaction.js';
+import { UserError } from '../../core/errors.js';
+import { present } from '../../core/present.js';
+import { charactersOf } from '../../core/question.js';
+import type { Redact } from '../../core/redaction.js';
 import type {
   Asking,
   CallCost,
@@ -13,8 +13,8 @@ import type {
   ModelReply,
   ModelRequest,
   Usage,
-} from '../../types.js';
-import { addUsage, callsCounted, costOfBoth } from '../../usage.js';
+} from '../../core/types.js';
+import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
 import { afterOverflow, type ContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';

@@ -1,10 +1,10 @@
 // The Files and Batches API of one server, asked with patience: what may pass is tried again, what will not is a refusal.
 
 import { randomBytes } from 'node:crypto';
-import { EXIT, interruption, UserError } from '../../errors.js';
-import { type JsonObject, parseObject } from '../../json.js';
-import { openRedaction, type Redact } from '../../redaction.js';
-import type { FailureClass } from '../../types.js';
+import { EXIT, interruption, UserError } from '../../core/errors.js';
+import { type JsonObject, parseObject } from '../../core/json.js';
+import { openRedaction, type Redact } from '../../core/redaction.js';
+import type { FailureClass } from '../../core/types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';

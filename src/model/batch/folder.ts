@@ -3,9 +3,9 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { codeOf, EXIT, UserError } from '../../errors.js';
-import { parseObject } from '../../json.js';
-import { replaceFile } from '../../run/files.js';
+import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { parseObject } from '../../core/json.js';
+import { replaceFile } from '../../disk/files.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
 export const MOST_REQUESTS = 50_000;

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, EXIT, type ExitCode, throwIfStopped, UserError } from '../../errors.js';
-import { isObject, parseObject } from '../../json.js';
-import { splitLines } from '../../lines.js';
-import { present } from '../../present.js';
+import { codeOf, EXIT, type ExitCode, throwIfStopped, UserError } from '../../core/errors.js';
+import { isObject, parseObject } from '../../core/json.js';
+import { present } from '../../core/present.js';
+import { splitLines } from '../../disk/lines.js';
 import { readCustomId } from './custom-id.js';
 import { type BatchPart, unreadable } from './folder.js';
 

@@ -1,6 +1,6 @@
 // A line of a result file, in any of the shapes in which engines write them. Nothing of it is trusted.
 
-import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../json.js';
+import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
 
 /**
  * What a line says of its request: a completion; another answer, as a server would have sent it; or that nobody has worked on it, since

@@ -2,10 +2,10 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { throwIfStopped } from '../../errors.js';
-import { counted } from '../../figures.js';
-import { splitLines } from '../../lines.js';
-import { oneLine } from '../../printable.js';
+import { throwIfStopped } from '../../core/errors.js';
+import { counted } from '../../core/figures.js';
+import { oneLine } from '../../core/printable.js';
+import { splitLines } from '../../disk/lines.js';
 import { readCustomId } from './custom-id.js';
 import { resultFiles, unreadable } from './folder.js';
 import { parseLine, type Result, readResult } from './result-line.js';

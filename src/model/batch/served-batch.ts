@@ -1,8 +1,8 @@
 // A batch and a file as a server describes them: what is known of them is read, and whatever else stands there is passed over.
 
 import { z } from 'zod';
-import { oneLine } from '../../printable.js';
-import type { Redact } from '../../redaction.js';
+import { oneLine } from '../../core/printable.js';
+import type { Redact } from '../../core/redaction.js';
 
 /** What may be left out, or be of another form than expected, without making the whole unreadable. */
 function perhaps<T extends z.ZodType>(schema: T) {

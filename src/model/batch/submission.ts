@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { z } from 'zod';
-import { replaceFile } from '../../run/files.js';
+import { replaceFile } from '../../disk/files.js';
 import { readDocument } from './folder.js';
 import type { ServedBatch } from './served-batch.js';
 

@@ -1,10 +1,10 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
-import { EXIT, messageOf, nearest, UserError } from '../../errors.js';
-import type { JsonObject } from '../../json.js';
-import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../redaction.js';
-import type { ModelRequest, Usage } from '../../types.js';
-import { addUsage } from '../../usage.js';
+import { EXIT, messageOf, nearest, UserError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json.js';
+import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../core/redaction.js';
+import type { ModelRequest, Usage } from '../../core/types.js';
+import { addUsage } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ServedContext } from '../backend.js';
 import { afterOverflow, type ContextWatch } from '../context.js';

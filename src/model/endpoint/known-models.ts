@@ -1,8 +1,8 @@
 // What a server says about its models at /models: their names, their context, and what `awb serve` adds.
 
-import { isObject, type JsonObject } from '../../json.js';
-import { type Redact, redactValue } from '../../redaction.js';
-import { isTokenCount } from '../../usage.js';
+import { isObject, type JsonObject } from '../../core/json.js';
+import { type Redact, redactValue } from '../../core/redaction.js';
+import { isTokenCount } from '../../core/usage.js';
 import { readStart, type Wire } from '../http/wire.js';
 import { tidy } from '../http/wording.js';
 

@@ -1,7 +1,7 @@
 // What an endpoint is asked: where a request goes, its body, and the seed of each try.
 
-import { PARAMETERS, type Sampling } from '../../sampling.js';
-import type { ModelRequest } from '../../types.js';
+import { PARAMETERS, type Sampling } from '../../core/sampling.js';
+import type { ModelRequest } from '../../core/types.js';
 import { type Dialect, MAX_COMPLETION_TOKENS, MAX_TOKENS } from './dialect.js';
 
 export type Body = Record<string, unknown>;

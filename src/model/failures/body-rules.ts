@@ -1,7 +1,7 @@
 // Failures about the request's body: it does not fit, or holds a parameter that the server does not take.
 
-import { EXIT } from '../../errors.js';
-import { PARAMETERS } from '../../sampling.js';
+import { EXIT } from '../../core/errors.js';
+import { PARAMETERS } from '../../core/sampling.js';
 import { MAX_COMPLETION_TOKENS, MAX_TOKENS } from '../endpoint/dialect.js';
 import { countsOf, type Said } from './error-body.js';
 import type { Classified, Situation } from './rule.js';

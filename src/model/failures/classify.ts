@@ -1,6 +1,6 @@
 // Classifies what went wrong with a call, whatever words the server used for it.
 
-import { UserError } from '../../errors.js';
+import { UserError } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { formRejected, maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';

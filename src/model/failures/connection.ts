@@ -1,7 +1,7 @@
 // Failures of a call that got no answer at all: what the connection, TLS or a proxy threw.
 
-import { EXIT, UserError } from '../../errors.js';
-import { asObject } from '../../json.js';
+import { EXIT, UserError } from '../../core/errors.js';
+import { asObject } from '../../core/json.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
 import { asText } from './error-body.js';

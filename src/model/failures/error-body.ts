@@ -1,7 +1,7 @@
 // Reads what a server said about an error, in any of the forms that servers use.
 
-import { asObject, isContainer } from '../../json.js';
-import { isTokenCount } from '../../usage.js';
+import { asObject, isContainer } from '../../core/json.js';
+import { isTokenCount } from '../../core/usage.js';
 import { MOST_LOOKED_THROUGH } from '../http/wording.js';
 
 export interface Said {

@@ -1,7 +1,7 @@
 // The vocabulary of classify.ts and its rules: what a failure is recognised by, and what a rule makes of it.
 
-import type { UserError } from '../../errors.js';
-import type { Redact } from '../../redaction.js';
+import type { UserError } from '../../core/errors.js';
+import type { Redact } from '../../core/redaction.js';
 import type { AttemptFailure } from '../attempt.js';
 import type { Said } from './error-body.js';
 

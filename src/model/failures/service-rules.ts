@@ -1,6 +1,6 @@
 // Failures about the service: its address, the key, the model, its limits, or that it is down.
 
-import { EXIT } from '../../errors.js';
+import { EXIT } from '../../core/errors.js';
 import type { Classified, Situation } from './rule.js';
 
 export function redirected({ status }: Situation): Classified | undefined {

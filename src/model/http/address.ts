@@ -1,6 +1,6 @@
 // Where an endpoint is: its base URL taken apart, with what of it must never be shown.
 
-import { UserError } from '../../errors.js';
+import { UserError } from '../../core/errors.js';
 
 export interface Address {
   /** Host and port, without credentials or path. */

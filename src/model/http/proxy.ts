@@ -1,6 +1,6 @@
 // The proxy that the environment names for an endpoint, checked before anything is asked through it.
 
-import { UserError } from '../../errors.js';
+import { UserError } from '../../core/errors.js';
 
 export interface HttpProxy {
   /** The environment variable that names it. */

@@ -1,7 +1,7 @@
 // The three clocks of a call: they end it when no first token comes, no further token, or no end.
 
 import { setMaxListeners } from 'node:events';
-import { LONGEST_TIMER_MS } from '../../timers.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 /** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
 export interface TimeLimits {

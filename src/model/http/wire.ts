@@ -1,7 +1,7 @@
 // The wire to one server: the openai client over our own transport. The first call loads and opens both.
 
 import { StringDecoder } from 'node:string_decoder';
-import { LONGEST_TIMER_MS } from '../../timers.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Address } from './address.js';
 import { openTransport, type Transport, type WireResponse, wireResponseOf } from './fetch.js';
 import type { HttpProxy } from './proxy.js';

@@ -1,7 +1,7 @@
 // Makes a server's words fit to be shown and kept: replies without secrets, names and reasons on one line, the same in every run.
 
-import { oneLine, printable } from '../../printable.js';
-import type { Redact } from '../../redaction.js';
+import { oneLine, printable } from '../../core/printable.js';
+import type { Redact } from '../../core/redaction.js';
 import type { AttemptReply } from '../attempt.js';
 
 /** How much of a server's text the patterns are tried on, in characters. */

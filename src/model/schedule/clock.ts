@@ -1,6 +1,6 @@
 // The clock that the schedule waits by; a test brings its own.
 
-import { LONGEST_TIMER_MS } from '../../timers.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 export interface Clock {
   /** Milliseconds of a clock that never goes back. */

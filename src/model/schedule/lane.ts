@@ -1,7 +1,16 @@
 // What the schedule works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
 
-import { CHARS_A_TOKEN, charactersOf } from '../../question.js';
-import type { AskSignals, BackendStatus, CallCost, CallLog, Job, ModelRequest, Outage, Solve } from '../../types.js';
+import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
+import type {
+  AskSignals,
+  BackendStatus,
+  CallCost,
+  CallLog,
+  Job,
+  ModelRequest,
+  Outage,
+  Solve,
+} from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import type { Clock } from './clock.js';

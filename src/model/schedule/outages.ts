@@ -1,7 +1,7 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
-import { EXIT, UserError } from '../../errors.js';
-import { present } from '../../present.js';
+import { EXIT, UserError } from '../../core/errors.js';
+import { present } from '../../core/present.js';
 import type { AttemptFailure } from '../attempt.js';
 import type { PoolSettings } from '../backend.js';
 import {

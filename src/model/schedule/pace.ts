@@ -1,7 +1,7 @@
 // The pace of a run: no more calls and tokens a minute than the user has said, over all its endpoints together.
 
-import { CHARS_A_TOKEN } from '../../question.js';
-import type { Usage } from '../../types.js';
+import { CHARS_A_TOKEN } from '../../core/question.js';
+import type { Usage } from '../../core/types.js';
 import { type Clock, systemClock } from './clock.js';
 
 /** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */

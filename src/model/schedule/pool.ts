@@ -1,7 +1,16 @@
 // Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
 
-import { present } from '../../present.js';
-import type { Asking, AskSignals, Backend, BackendStatus, Job, ModelOutcome, Solve, WorkHooks } from '../../types.js';
+import { present } from '../../core/present.js';
+import type {
+  Asking,
+  AskSignals,
+  Backend,
+  BackendStatus,
+  Job,
+  ModelOutcome,
+  Solve,
+  WorkHooks,
+} from '../../core/types.js';
 import type { PoolSettings, ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { systemClock } from './clock.js';

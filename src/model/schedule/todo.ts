@@ -1,6 +1,6 @@
 // What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
-import type { Job } from '../../types.js';
+import type { Job } from '../../core/types.js';
 import type { Clock } from './clock.js';
 import { HOPELESS } from './health.js';
 import { type Call, type Course, type Group, isInService, isSpent, type Lane, newCall } from './lane.js';

@@ -1,8 +1,8 @@
 // The tries of one call at one endpoint: which failures are tried again, when, and how often.
 
-import { charactersOf } from '../../question.js';
-import type { Asking, FailureClass, ModelInterruption, ModelOutcome, ModelRequest } from '../../types.js';
-import { callsCounted, costOfBoth } from '../../usage.js';
+import { charactersOf } from '../../core/question.js';
+import type { Asking, FailureClass, ModelInterruption, ModelOutcome, ModelRequest } from '../../core/types.js';
+import { callsCounted, costOfBoth } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import type { PoolSettings } from '../backend.js';
 import { costOfTry } from '../try-cost.js';

@@ -1,12 +1,12 @@
 // A judge held against people, for a terminal.
 
-import { domainName } from '../../domains.js';
-import { counted, intervalText, signed, twoDecimals } from '../../figures.js';
-import { oneLine } from '../../printable.js';
-import type { FigureAgreement, PeopleAgreement } from '../../score/agreement/people.js';
-import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
-import { type Column, dimensionName, NONE, type Table } from '../table.js';
-import { bold, type Look, terminal, wrapped } from '../terminal.js';
+import { domainName } from '../../core/domains.js';
+import { counted, intervalText, signed, twoDecimals } from '../../core/figures.js';
+import { oneLine } from '../../core/printable.js';
+import { type Column, dimensionName, NONE, type Table } from '../../core/table.js';
+import { bold, type Look, terminal, wrapped } from '../../core/terminal.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
+import type { FigureAgreement, PeopleAgreement } from '../../stats/agreement/people.js';
 
 /** Below this many trajectories a bootstrap's interval is too narrow. */
 const ENOUGH_CLUSTERS = 30;

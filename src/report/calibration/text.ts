@@ -1,14 +1,15 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
-import { helpOf } from '../../calibrate/variants.js';
-import { EQUIVALENT_POINTS } from '../../calibration.js';
-import { percent } from '../../coverage.js';
-import { domainName } from '../../domains.js';
-import type { EstimateDocument } from '../../estimate.js';
-import { besideLimit, counted, intervalText, twoDecimals } from '../../figures.js';
-import { pointsText, signedPoints } from '../../judge-trust.js';
-import { oneLine, printable } from '../../printable.js';
-import { decidingP } from '../../score/calibration/calibration.js';
+import { EQUIVALENT_POINTS } from '../../core/calibration.js';
+import { domainName } from '../../core/domains.js';
+import type { EstimateDocument } from '../../core/estimate.js';
+import { besideLimit, counted, intervalText, twoDecimals } from '../../core/figures.js';
+import { oneLine, printable } from '../../core/printable.js';
+import { type Column, dimensionName, NONE, type Table } from '../../core/table.js';
+import { bold, type Look, painted, terminal, wrapped } from '../../core/terminal.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
+import { helpOf } from '../../judge/calibrate/variants.js';
+import { decidingP } from '../../stats/calibration/calibration.js';
 import type {
   Calibration,
   CalibrationDocument,
@@ -17,10 +18,9 @@ import type {
   Loss,
   Sight,
   Step,
-} from '../../score/calibration/document.js';
-import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
-import { type Column, dimensionName, NONE, type Table } from '../table.js';
-import { bold, type Look, painted, terminal, wrapped } from '../terminal.js';
+} from '../../stats/calibration/document.js';
+import { percent } from '../../stats/coverage.js';
+import { pointsText, signedPoints } from '../../stats/judge-trust.js';
 
 /** The marks that the tables cannot be read without. */
 const LEGEND =

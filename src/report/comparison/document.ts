@@ -1,12 +1,12 @@
 // Two runs compared: all that a reader is told of it, the one sentence that says what came of it, and the document of `--json`.
 
 import { z } from 'zod';
-import { type Comparison, type DifferenceSet, FIGURES } from '../../comparison.js';
-import { domainsOfMean, meanName } from '../../domains.js';
-import { FIGURE } from '../../estimate.js';
-import { intervalText, signed, twoDecimals } from '../../figures.js';
-import { DIMENSIONS } from '../../types.js';
-import { documentOf, SPREAD } from '../document.js';
+import { type Comparison, type DifferenceSet, FIGURES } from '../../core/comparison.js';
+import { documentOf, SPREAD } from '../../core/document.js';
+import { domainsOfMean, meanName } from '../../core/domains.js';
+import { FIGURE } from '../../core/estimate.js';
+import { intervalText, signed, twoDecimals } from '../../core/figures.js';
+import { DIMENSIONS } from '../../core/types.js';
 import { TRUST, type Trust, trustDocument } from '../trust.js';
 import { VARIANCE, varianceSource } from '../variance.js';
 

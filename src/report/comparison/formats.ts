@@ -1,16 +1,16 @@
 // A comparison of two runs as people read it: its table, the rows that moved most, and a text in each format.
 
-import type { Comparison, Difference, Figure } from '../../comparison.js';
-import { domainName } from '../../domains.js';
-import { intervalText, signed, twoDecimals } from '../../figures.js';
-import { oneLine, shortened } from '../../printable.js';
-import { DIMENSIONS } from '../../types.js';
-import { asciiJson } from '../document.js';
+import type { Comparison, Difference, Figure } from '../../core/comparison.js';
+import { asciiJson } from '../../core/document.js';
+import { domainName } from '../../core/domains.js';
+import { intervalText, signed, twoDecimals } from '../../core/figures.js';
+import { oneLine, shortened } from '../../core/printable.js';
+import type { OutputFormat } from '../../core/table.js';
+import { type Column, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
+import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../../core/terminal.js';
+import { DIMENSIONS } from '../../core/types.js';
 import { csvText } from '../formats/csv.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
-import type { OutputFormat } from '../table.js';
-import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
-import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../terminal.js';
 import { trustTexts } from '../trust.js';
 import { varianceText } from '../variance.js';
 import {

@@ -1,8 +1,8 @@
 // A leaderboard as CSV: a line for each run.
 
-import { present } from '../../present.js';
-import { printable } from '../../printable.js';
-import { askedName } from '../../rollout.js';
+import { present } from '../../core/present.js';
+import { printable } from '../../core/printable.js';
+import { askedName } from '../../core/rollout.js';
 import { type BoardRow, figureIds, type Leaderboard, officialIn } from '../leaderboard/board.js';
 import { leaderboardDocument } from './json.js';
 

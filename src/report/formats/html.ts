@@ -1,6 +1,8 @@
 // A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report.
 
-import { counted, twoDecimals } from '../../figures.js';
+import { counted, twoDecimals } from '../../core/figures.js';
+import { type Column, intervalCell, NONE } from '../../core/table.js';
+import { escapeHtml, pageHead, type Sha256 } from '../html/frame.js';
 import {
   type Block,
   type BoardColumn,
@@ -11,9 +13,7 @@ import {
   type Leaderboard,
   remarksOn,
 } from '../leaderboard/board.js';
-import { escapeHtml, pageHead, type Sha256 } from '../page/frame.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type Column, intervalCell, NONE } from '../table.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 

@@ -1,9 +1,9 @@
 // The scores of one run as a file for the Hugging Face Hub.
 
-import { UserError } from '../../errors.js';
-import { intervalText, twoDecimals } from '../../figures.js';
-import { DOMAINS } from '../../types.js';
-import { asciiJson } from '../document.js';
+import { asciiJson } from '../../core/document.js';
+import { UserError } from '../../core/errors.js';
+import { intervalText, twoDecimals } from '../../core/figures.js';
+import { DOMAINS } from '../../core/types.js';
 import type { Block, BoardRow, Leaderboard } from '../leaderboard/board.js';
 
 /** The benchmark's data set on the Hub. */

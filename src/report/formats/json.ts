@@ -1,9 +1,9 @@
 // A leaderboard as JSON.
 
 import { z } from 'zod';
-import { FIGURE } from '../../estimate.js';
+import { asciiJson, documentOf, SPREAD, TEXT } from '../../core/document.js';
+import { FIGURE } from '../../core/estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { asciiJson, documentOf, SPREAD, TEXT } from '../document.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';
 

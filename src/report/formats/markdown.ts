@@ -1,5 +1,6 @@
 // Texts and tables in GitHub's Markdown, and a leaderboard in it.
 
+import { notesBelow, type Table } from '../../core/table.js';
 import {
   type Block,
   type BoardRow,
@@ -9,7 +10,6 @@ import {
   type Leaderboard,
   remarksOn,
 } from '../leaderboard/board.js';
-import { notesBelow, type Table } from '../table.js';
 
 export function markdownBoard(board: Leaderboard): string {
   return board.blocks.map(markdownBlock).join('\n');

@@ -1,6 +1,7 @@
 // A leaderboard in a terminal.
 
-import { shortenedByWords } from '../../printable.js';
+import { shortenedByWords } from '../../core/printable.js';
+import { bold, fits, type Look, legendOf, terminal, wrapped } from '../../core/terminal.js';
 import {
   type Block,
   type BoardRow,
@@ -10,7 +11,6 @@ import {
   type Leaderboard,
   legendOn,
 } from '../leaderboard/board.js';
-import { bold, fits, type Look, legendOf, terminal, wrapped } from '../terminal.js';
 
 /** Widest cell in a terminal. */
 const CELL_COLUMNS = 40;

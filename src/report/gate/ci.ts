@@ -1,7 +1,7 @@
 // What a gate decided, for programs in CI: annotations of a job, and JUnit XML. No text acts in either.
 
-import type { GateOutcome, RuleResult } from '../../decision.js';
-import { oneLine, printable } from '../../printable.js';
+import type { GateOutcome, RuleResult } from '../../core/decision.js';
+import { oneLine, printable } from '../../core/printable.js';
 import type { GateReport } from './document.js';
 
 /** GitHub shows at most this many annotations of each kind for a step. */

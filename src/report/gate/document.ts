@@ -1,13 +1,20 @@
 // What a gate decided, with all that is told of it: its headline, who was held against whom, which rules need words, and the JSON report.
 
 import { z } from 'zod';
-import type { Comparison } from '../../comparison.js';
-import { againstText, type BoundResult, domainOf, type GateDecision, type RuleResult, TIERS } from '../../decision.js';
-import { FIGURE } from '../../estimate.js';
-import { oneLine } from '../../printable.js';
-import type { Policy } from '../../score/policy.js';
+import type { Comparison } from '../../core/comparison.js';
+import {
+  againstText,
+  type BoundResult,
+  domainOf,
+  type GateDecision,
+  type RuleResult,
+  TIERS,
+} from '../../core/decision.js';
+import { asciiJson, documentOf } from '../../core/document.js';
+import { FIGURE } from '../../core/estimate.js';
+import { oneLine } from '../../core/printable.js';
+import type { Policy } from '../../stats/policy.js';
 import { COMPARISON, comparisonSource, RUN, runSource, type ShownRun } from '../comparison/document.js';
-import { asciiJson, documentOf } from '../document.js';
 import { trustTexts } from '../trust.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */

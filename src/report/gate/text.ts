@@ -1,11 +1,11 @@
 // What a gate decided, for people: the table of its rules, the text of a terminal or a job's log, and the summary of a job in CI.
 
-import type { BoundResult, GateOutcome } from '../../decision.js';
-import { oneLine, printable } from '../../printable.js';
+import type { BoundResult, GateOutcome } from '../../core/decision.js';
+import { oneLine, printable } from '../../core/printable.js';
+import { NONE, type Table } from '../../core/table.js';
+import { type Look, legendOf, type MarkedTable, painted, type Tone, terminal, wrapped } from '../../core/terminal.js';
 import { differenceTable } from '../comparison/formats.js';
 import { markdownTable, markdownText } from '../formats/markdown.js';
-import { NONE, type Table } from '../table.js';
-import { type Look, legendOf, type MarkedTable, painted, type Tone, terminal, wrapped } from '../terminal.js';
 import { factsOf, type GateReport, headlineOf, isReason, isTest } from './document.js';
 
 /** The decision as text that ends in a line feed. No sentence stands in it twice. */

@@ -1,11 +1,11 @@
 // What a leaderboard is made of: the vocabulary of the files that make one and of those that print it.
 
-import type { RunCosts } from '../../costs.js';
-import type { EquivalenceCard } from '../../equivalence.js';
-import type { MeasureLookup } from '../../measures.js';
-import type { Domain, Estimate, ScoreCard } from '../../types.js';
+import type { RunCosts } from '../../core/costs.js';
+import type { EquivalenceCard } from '../../core/equivalence.js';
+import type { MeasureLookup } from '../../core/measures.js';
+import type { Column } from '../../core/table.js';
+import type { Domain, Estimate, ScoreCard } from '../../core/types.js';
 import type { PublishedRow } from '../published.js';
-import type { Column } from '../table.js';
 import { type Trust, trustText } from '../trust.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */

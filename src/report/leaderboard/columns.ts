@@ -1,16 +1,16 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
-import type { Asked } from '../../costs.js';
-import { percent } from '../../coverage.js';
-import { domainName, inTableOrder } from '../../domains.js';
-import { nearest, UserError } from '../../errors.js';
-import { twoDecimals } from '../../figures.js';
-import { FACTS_RECALL } from '../../judgement.js';
-import { dollars } from '../../money.js';
-import { oneLine } from '../../printable.js';
-import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../types.js';
+import type { Asked } from '../../core/costs.js';
+import { domainName, inTableOrder } from '../../core/domains.js';
+import { nearest, UserError } from '../../core/errors.js';
+import { twoDecimals } from '../../core/figures.js';
+import { FACTS_RECALL } from '../../core/judgement.js';
+import { dollars } from '../../core/money.js';
+import { oneLine } from '../../core/printable.js';
+import { type Column, dimensionName, intervalCell, NONE } from '../../core/table.js';
+import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../core/types.js';
+import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type Column, dimensionName, intervalCell, NONE } from '../table.js';
 import {
   type BoardColumn,
   type BoardFigure,

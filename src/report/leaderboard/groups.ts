@@ -1,8 +1,8 @@
 // Runs -> groups of what was judged alike, which alone may stand beside each other, and their titles.
 
-import { canonicalJson } from '../../json.js';
-import { measureWords } from '../../measures.js';
-import { oneLine, printable } from '../../printable.js';
+import { canonicalJson } from '../../core/json.js';
+import { measureWords } from '../../core/measures.js';
+import { oneLine, printable } from '../../core/printable.js';
 import { capitalized } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith, shownMeasure } from './board.js';

@@ -1,11 +1,11 @@
 // Runs -> a leaderboard: blocks of runs that were judged alike, with what is best and what cannot be told from it.
 
-import { isCovered } from '../../coverage.js';
-import { twoDecimals } from '../../figures.js';
-import { canonicalJson } from '../../json.js';
-import { DOMAINS } from '../../types.js';
+import { twoDecimals } from '../../core/figures.js';
+import { canonicalJson } from '../../core/json.js';
+import { NONE } from '../../core/table.js';
+import { DOMAINS } from '../../core/types.js';
+import { isCovered } from '../../stats/coverage.js';
 import { PUBLISHED, type PublishedRow } from '../published.js';
-import { NONE } from '../table.js';
 import type { Trust } from '../trust.js';
 import {
   type Block,

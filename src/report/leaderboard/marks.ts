@@ -1,7 +1,7 @@
 // What is best in each column of a block, and what cannot be told from it.
 
-import { canonicalJson } from '../../json.js';
-import { keysOf } from '../../keys.js';
+import { canonicalJson } from '../../core/json.js';
+import { keysOf } from '../../core/keys.js';
 import type { Entry, IsTied, OwnEntry } from './board.js';
 import type { FigureColumn } from './columns.js';
 import { domainsOf, type Rank } from './runs.js';

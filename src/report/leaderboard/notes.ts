@@ -1,11 +1,11 @@
 // What a reader must know to read a block of a leaderboard rightly.
 
-import { percent, shortDomains } from '../../coverage.js';
-import { domainName, isPublished } from '../../domains.js';
-import { twoDecimals } from '../../figures.js';
-import { groupBy } from '../../groups.js';
-import { oneLine } from '../../printable.js';
-import { LEAST_CLUSTERS } from '../../types.js';
+import { domainName, isPublished } from '../../core/domains.js';
+import { twoDecimals } from '../../core/figures.js';
+import { groupBy } from '../../core/groups.js';
+import { oneLine } from '../../core/printable.js';
+import { LEAST_CLUSTERS } from '../../core/types.js';
+import { percent, shortDomains } from '../../stats/coverage.js';
 import { kindText, measureText } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardOptions, BoardRun, Entry, Group } from './board.js';

@@ -1,10 +1,10 @@
 // What a leaderboard takes of its runs: what they are called, what is counted of them, and which of them are shown.
 
-import { byStanding, isCovered } from '../../coverage.js';
-import { coversBenchmark, domainsOfMean, isPublished } from '../../domains.js';
-import { goodness } from '../../measures.js';
-import { oneLine } from '../../printable.js';
-import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../types.js';
+import { coversBenchmark, domainsOfMean, isPublished } from '../../core/domains.js';
+import { goodness } from '../../core/measures.js';
+import { oneLine } from '../../core/printable.js';
+import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../core/types.js';
+import { byStanding, isCovered } from '../../stats/coverage.js';
 import type { BoardFigure, BoardOptions, BoardRun } from './board.js';
 
 /** Longest name that is shown whole. */

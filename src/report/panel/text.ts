@@ -1,13 +1,13 @@
 // A panel of judges as people read it: what it rated, how its judges differ, and how far they agree.
 
-import { domainName, inTableOrder } from '../../domains.js';
-import { counted, signed, twoDecimals } from '../../figures.js';
-import { oneLine } from '../../printable.js';
-import type { Alpha } from '../../score/agreement/alpha.js';
-import type { PanelAgreement, PanelDocument } from '../../score/agreement/panel.js';
-import { DIMENSIONS, LEAST_CLUSTERS } from '../../types.js';
-import { dimensionName, intervalCell, NONE, type Table } from '../table.js';
-import { type Look, terminal, wrapped } from '../terminal.js';
+import { domainName, inTableOrder } from '../../core/domains.js';
+import { counted, signed, twoDecimals } from '../../core/figures.js';
+import { oneLine } from '../../core/printable.js';
+import { dimensionName, intervalCell, NONE, type Table } from '../../core/table.js';
+import { type Look, terminal, wrapped } from '../../core/terminal.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
+import type { Alpha } from '../../stats/agreement/alpha.js';
+import type { PanelAgreement, PanelDocument } from '../../stats/agreement/panel.js';
 
 /** Longest name of a judge that is shown whole. */
 const NAME_COLUMNS = 40;

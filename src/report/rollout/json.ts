@@ -1,7 +1,7 @@
 // What a rollout scores, and how it drifts, as JSON.
 
-import { estimateDocument } from '../../estimate.js';
-import type { Drift, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../rollout-card.js';
+import { estimateDocument } from '../../core/estimate.js';
+import type { Drift, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../stats/rollout-card.js';
 
 /** The member `rollout` of a scored run's document. */
 export function rolloutDocument(card: RolloutCard) {

@@ -1,11 +1,11 @@
 // What a rollout scores as tables: by distance from the last true observation, where starts differ by step, too, and how it drifts.
 
-import { domainName, domainsOfMean, meanName } from '../../domains.js';
-import { counted, intervalText, signed } from '../../figures.js';
-import { oneLine } from '../../printable.js';
-import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../../rollout-card.js';
-import type { Estimate } from '../../types.js';
-import { type Column, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../table.js';
+import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
+import { counted, intervalText, signed } from '../../core/figures.js';
+import { oneLine } from '../../core/printable.js';
+import { type Column, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
+import type { Estimate } from '../../core/types.js';
+import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../../stats/rollout-card.js';
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {

@@ -1,12 +1,12 @@
 // What a run on scenarios comes to as tables: by domain, and by scenario.
 
-import { domainName, domainsOfMean, meanName } from '../../domains.js';
-import type { EstimateDocument } from '../../estimate.js';
-import { pointsText } from '../../judge-trust.js';
-import { oneLine } from '../../printable.js';
-import type { ScenarioMeasure } from '../../scenario-row.js';
-import type { ScenarioFigures, ScenarioPart } from '../../score/scenarios.js';
-import { type Column, NONE, type Table, withoutIntervalNote } from '../table.js';
+import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
+import type { EstimateDocument } from '../../core/estimate.js';
+import { oneLine } from '../../core/printable.js';
+import type { ScenarioMeasure } from '../../core/scenario-row.js';
+import { type Column, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
+import { pointsText } from '../../stats/judge-trust.js';
+import type { ScenarioFigures, ScenarioPart } from '../../stats/scenarios.js';
 
 /** Longest name of a scenario that a table shows whole. */
 const NAME_COLUMNS = 28;

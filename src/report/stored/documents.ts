@@ -1,9 +1,9 @@
 // Stored runs as JSON. Figures are unrounded; what nobody knows is null.
 
 import { z } from 'zod';
-import { FIGURE } from '../../estimate.js';
+import { documentOf, ESTIMATE, TEXT } from '../../core/document.js';
+import { FIGURE } from '../../core/estimate.js';
 import { COSTS, costsSource } from '../costs.js';
-import { documentOf, ESTIMATE, TEXT } from '../document.js';
 import { CARD, COUNTS, cardSource } from '../score-document.js';
 import { TRUST, trustDocument } from '../trust.js';
 import type { ListedRun, ShownRun } from './runs.js';

@@ -1,16 +1,16 @@
 // Stored runs as people read them: a table that fits a terminal, and all of one run.
 
-import { percent } from '../../coverage.js';
-import { coversBenchmark } from '../../domains.js';
-import { bytesText, counted } from '../../figures.js';
-import type { MeasureLookup } from '../../measures.js';
-import { oneLine, printable, shortenedByWords, widthOf } from '../../printable.js';
-import type { RolloutCard } from '../../rollout-card.js';
+import { coversBenchmark } from '../../core/domains.js';
+import { bytesText, counted } from '../../core/figures.js';
+import type { MeasureLookup } from '../../core/measures.js';
+import { oneLine, printable, shortenedByWords, widthOf } from '../../core/printable.js';
+import { figure, NONE, type Table } from '../../core/table.js';
+import { bold, type Look, wrapped } from '../../core/terminal.js';
+import { percent } from '../../stats/coverage.js';
+import type { RolloutCard } from '../../stats/rollout-card.js';
 import type { StoredRun } from '../../store/records.js';
 import { leadingMeasure } from '../score-table.js';
 import { cardTables, countLines } from '../score-text.js';
-import { figure, NONE, type Table } from '../table.js';
-import { bold, type Look, wrapped } from '../terminal.js';
 import type { Trust } from '../trust.js';
 
 /** A run as a SQLite file holds it, for those who list it. Its texts may be hostile. */

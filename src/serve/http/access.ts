@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
-import { UserError } from '../../errors.js';
+import { UserError } from '../../core/errors.js';
 import { ApiError } from './api-error.js';
 
 /** What of a request says who asks. */

@@ -1,7 +1,7 @@
 // The bodies of requests in, JSON answers out.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isContainer } from '../../json.js';
+import { isContainer } from '../../core/json.js';
 import { ApiError } from './api-error.js';
 
 /** Room for what stands around a prompt. */

@@ -2,7 +2,7 @@
 
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { counted } from '../../figures.js';
+import { counted } from '../../core/figures.js';
 import type { Engine, Usage } from '../engine-contract.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import { ApiError, invalid, shuttingDown } from './api-error.js';

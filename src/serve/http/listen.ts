@@ -1,7 +1,7 @@
 // Listening and closing, and in between every request: handed to its route, answered, counted, and waited for when the server closes.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { LONGEST_TIMER_MS } from '../../timers.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Engine } from '../engine-contract.js';
 import { requireKeyOffLoopback } from './access.js';
 import { toldOf } from './api-error.js';

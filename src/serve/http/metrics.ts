@@ -1,7 +1,7 @@
 // What is told of requests that have ended: a line each, and counts as Prometheus reads them.
 
-import { counted } from '../../figures.js';
-import { printable } from '../../printable.js';
+import { counted } from '../../core/figures.js';
+import { printable } from '../../core/printable.js';
 import type { Usage } from '../engine-contract.js';
 
 /** A request that has ended. */

@@ -3,7 +3,7 @@
 import { type Server, type ServerOptions, STATUS_CODES } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { EXIT, UserError } from '../../errors.js';
+import { EXIT, UserError } from '../../core/errors.js';
 import { ApiError } from './api-error.js';
 
 /** Longest head of a request that does not arrive at once, and longest idle connection: longer than clients keep one for reuse. */

@@ -1,7 +1,7 @@
 // Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
 
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../../json.js';
+import { isObject } from '../../core/json.js';
 import type { GenerateEvent, Tool } from '../engine-contract.js';
 import { longestStart } from '../reply-reader.js';
 

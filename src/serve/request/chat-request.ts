@@ -1,7 +1,7 @@
 // The body of a chat completion request, read strictly: what cannot be served as asked is refused by name.
 
 import * as z from 'zod';
-import type { JsonObject } from '../../json.js';
+import type { JsonObject } from '../../core/json.js';
 import type { GenerateOptions, ScoreOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
 import { levelsOf } from '../http/body.js';

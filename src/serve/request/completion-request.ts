@@ -1,7 +1,7 @@
 // The bodies of requests for text completions, and of those to count tokens and to turn them back into text.
 
 import * as z from 'zod';
-import { isInteger } from '../../json.js';
+import { isInteger } from '../../core/json.js';
 import type { EnginePrompt, GenerateOptions, PromptOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
 import { templateArguments } from './chat-request.js';

@@ -1,7 +1,7 @@
 // The messages of a request, and the functions that it lets a model call, read strictly.
 
 import * as z from 'zod';
-import { isObject } from '../../json.js';
+import { isObject } from '../../core/json.js';
 import type { EngineMessage, Tool } from '../engine-contract.js';
 import { marked, must, object, served, shown } from './parameters.js';
 

@@ -1,8 +1,8 @@
 // Reading the body of a request strictly: each parameter is served, known to change nothing, or refused by name; and those of every reply.
 
 import * as z from 'zod';
-import { nearest } from '../../errors.js';
-import { isInteger, isObject } from '../../json.js';
+import { nearest } from '../../core/errors.js';
+import { isInteger, isObject } from '../../core/json.js';
 import type { GenerateOptions } from '../engine-contract.js';
 import { type ApiError, invalid, unknownModel, unsupported } from '../http/api-error.js';
 

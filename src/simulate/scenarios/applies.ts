@@ -1,9 +1,9 @@
 // Where a scenario applies, and what it says there: conditions held to a row, and slots filled by what they caught.
 
-import { withoutMarker } from '../../reply.js';
-import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../turn.js';
-import type { Domain, Sample } from '../../types.js';
-import { readTurnPrompt } from '../turn-prompt.js';
+import { withoutMarker } from '../../core/reply.js';
+import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../core/turn.js';
+import type { Domain, Sample } from '../../core/types.js';
+import { readTurnPrompt } from '../../infer/turn-prompt.js';
 import type { Conditions, Verifier } from './forms.js';
 import { compilePattern, type Groups, type Pattern } from './pattern.js';
 import type { Scenario } from './scenario.js';

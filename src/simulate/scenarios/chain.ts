@@ -1,10 +1,10 @@
 // What a run on scenarios asks: chains of one step or more, each a scenario at a start, or the twin that it is held against.
 
-import type { StageJob } from '../../asking/stage-contract.js';
-import type { RowRef } from '../../bench/dataset.js';
-import { rowId } from '../../row-id.js';
-import { ownStart, scenarioKey, stepKey, twinKey } from '../../scenario-row.js';
-import type { Domain } from '../../types.js';
+import type { RowRef } from '../../benchmark/dataset.js';
+import { rowId } from '../../core/row-id.js';
+import { ownStart, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
+import type { Domain } from '../../core/types.js';
+import type { StageJob } from '../../run/stage-contract.js';
 import type { Scenario } from './scenario.js';
 
 /** Steps that follow one another, at a row of the data or at the suite's own start. */

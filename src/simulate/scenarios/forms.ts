@@ -1,9 +1,9 @@
 // The form of a suite's file: which fields it has, and what may stand in each. docs/scenarios.md describes it.
 
 import { z } from 'zod';
-import { messageOf } from '../../errors.js';
-import { isObject } from '../../json.js';
-import { keysError, mapping, unknownName } from '../../schema.js';
+import { messageOf } from '../../core/errors.js';
+import { isObject } from '../../core/json.js';
+import { keysError, mapping, unknownName } from '../../core/schema.js';
 import { isJsonPath } from './json-path.js';
 import { compilePattern, type Pattern } from './pattern.js';
 import { slotsIn, sourceWithSlots } from './slots.js';

@@ -1,6 +1,6 @@
 // A small part of JSONPath (RFC 9535): names, indexes and wildcards, which find values in JSON and in JSON that stands as a text inside it.
 
-import { isContainer, isObject, parseJson } from '../../json.js';
+import { isContainer, isObject, parseJson } from '../../core/json.js';
 
 type Segment = { readonly name: string } | { readonly index: number } | 'all';
 

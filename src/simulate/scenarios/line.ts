@@ -1,15 +1,15 @@
 // A line of scenarios.jsonl: what was answered, and at the end of a chain what came of the scenario, held against its twin.
 
-import type { JsonObject } from '../../json.js';
-import { judgementMembers } from '../../judged-row.js';
-import { measured, unmeasured, withoutPrediction } from '../../judgement.js';
-import { isModelCaused } from '../../points.js';
-import { type NoPrediction, readPredictionRow, recordedPrediction } from '../../prediction.js';
-import { present } from '../../present.js';
-import { writtenPrediction } from '../../reply.js';
+import type { JsonObject } from '../../core/json.js';
+import { judgementMembers } from '../../core/judged-row.js';
+import { measured, unmeasured, withoutPrediction } from '../../core/judgement.js';
+import { isModelCaused } from '../../core/points.js';
+import { type NoPrediction, readPredictionRow, recordedPrediction } from '../../core/prediction.js';
+import { present } from '../../core/present.js';
+import { writtenPrediction } from '../../core/reply.js';
+import type { ScenarioMeasure } from '../../core/scenario-row.js';
+import type { Flag } from '../../core/types.js';
 import type { JournalRecord } from '../../run/journal-record.js';
-import type { ScenarioMeasure } from '../../scenario-row.js';
-import type { Flag } from '../../types.js';
 import { type Chain, isSample, keyOfStep, type ScenarioJob, stepId } from './chain.js';
 import { actionOf, messagesAt, type Start } from './messages.js';
 import type { Scenario } from './scenario.js';

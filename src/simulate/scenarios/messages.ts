@@ -1,15 +1,15 @@
 // What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
 
-import type { ChosenRows } from '../../asking/infer/chosen-rows.js';
-import type { InferSettings } from '../../asking/infer/options.js';
+import { present } from '../../core/present.js';
+import { OBSERVATION_MARKER, withoutMarker } from '../../core/reply.js';
+import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
+import type { ChatMessage, Domain } from '../../core/types.js';
+import { actionText, languageOf } from '../../infer/action-text.js';
+import type { ChosenRows } from '../../infer/chosen-rows.js';
 import { buildMessages } from '../../infer/messages.js';
-import { present } from '../../present.js';
-import { OBSERVATION_MARKER, withoutMarker } from '../../reply.js';
-import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../turn.js';
-import type { ChatMessage, Domain } from '../../types.js';
-import { actionText, languageOf } from '../action-text.js';
-import { readTurnPrompt, turnPrompt } from '../turn-prompt.js';
-import { freshWorld, requestOf } from '../world.js';
+import type { InferSettings } from '../../infer/options.js';
+import { readTurnPrompt, turnPrompt } from '../../infer/turn-prompt.js';
+import { freshWorld, requestOf } from '../../infer/world.js';
 import { scenarioAt } from './applies.js';
 import type { Chain } from './chain.js';
 import type { Scenario, ScenarioStart } from './scenario.js';

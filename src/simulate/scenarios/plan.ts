@@ -2,12 +2,12 @@
 // as many as the calls allow, every scenario alike.
 
 import { createHash } from 'node:crypto';
-import type { Dataset, RowRef } from '../../bench/dataset.js';
-import { throwIfStopped, UserError } from '../../errors.js';
-import { grouped } from '../../figures.js';
-import { groupBy } from '../../groups.js';
-import { present } from '../../present.js';
-import type { Io } from '../../types.js';
+import type { Dataset, RowRef } from '../../benchmark/dataset.js';
+import { throwIfStopped, UserError } from '../../core/errors.js';
+import { grouped } from '../../core/figures.js';
+import { groupBy } from '../../core/groups.js';
+import { present } from '../../core/present.js';
+import type { Io } from '../../core/types.js';
 import { applyingTo } from './applies.js';
 import { type Chain, chainAtRow, chainAtStart, jobsOf, type ScenarioJob, twinOfRow } from './chain.js';
 import type { Scenario } from './scenario.js';

@@ -2,29 +2,23 @@
 
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { printBill } from '../../asking/bill/dry-run.js';
-import { askStage, runOptions, withRun } from '../../asking/command.js';
-import {
-  type ChosenRows,
-  choiceOf,
-  requireData,
-  requireUsable,
-  withChosenRows,
-} from '../../asking/infer/chosen-rows.js';
-import { predictionState } from '../../asking/infer/inferring.js';
-import { INFER_OPTIONS, type InferSettings } from '../../asking/infer/options.js';
-import { takenShard } from '../../asking/infer/shard.js';
-import type { StageResult } from '../../asking/stage.js';
-import { openDataset } from '../../bench/dataset.js';
-import { listFolder } from '../../bench/prompts.js';
-import { chooseRows } from '../../bench/selection.js';
-import { UserError } from '../../errors.js';
-import { counted } from '../../figures.js';
-import { holdsRows } from '../../hub/source-record.js';
-import { wrapped } from '../../report/terminal.js';
+import { openDataset } from '../../benchmark/dataset.js';
+import { holdsRows } from '../../benchmark/hub/source-record.js';
+import { listFolder } from '../../benchmark/prompts.js';
+import { chooseRows } from '../../benchmark/selection.js';
+import { UserError } from '../../core/errors.js';
+import { counted } from '../../core/figures.js';
+import { wrapped } from '../../core/terminal.js';
+import type { Io } from '../../core/types.js';
+import { type ChosenRows, choiceOf, requireData, requireUsable, withChosenRows } from '../../infer/chosen-rows.js';
+import { predictionState } from '../../infer/inferring.js';
+import { INFER_OPTIONS, type InferSettings } from '../../infer/options.js';
+import { takenShard } from '../../infer/shard.js';
+import { printBill } from '../../run/bill/dry-run.js';
+import { askStage, runOptions, withRun } from '../../run/command.js';
+import type { StageResult } from '../../run/stage.js';
 import type { ShownSettings } from '../../settings/command.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
-import type { Io } from '../../types.js';
 import { isSample } from './chain.js';
 import { fittingIn, type Plan, planOf } from './plan.js';
 import type { Scenario, ScenarioSuite } from './scenario.js';

@@ -1,6 +1,6 @@
 // Scenarios: what a world model is instructed to let happen, where that applies, and how one sees that it happened. Read by the loader, asked and verified elsewhere.
 
-import type { Domain } from '../../types.js';
+import type { Domain } from '../../core/types.js';
 import type { Conditions, Put, Verifier } from './forms.js';
 
 /** Changes with what instructions, verifiers or the order of asking mean: part of the identity of a run. */

@@ -1,11 +1,11 @@
 // One file of a suite: read by its form, and checked for what no form says: whether its slots, domains and facts fit together.
 
 import type { z } from 'zod';
-import { EXIT } from '../../errors.js';
-import { canonicalJson } from '../../json.js';
-import { faultsOf, type Path, unknownName } from '../../schema.js';
-import type { Domain } from '../../types.js';
-import { parseYaml } from '../../yaml-file.js';
+import { EXIT } from '../../core/errors.js';
+import { canonicalJson } from '../../core/json.js';
+import { faultsOf, type Path, unknownName } from '../../core/schema.js';
+import type { Domain } from '../../core/types.js';
+import { parseYaml } from '../../disk/yaml-file.js';
 import { textsIn, verifierWithSlots } from './applies.js';
 import {
   fileForm,

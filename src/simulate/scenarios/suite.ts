@@ -4,10 +4,10 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fingerprintOf, listFolder, readText } from '../../bench/prompts.js';
-import { codeOf, EXIT, nearest, UserError } from '../../errors.js';
-import { canonicalJson } from '../../json.js';
-import { DOMAINS, type Domain } from '../../types.js';
+import { fingerprintOf, listFolder, readText } from '../../benchmark/prompts.js';
+import { codeOf, EXIT, nearest, UserError } from '../../core/errors.js';
+import { canonicalJson } from '../../core/json.js';
+import { DOMAINS, type Domain } from '../../core/types.js';
 import { SCENARIOS_VERSION, type Scenario, type ScenarioSuite } from './scenario.js';
 
 export const BUNDLED_SUITES = ['standard'] as const;

@@ -1,18 +1,18 @@
 // The work of a run on scenarios: rows under instructions and their twins through a world model or a baseline, in an open run.
 
 import { createHash } from 'node:crypto';
-import { askedIdentity, type ChosenRows, manifestOfData, placeOfRow } from '../../asking/infer/chosen-rows.js';
-import { baselineOf, recordOf } from '../../asking/infer/inferring.js';
-import type { InferSettings } from '../../asking/infer/options.js';
-import { requirePriced } from '../../asking/pricing.js';
-import type { Run } from '../../asking/run.js';
-import { markOf, oneByOne, type Stage } from '../../asking/stage-contract.js';
-import { isModelCaused } from '../../points.js';
-import { present } from '../../present.js';
-import type { Identity } from '../../run/identity.js';
+import type { Identity } from '../../core/identity.js';
+import { isModelCaused } from '../../core/points.js';
+import { present } from '../../core/present.js';
+import type { Io, Question } from '../../core/types.js';
+import { askedIdentity, type ChosenRows, manifestOfData, placeOfRow } from '../../infer/chosen-rows.js';
+import { baselineOf, recordOf } from '../../infer/inferring.js';
+import type { InferSettings } from '../../infer/options.js';
 import type { Manifest } from '../../run/manifest.js';
+import { requirePriced } from '../../run/pricing.js';
+import type { Run } from '../../run/run.js';
+import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import type { ShownSettings } from '../../settings/command.js';
-import type { Io, Question } from '../../types.js';
 import { keyOfStep, type ScenarioJob } from './chain.js';
 import { answersOf, lineOf } from './line.js';
 import { messagesAt, startOf } from './messages.js';

@@ -1,8 +1,8 @@
 // Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
 
-import { canonicalJson } from '../../json.js';
-import { oneLine } from '../../printable.js';
-import type { Domain } from '../../types.js';
+import { canonicalJson } from '../../core/json.js';
+import { oneLine } from '../../core/printable.js';
+import type { Domain } from '../../core/types.js';
 import type { JsonExpectation, Verifier } from './forms.js';
 import { jsonIn, valuesAt } from './json-path.js';
 import { compilePattern, type Pattern } from './pattern.js';

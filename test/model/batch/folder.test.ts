@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import {
   type Batch,
   type BatchPart,

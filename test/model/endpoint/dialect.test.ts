@@ -1,7 +1,7 @@
 // What a server rejects is renamed or left out, or stops the run.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import {
   ask,

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, test } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
-import type { ModelRequest } from '../../../src/types.js';
+import { EXIT } from '../../../src/core/errors.js';
+import type { ModelRequest } from '../../../src/core/types.js';
 import { ask, closeAll, failure, type Overrides, open, REQUEST, reply, serve } from '../../support/endpoint.js';
 
 afterEach(closeAll);

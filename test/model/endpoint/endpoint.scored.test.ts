@@ -1,8 +1,8 @@
 // A given reply scored by an endpoint: what is sent, what comes back, and what is said of servers that cannot do it.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
-import type { ModelRequest } from '../../../src/types.js';
+import { EXIT } from '../../../src/core/errors.js';
+import type { ModelRequest } from '../../../src/core/types.js';
 import { closeAll, NEVER, open, serve } from '../../support/endpoint.js';
 
 afterEach(closeAll);

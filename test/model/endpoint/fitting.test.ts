@@ -1,7 +1,7 @@
 // Prompts that fit into the context, but not with the output budget beside them.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { ask, closeAll, failure, NEVER, REQUEST, reply } from '../../support/endpoint.js';
 import type { Handler } from '../../support/loopback-server.js';
 

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { closeAll, failure, KEY, listen, NEVER, open, REQUEST } from '../../support/endpoint.js';
 
 afterEach(closeAll);

@@ -1,7 +1,7 @@
 // What is sent: the body of a request, its headers, and the seed of each try.
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { UserError } from '../../../src/errors.js';
+import { UserError } from '../../../src/core/errors.js';
 import { bodyText, seedOf } from '../../../src/model/endpoint/request.js';
 import { ask, closeAll, closers, KEY, MESSAGES, NEVER, open, REQUEST, reply, serve } from '../../support/endpoint.js';
 

@@ -1,7 +1,7 @@
 // Failures of the request's body as servers really tell them: overflows with their numbers, and rejected parameters.
 
 import { describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { classified, http, openAi, SENT, vllm } from '../../support/failures.js';
 
 describe('a context overflow is told from other failures, with its numbers, as it comes from', () => {

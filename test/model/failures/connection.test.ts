@@ -1,7 +1,7 @@
 // What a connection throws, and the class of each.
 
 import { describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { classified } from '../../support/failures.js';
 
 describe('a connection', () => {

@@ -1,7 +1,7 @@
 // Refusals, and what stops a run: as servers really tell them, with the remedy that each comes with.
 
 import { describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { classified, http, openAi } from '../../support/failures.js';
 
 describe('a refusal by a filter is the row’s, and stops nothing:', () => {

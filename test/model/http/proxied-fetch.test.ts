@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { proxiedDownloads } from '../../../src/model/http/proxied-fetch.js';
 import { awb, temporaryFolder } from '../../support/cli.js';
 import { openHub, sha256 } from '../../support/hub.js';

@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { EXIT, UserError } from '../../../src/errors.js';
+import { EXIT, UserError } from '../../../src/core/errors.js';
 import { proxyFor } from '../../../src/model/http/proxy.js';
 import { awb, RECORDED } from '../../support/cli.js';
 

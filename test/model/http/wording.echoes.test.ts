@@ -1,7 +1,7 @@
 // What a server echoes of secrets, and the names that it gives.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
 import { ask, closeAll, failure, KEY, NEVER, open, REQUEST, reply, serve } from '../../support/endpoint.js';
 import type { Handler } from '../../support/loopback-server.js';
 

@@ -1,8 +1,8 @@
 // A failure's reason: one line, the same in every run, without secrets.
 
 import { describe, expect, it } from 'vitest';
+import { openRedaction } from '../../../src/core/redaction.js';
 import { tidy } from '../../../src/model/http/wording.js';
-import { openRedaction } from '../../../src/redaction.js';
 import { classified, http, openAi } from '../../support/failures.js';
 
 describe('a reason', () => {

@@ -1,7 +1,7 @@
 // Rows that fail for themselves, in every shape, order and number of endpoints: they end by their own tries, and nobody waits for them.
 
 import { describe, expect, it } from 'vitest';
-import { EXIT, UserError } from '../../../src/errors.js';
+import { EXIT, UserError } from '../../../src/core/errors.js';
 import type { Attempt } from '../../../src/model/attempt.js';
 import { failed, ok, type Script, singles, stage, unreachable } from '../../support/scheduling.js';
 

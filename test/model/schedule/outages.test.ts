@@ -1,9 +1,9 @@
 // Claims about endpoints that stop answering, never answer, or come back, on a clock that needs no waiting.
 
 import { describe, expect, it } from 'vitest';
-import { EXIT } from '../../../src/errors.js';
+import { EXIT } from '../../../src/core/errors.js';
+import type { BackendStatus } from '../../../src/core/types.js';
 import type { Attempt } from '../../../src/model/attempt.js';
-import type { BackendStatus } from '../../../src/types.js';
 import { failed, jobsOf, ok, type Script, singles, stage, unreachable } from '../../support/scheduling.js';
 
 const badGateway = failed('transient', { down: true, reason: 'the server failed (HTTP 502)' });

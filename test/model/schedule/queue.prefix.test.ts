@@ -3,18 +3,18 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blocksOf, leastBlocks, PrefixBlocks, promptOf } from '../../../bench/prefix-blocks.mjs';
-import { inAskingOrder, jobsOf as inferJobs } from '../../../src/asking/infer/inferring.js';
-import { inJudgeOrder, jobsOf } from '../../../src/asking/judge/judging.js';
-import { type Dataset, openDataset, type RowRef } from '../../../src/bench/dataset.js';
-import type { PredictionRef } from '../../../src/bench/predictions.js';
-import { loadRubricPack } from '../../../src/bench/rubric-pack.js';
-import { chooseRows } from '../../../src/bench/selection.js';
+import { type Dataset, openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
+import type { PredictionRef } from '../../../src/benchmark/predictions.js';
+import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
+import { chooseRows } from '../../../src/benchmark/selection.js';
+import { present } from '../../../src/core/present.js';
+import { randomOf } from '../../../src/core/random.js';
+import type { Job, Sample } from '../../../src/core/types.js';
+import { inAskingOrder, jobsOf as inferJobs } from '../../../src/infer/inferring.js';
 import { buildMessages } from '../../../src/infer/messages.js';
+import { inJudgeOrder, jobsOf } from '../../../src/judge/judging.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
 import { Groups } from '../../../src/model/schedule/todo.js';
-import { present } from '../../../src/present.js';
-import { randomOf } from '../../../src/random.js';
-import type { Job, Sample } from '../../../src/types.js';
 
 const SLOTS = 4;
 let data: Dataset;

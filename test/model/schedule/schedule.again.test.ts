@@ -1,7 +1,7 @@
 // Claims about jobs that are asked again at once, in the slot that they hold.
 
 import { describe, expect, it } from 'vitest';
-import type { ModelOutcome } from '../../../src/types.js';
+import type { ModelOutcome } from '../../../src/core/types.js';
 import { askByHooks } from '../../support/ask-by-hooks.js';
 import { failed, jobsOf, ok, type Script, singles, stage, steady, type TestJob } from '../../support/scheduling.js';
 

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UserError } from '../../../src/errors.js';
-import type { ModelOutcome } from '../../../src/types.js';
+import { UserError } from '../../../src/core/errors.js';
+import type { ModelOutcome } from '../../../src/core/types.js';
 import { failed, ok, stage, steady, type TestJob, unreachable } from '../../support/scheduling.js';
 
 const serial = (...groups: readonly string[]): TestJob[] => groups.map((group, id) => ({ id, group, serial: true }));

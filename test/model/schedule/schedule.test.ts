@@ -3,11 +3,11 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { EXIT, UserError } from '../../../src/errors.js';
+import { EXIT, UserError } from '../../../src/core/errors.js';
+import type { Backend, ModelOutcome } from '../../../src/core/types.js';
 import type { Attempt } from '../../../src/model/attempt.js';
 import type { Endpoint } from '../../../src/model/endpoint/endpoint.js';
 import { openPool } from '../../../src/model/schedule/pool.js';
-import type { Backend, ModelOutcome } from '../../../src/types.js';
 import { askByHooks } from '../../support/ask-by-hooks.js';
 import {
   failed,

@@ -1,11 +1,11 @@
 // A calibration in a terminal.
 
 import { describe, expect, test } from 'vitest';
-import { widthOf } from '../../../src/printable.js';
+import { widthOf } from '../../../src/core/printable.js';
+import { DOMAINS } from '../../../src/core/types.js';
 import { calibrationText } from '../../../src/report/calibration/text.js';
-import type { Calibration, CalibrationDocument } from '../../../src/score/calibration/document.js';
-import { limitResults, limitsDocument } from '../../../src/score/calibration/limits.js';
-import { DOMAINS } from '../../../src/types.js';
+import type { Calibration, CalibrationDocument } from '../../../src/stats/calibration/document.js';
+import { limitResults, limitsDocument } from '../../../src/stats/calibration/limits.js';
 import { calibrationPart, madeUpCalibration, madeUpDocument, NOTHING_JUDGED } from '../../support/calibrations.js';
 
 const LOOK = { columns: 80, color: false };

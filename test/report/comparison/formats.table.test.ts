@@ -1,9 +1,9 @@
 // The table of differences between two runs.
 
 import { describe, expect, it } from 'vitest';
-import { signed } from '../../../src/figures.js';
+import { signed } from '../../../src/core/figures.js';
+import { DOMAINS } from '../../../src/core/types.js';
 import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison/formats.js';
-import { DOMAINS } from '../../../src/types.js';
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
 
 describe('the table', () => {

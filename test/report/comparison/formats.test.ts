@@ -1,8 +1,8 @@
 // A comparison as text in each format.
 
 import { describe, expect, it } from 'vitest';
+import { DOMAINS } from '../../../src/core/types.js';
 import { COMPARISON_FORMATS } from '../../../src/report/comparison/formats.js';
-import { DOMAINS } from '../../../src/types.js';
 import { comparisonView } from '../../support/comparison-views.js';
 
 const look = { columns: 80, color: false };

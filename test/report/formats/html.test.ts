@@ -1,7 +1,7 @@
 // A leaderboard as a page.
 
 import { describe, expect, it } from 'vitest';
-import { STYLE } from '../../../src/report/page/style.js';
+import { STYLE } from '../../../src/report/html/style.js';
 import { format, hostileRuns, run, sha256, tame } from '../../support/boards.js';
 
 describe('the page of a leaderboard', () => {

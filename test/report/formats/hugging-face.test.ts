@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { DOMAINS } from '../../../src/core/types.js';
 import type { JudgedWith } from '../../../src/report/leaderboard/board.js';
-import { DOMAINS } from '../../../src/types.js';
 import { cardOf, format, hostileRuns, METRICS, OFFICIAL, run } from '../../support/boards.js';
 
 describe('a file for Hugging Face', () => {

@@ -1,7 +1,7 @@
 // What runs took, in a leaderboard.
 
 import { describe, expect, it } from 'vitest';
-import type { Cost, RunCosts } from '../../../src/costs.js';
+import type { Cost, RunCosts } from '../../../src/core/costs.js';
 import { FORMATS } from '../../../src/report/formats.js';
 import { leaderboard } from '../../../src/report/leaderboard/leaderboard.js';
 import { blocksOf, cellsOf, DEFAULTS, headings, LOOK, names, never, run } from '../../support/boards.js';

@@ -1,8 +1,8 @@
 // The rows of a leaderboard: which runs they are, in which order, and what is shown of them.
 
 import { describe, expect, it } from 'vitest';
+import { DOMAINS } from '../../../src/core/types.js';
 import type { BoardRun } from '../../../src/report/leaderboard/board.js';
-import { DOMAINS } from '../../../src/types.js';
 import { blocksOf, cellsOf, headings, names, run } from '../../support/boards.js';
 
 describe('rows', () => {

@@ -1,7 +1,7 @@
 // What is marked in a leaderboard.
 
 import { describe, expect, it } from 'vitest';
-import { DOMAINS, type Estimate } from '../../../src/types.js';
+import { DOMAINS, type Estimate } from '../../../src/core/types.js';
 import { blocksOf, run } from '../../support/boards.js';
 
 describe('marks', () => {

@@ -1,9 +1,9 @@
 // Tables of runs on scenarios: what they show where little is known, and in 80 columns.
 
 import { describe, expect, it } from 'vitest';
+import { terminal } from '../../../src/core/terminal.js';
 import { domainTable, scenarioTable } from '../../../src/report/scenarios/tables.js';
-import { terminal } from '../../../src/report/terminal.js';
-import type { ScenarioFigures } from '../../../src/score/scenarios.js';
+import type { ScenarioFigures } from '../../../src/stats/scenarios.js';
 
 const wide = { value: 99.94, rows: 9999, clusters: 20, se: 7.25, df: 18.5, low: 84.2, high: 99.96 };
 const bare = { ...wide, value: 50, rows: 4, clusters: 4, low: null, high: null };

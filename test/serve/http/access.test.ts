@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { UserError } from '../../../src/errors.js';
+import { UserError } from '../../../src/core/errors.js';
 import type { RunningServer } from '../../../src/serve/http/listen.js';
 import { clientOf, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 

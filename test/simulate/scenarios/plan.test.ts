@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, test, vi } from 'vitest';
-import { openDataset, type RowRef } from '../../../src/bench/dataset.js';
-import { present } from '../../../src/present.js';
+import { openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
+import { present } from '../../../src/core/present.js';
 import type { ScenarioJob } from '../../../src/simulate/scenarios/chain.js';
 import { fittingIn, planOf } from '../../../src/simulate/scenarios/plan.js';
 import type { Scenario } from '../../../src/simulate/scenarios/scenario.js';

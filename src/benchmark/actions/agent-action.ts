@@ -1,0 +1,201 @@
+// An agent's next action: read out of its reply, and compared with another one. What counts as the same is a rule for each domain.
+
+import { isObject, nestsBeyond } from '../../core/json.js';
+import { pythonStrip, withoutThinking } from '../../core/reply.js';
+import type { Domain } from '../../core/types.js';
+import { type Gesture, isSameGesture, phoneGesture, type Screen } from './gesture.js';
+import { browserScript, desktopScript, isSameScript, type Script } from './scripted-action.js';
+import { type CalledTool, calledTool, isSameTool } from './tool-call.js';
+
+/** An action as far as it matters for comparing it, by what it is made of. */
+export type AgentAction =
+  | { readonly form: 'tool'; readonly tool: CalledTool }
+  | { readonly form: 'gesture'; readonly gesture: Gesture }
+  | { readonly form: 'script'; readonly script: Script }
+  /** What is typed into a terminal, or an action of no known form: white space that does not matter is squeezed. */
+  | { readonly form: 'keys' | 'text'; readonly squeezed: string };
+
+/** What an agent's reply holds. */
+export interface ReadAction {
+  /** As it stands behind `**Action:**` in a prompt, fence and all. */
+  readonly text: string;
+  readonly action: AgentAction;
+}
+
+/** Why there is no action, as the end of a sentence. */
+interface NoAction {
+  readonly flaw: string;
+}
+
+/** Longer actions are nobody's: files that are written whole are far shorter. */
+const LONGEST = 200_000;
+/** JSON within JSON is read so deep. */
+const DEEPEST = 64;
+
+/** How the actions of a domain are written: the word behind the fence, and how they are read. */
+interface Form {
+  readonly label: string;
+  read(body: string): AgentAction | NoAction;
+}
+
+const TOOLS: Form = {
+  label: 'json',
+  read: (body) =>
+    fromJson(body, (value) => {
+      const tool = calledTool(value, DEEPEST);
+      return 'flaw' in tool ? tool : { form: 'tool', tool };
+    }),
+};
+
+const FORMS: Readonly<Record<string, Form>> = {
+  mcp: TOOLS,
+  search: TOOLS,
+  swe: TOOLS,
+  terminal: {
+    label: 'json',
+    read: (body) => fromJson(body, typedKeys),
+  },
+  android: {
+    label: 'text',
+    read(body) {
+      const gesture = nestsBeyond(body, DEEPEST) ? undefined : phoneGesture(body);
+      return gesture === undefined ? { flaw: 'the action is in no notation of a phone' } : { form: 'gesture', gesture };
+    },
+  },
+  web: { label: 'text', read: (body) => scripted(browserScript(body), 'the action is no call') },
+  os: { label: 'python', read: (body) => scripted(desktopScript(body)) },
+};
+
+/** A domain that is none of the seven: its actions are compared as JSON calls where they are such, else word by word. */
+const ANY: Form = {
+  label: 'text',
+  read(body) {
+    const tool = TOOLS.read(body);
+    return 'flaw' in tool ? { form: 'text', squeezed: body.replace(/\s+/g, ' ') } : tool;
+  },
+};
+
+/**
+ * The action in an agent's reply: in its last closed fence outside of thinking, or the whole reply where it has none and is an action.
+ * Time and memory grow with the reply's length alone.
+ */
+export function readAction(domain: Domain, reply: string): ReadAction | NoAction {
+  const text = pythonStrip(withoutThinking(reply));
+  const fenced = lastFence(text);
+  const body = pythonStrip(fenced?.body ?? text);
+  if (body === '') return { flaw: fenced === undefined ? 'the reply is empty' : 'the fence in the reply is empty' };
+  if (body.length > LONGEST) return { flaw: `the action is longer than ${LONGEST} characters` };
+  const form = formOf(domain);
+  const action = form.read(body);
+  if ('flaw' in action) return fenced === undefined ? { flaw: `no fence, and ${action.flaw}` } : action;
+  if (fenced === undefined && !isPlain(action)) return { flaw: 'no fence with an action in the reply' };
+  return { text: `\`\`\`${labelOf(form, body)}\n${body}\n\`\`\``, action };
+}
+
+/** Whether two actions of a domain are the same. Which of them comes first does not matter. */
+export function sameAction(domain: Domain, a: AgentAction, b: AgentAction, screen: Screen = screenOf(domain)): boolean {
+  if (a.form === 'tool' && b.form === 'tool') return isSameTool(a.tool, b.tool);
+  if (a.form === 'gesture' && b.form === 'gesture') return isSameGesture(a.gesture, b.gesture, screen);
+  if (a.form === 'script' && b.form === 'script') return isSameScript(a.script, b.script, screen);
+  return 'squeezed' in a && 'squeezed' in b && a.form === b.form && a.squeezed === b.squeezed;
+}
+
+/** The screen that a text such as a system prompt tells of, as `1080x2400`; else the usual one of the domain. */
+export function screenOf(domain: Domain, told = ''): Screen {
+  const [, width, height] = /(?<!\d)(\d{3,4})\s?[x×]\s?(\d{3,4})(?!\d)/.exec(told) ?? [];
+  if (width !== undefined && height !== undefined) return { width: Number(width), height: Number(height) };
+  return domain === 'android' ? { width: 1080, height: 2400 } : { width: 1920, height: 1080 };
+}
+
+function formOf(domain: Domain): Form {
+  return (Object.hasOwn(FORMS, domain) ? FORMS[domain] : undefined) ?? ANY;
+}
+
+/** Phones have JSON among their notations. */
+function labelOf({ label }: Form, body: string): string {
+  return label === 'text' && body.startsWith('{') ? 'json' : label;
+}
+
+function fromJson(body: string, read: (value: unknown) => AgentAction | NoAction): AgentAction | NoAction {
+  if (nestsBeyond(body, DEEPEST)) return { flaw: 'the action nests too deep' };
+  try {
+    return read(JSON.parse(body));
+  } catch (error) {
+    if (error instanceof SyntaxError) return { flaw: 'the action is no JSON' };
+    throw error;
+  }
+}
+
+/** @param flaw what is wrong where a step is no call; absent where code is an action too */
+function scripted(script: Script, flaw?: string): AgentAction | NoAction {
+  if (flaw !== undefined && script.some((step) => 'code' in step)) return { flaw };
+  return { form: 'script', script };
+}
+
+/** Whether an action can be told from prose without its fence. */
+function isPlain(action: AgentAction): boolean {
+  if (action.form === 'script') return action.script.length > 0 && !action.script.some((step) => 'code' in step);
+  if (action.form === 'gesture') {
+    return action.gesture.element !== undefined || Object.keys(action.gesture.points).length > 0;
+  }
+  return action.form !== 'text';
+}
+
+/** What is typed into a terminal: JSON with keystrokes; one entry may stand without its list. How long is waited in between does not matter. */
+function typedKeys(value: unknown): AgentAction | NoAction {
+  const items = Array.isArray(value) ? value : [value];
+  const entries: string[] = [];
+  for (const item of items) {
+    if (!isObject(item) || typeof item.keystrokes !== 'string') {
+      return { flaw: 'the action is no JSON array of objects with "keystrokes"' };
+    }
+    entries.push(item.keystrokes);
+  }
+  if (entries.length === 0) return { flaw: 'the action types nothing: its array is empty' };
+  return { form: 'keys', squeezed: squeezedKeys(entries) };
+}
+
+/** An entry that is the name of a key presses that key. */
+const KEY_NAME =
+  /^(?:[CMS]-\S{1,9}|\^\S|F\d{1,2}|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp|PgDn|PPage|NPage|Delete|Insert|DC|IC)$/;
+/** The names of Enter; they do what a line's end does. */
+const ENTER = new Set(['Enter', 'C-m', 'C-j', '^M', '^J']);
+
+/** The same for what types the same, in however many entries: white space squeezed, a line's end still told from a blank. */
+function squeezedKeys(entries: readonly string[]): string {
+  return entries
+    .map((entry) => (ENTER.has(entry) ? '\n' : KEY_NAME.test(entry) ? `\0${entry}\0` : entry))
+    .join('')
+    .replace(/\s+/g, (run) => (/[\n\r]/.test(run) ? '\n' : ' '))
+    .replace(/^ | $/g, '');
+}
+
+/** A fenced block: the word behind its opening fence, and the lines within. */
+interface Fenced {
+  readonly label: string;
+  readonly body: string;
+}
+
+const OPENING = /^ {0,3}```\s*([\w+-]*)\s*$/;
+const CLOSING = /^ {0,3}```\s*$/;
+
+/**
+ * The last block that is closed; undefined where there is none. Read line by line, so that time grows with the length alone. Within a
+ * block a line with a labelled fence opens nothing: it is content.
+ */
+export function lastFence(text: string): Fenced | undefined {
+  let last: Fenced | undefined;
+  let open: { readonly label: string; readonly lines: string[] } | undefined;
+  for (const line of text.split('\n')) {
+    if (open === undefined) {
+      const label = OPENING.exec(line)?.[1];
+      if (label !== undefined) open = { label, lines: [] };
+    } else if (CLOSING.test(line)) {
+      last = { label: open.label, body: open.lines.join('\n') };
+      open = undefined;
+    } else {
+      open.lines.push(line);
+    }
+  }
+  return last;
+}

@@ -1,0 +1,104 @@
+// A trajectory as the agent in it sees it: its tools, the task, its own actions, and what the environment answered.
+
+import { isObject, nestsBeyond, parseObject } from '../../core/json.js';
+import { withoutMarker } from '../../core/reply.js';
+import { ACTION_HEADING, actionHeadingAt } from '../../core/turn.js';
+import type { ChatMessage } from '../../core/types.js';
+
+/** What an agent did, and what it saw then. */
+interface AgentTurn {
+  /** As it stands behind `**Action:**`. */
+  readonly action: string;
+  /** With or without its marker. */
+  readonly observation: string;
+}
+
+/** A turn's prompt, taken apart. */
+interface TurnPrompt {
+  /** Task and state in front of the action, without the turn's number; often empty. */
+  readonly preface: string;
+  readonly action: string;
+}
+
+/** The parts of a turn's prompt. What stands behind the action's fence is the request to predict, and no part of either. */
+export function partsOfPrompt(prompt: string): TurnPrompt {
+  const numbered = prompt.replace(/^\s*### Turn \d+[^\S\n]*\n?/, '');
+  const heading = actionHeadingAt(numbered);
+  if (heading === -1) return { preface: '', action: numbered.trim() };
+  const behind = numbered.slice(heading + ACTION_HEADING.length).trim();
+  const fence = behind.startsWith('```') ? behind.lastIndexOf('\n```') : -1;
+  return {
+    preface: numbered.slice(0, heading).trim(),
+    action: fence === -1 ? behind : behind.slice(0, fence + '\n```'.length),
+  };
+}
+
+/** Said where nothing stands in front of the first action. */
+const NO_PREFACE = 'Begin.';
+
+/**
+ * The messages that ask an agent for its next action. The last observation comes last, so that requests which differ in it alone share
+ * all that stands in front of it.
+ * @param system how to act, and the tools
+ * @param preface task and state in front of the first action
+ */
+export function agentMessages(system: string, preface: string, turns: readonly AgentTurn[]): ChatMessage[] {
+  return [
+    { role: 'system', content: system },
+    { role: 'user', content: preface === '' ? NO_PREFACE : preface },
+    ...turns.flatMap(({ action, observation }): ChatMessage[] => [
+      { role: 'assistant', content: action },
+      { role: 'user', content: withoutMarker(observation) },
+    ]),
+  ];
+}
+
+/** The system prompt of an agent, with the tools of its environment behind it. */
+export function agentSystemPrompt(prompt: string, tools: readonly string[]): string {
+  return tools.length === 0 ? prompt : `${prompt}\n\nThe tools:\n\n${tools.join('\n')}`;
+}
+
+/** Objects that never end are not looked for longer than that, in characters over the whole text. */
+const MOST_LOOKED_AT = 8_000_000;
+const DEEPEST = 64;
+
+/**
+ * The descriptions of tools in a text, as they stand there: objects with a name, and parameters or a description of them. Nothing else
+ * of the text is told: a system prompt written for the environment may hold what the agent has to find out.
+ */
+export function describedTools(text: string): string[] {
+  const tools: string[] = [];
+  let left = MOST_LOOKED_AT;
+  let start = text.indexOf('{');
+  while (start !== -1 && left > 0) {
+    const end = objectEnd(text, start, left);
+    left -= (end ?? text.length) - start;
+    const found = end === undefined ? undefined : text.slice(start, end);
+    const isTool = found !== undefined && isDescription(found);
+    if (isTool) tools.push(found);
+    start = text.indexOf('{', isTool && end !== undefined ? end : start + 1);
+  }
+  return tools;
+}
+
+function isDescription(text: string): boolean {
+  if (!text.includes('"name"') || nestsBeyond(text, DEEPEST)) return false;
+  const { function: inner, ...outer } = parseObject(text) ?? {};
+  const { name, parameters, inputSchema, input_schema: schema } = isObject(inner) ? inner : outer;
+  return typeof name === 'string' && [parameters, inputSchema, schema].some(isObject);
+}
+
+/** Where the object that opens at `start` ends (exclusive); undefined where it does not within `most` characters. */
+function objectEnd(text: string, start: number, most: number): number | undefined {
+  let [depth, isQuoted] = [0, false];
+  const last = Math.min(text.length, start + most);
+  for (let at = start; at < last; at++) {
+    const char = text.charAt(at);
+    if (isQuoted && char === '\\') at++;
+    else if (char === '"') isQuoted = !isQuoted;
+    else if (isQuoted) continue;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) return at + 1;
+  }
+  return undefined;
+}

@@ -1,0 +1,95 @@
+// The journal beside a file of predictions or judgements -> what each of its rows took.
+
+import { existsSync } from 'node:fs';
+import { type Spent, usdOfBoth } from '../core/costs.js';
+import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
+import { costOf, type Price } from '../core/price.js';
+import type { CallLog } from '../core/types.js';
+import { addUsage, callsIn, countsIn, isUncounted } from '../core/usage.js';
+import { openToRead, readLines, textOf } from './line-file.js';
+
+/**
+ * What each row took, by the journal's record id, in the order in which the ids first come; undefined where there is no journal. A row of several records (it failed and was
+ * asked again) took all of them. Torn and strange lines are passed over, since the file beside it is whole.
+ * @param price what the calls cost; without one, only what needed no call has a cost
+ * @throws UserError: 66 where the journal is there and cannot be read, 130 or 143 once `stop` is aborted.
+ */
+export async function readCosts(
+  path: string,
+  price: Price | undefined,
+  stop?: AbortSignal,
+): Promise<ReadonlyMap<string, Spent> | undefined> {
+  if (!existsSync(path)) return undefined;
+  const costs = new Map<string, Spent>();
+  const hint = 'it says what asking cost; move it away to go on without';
+  const handle = await openToRead(path, hint);
+  try {
+    for await (const line of readLines(handle, path, hint, stop)) {
+      const found = textOf(line);
+      const record = 'text' in found ? recordIn(found.text) : undefined;
+      if (record === undefined) continue;
+      const [before, spent] = [costs.get(record.id), spentIn(record.log, price)];
+      costs.set(record.id, before === undefined ? spent : together(before, spent));
+    }
+  } finally {
+    await handle.close();
+  }
+  return costs;
+}
+
+/** Where a record's id stands, and its log, behind all that the model wrote: quotes in texts are escaped. */
+const ID = /^\{"id":"(?<id>[^"\\]+)"/;
+const LOG_START = ',"log":{';
+
+/** A record's id and log. What stands between them can be a megabyte, and need not be parsed. */
+function recordIn(text: string): { readonly id: string; readonly log: JsonObject } | undefined {
+  const { id } = ID.exec(text)?.groups ?? {};
+  const at = text.lastIndexOf(LOG_START);
+  const tail = id === undefined || at < 0 ? undefined : parseObject(`{${text.slice(at + 1)}`);
+  const record = tail === undefined ? parseObject(text) : { id, ...tail };
+  return typeof record?.id === 'string' && isObject(record.log) ? { id: record.id, log: record.log } : undefined;
+}
+
+function spentIn(written: JsonObject, price: Price | undefined): Spent {
+  const log = callLog(written);
+  // Baselines, text measures and rows without a prediction ask nobody.
+  if (log === undefined || log.attempts === 0) return { usd: 0 };
+  const usd = price && costOf(log.usage, price, callsIn(log.tries));
+  return { log, ...(usd === undefined ? {} : { usd }) };
+}
+
+/** What two records of a row took; where a call was made is told by the later one. */
+function together(before: Spent, later: Spent): Spent {
+  if (before.log === undefined) return later;
+  if (later.log === undefined) return before;
+  const usd = usdOfBoth(before.usd, later.usd);
+  const log = sum(before.log, later.log);
+  return usd === undefined ? { log } : { log, usd };
+}
+
+function sum({ tries: _tries, ...before }: CallLog, { chars: _chars, tries: _, ...later }: CallLog): CallLog {
+  const usage = { ...before.usage };
+  addUsage(usage, later.usage);
+  return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
+}
+
+/** The fields that hold what they may; undefined without the two that each log has. */
+function callLog(written: JsonObject): CallLog | undefined {
+  const { attempts, ms, host, firstTokenMs, chars, tries, uncounted, batched } = written;
+  if (!isCount(attempts) || !isNumber(ms)) return undefined;
+  return {
+    attempts,
+    usage: countsIn(written.usage),
+    ms,
+    host: isText(host) ? host : '',
+    ...(isNumber(firstTokenMs) && { firstTokenMs }),
+    ...(isCount(chars) && { chars }),
+    ...(isCount(tries) && { tries }),
+    ...(isUncounted(uncounted) && { uncounted }),
+    ...(isCount(batched) && { batched }),
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return isInteger(value) && value >= 0;
+}

@@ -1,0 +1,99 @@
+// The rubrics of the official repository, fetched once at the commit that this program is held to, and checked.
+
+import { createHash } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { EXIT, UserError } from '../../core/errors.js';
+import { printable } from '../../core/printable.js';
+import { replaceFile } from '../../disk/files.js';
+import { cacheFolder } from './cache-folder.js';
+import { addressIn, baseOf, interrupted, systemCode } from './client.js';
+import { onDisk } from './download.js';
+
+const REPOSITORY = 'QwenLM/Qwen-AgentWorld';
+const COMMIT = 'cd0aa83dc7a9c733695eb9c4652e0a68b6e6ecde';
+const HOST = 'https://raw.githubusercontent.com';
+/** SHA-256 of each file at that commit. */
+const FILES: Readonly<Record<string, string>> = {
+  'eval/lwm_eval_utils/task_configs.py': '9f54d42d80bb0a4abab03f606da715b68bbb51f1e0257850e5a93d83b0f4113a',
+  'prompts/android/judge_system_prompt.txt': '04e654f3f907139c1aaeb9c0ab1374cb6bac8162ce3af76c0f4dc3ed2dedadaa',
+  'prompts/mcp/judge_system_prompt.txt': 'dd2d05c1648cb90c77334cc5f15ba331aa92452effb85ddc5868e6b3608ebfb2',
+  'prompts/os/judge_system_prompt.txt': '105640a1d7c70280f5c4f042d3968a1a8a0dffae2b06ae9d780a45cb9a8c1426',
+  'prompts/search/judge_system_prompt.txt': '3300bf23258ca556020d48d2fea6c5fb878ce451a100c6110f461c079ab50d83',
+  'prompts/swe/judge_system_prompt.txt': 'c4abc65e1ca1b5947c1596be2be63aebed5a8cd184ff95ebefaf38b3d4b9fa8e',
+  'prompts/terminal/judge_system_prompt.txt': '0c416c5e55d77733ec6c52064a196e10b17833703d4bde9b046291e77a996dbc',
+  'prompts/web/judge_system_prompt.txt': 'dc2517b4e04eb8ea9e10fb7b8fcdefc9487ad26cb0cc20ec8d2fca29d532c6d6',
+};
+/** Each is some kilobytes. */
+const MOST_BYTES = 1_000_000;
+const TIMEOUT_MS = 30_000;
+const BY_HAND = `name a mirror of ${HOST} in AWB_GITHUB_RAW, or check out ${REPOSITORY} at ${COMMIT.slice(0, 7)} and name its folder with --rubrics`;
+
+interface Fetching {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly fetch: (url: URL, init: RequestInit) => Promise<Response>;
+  readonly signal: AbortSignal;
+  /** Told once, before the first file is fetched. */
+  readonly onFetch: (text: string) => void;
+  /** SHA-256 in hex by path; those of the commit where absent. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The folder below the cache that holds the files as a checkout does; what is missing there or has changed is fetched.
+ * @throws UserError: 69 out of reach, 65 another content than at that commit, 73 or 74 cannot write, 130 or 143 interrupted.
+ */
+export async function officialRubrics({ env, fetch, signal, onFetch, files = FILES }: Fetching): Promise<string> {
+  const folder = join(cacheFolder(env), 'official-rubrics', COMMIT);
+  const base = addressIn('AWB_GITHUB_RAW', env.AWB_GITHUB_RAW, HOST);
+  let isTold = false;
+  for (const [file, sha256] of Object.entries(files)) {
+    const path = join(folder, file);
+    if ((await digestOf(path)) === sha256) continue;
+    if (!isTold) onFetch(`fetching the official rubrics (${REPOSITORY} at ${COMMIT.slice(0, 7)}) from ${base.host}`);
+    isTold = true;
+    const text = await textAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
+    if (createHash('sha256').update(text).digest('hex') !== sha256) {
+      throw new UserError(
+        `${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`,
+        EXIT.badData,
+      );
+    }
+    await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
+    await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
+  }
+  return folder;
+}
+
+/** In hex; undefined where the file cannot be read. */
+async function digestOf(path: string): Promise<string | undefined> {
+  const bytes = await readFile(path).catch(() => undefined);
+  return bytes && createHash('sha256').update(bytes).digest('hex');
+}
+
+async function textAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'signal'>): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return await textOf(response);
+  } catch (error) {
+    if (signal.aborted) throw interrupted(signal);
+    const why = systemCode(error) || (error instanceof Error ? error.message : 'connection lost');
+    throw new UserError(
+      `${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`,
+      EXIT.unavailable,
+    );
+  }
+}
+
+/** @throws where it is longer than any of the files, which are UTF-8 */
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Error('it sends more than these files hold');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

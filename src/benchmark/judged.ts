@@ -1,0 +1,165 @@
+// Files of judgements: a judged file, ours or the official script's, and calibration.jsonl -> their rows, without texts.
+
+import { createHash } from 'node:crypto';
+import type { CalibratedRow } from '../core/calibration.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { isObject, type JsonObject } from '../core/json.js';
+import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../core/judged-row.js';
+import { impossibleFigures, officialRating } from '../core/points.js';
+import { rowId, variantId } from '../core/row-id.js';
+import { isBesideSamples } from '../core/scenario-row.js';
+import type { JudgedRow } from '../core/types.js';
+import type { Line } from '../disk/lines.js';
+import { ConfusingRows } from './confusing.js';
+import { badLine, type ObjectFile, type ObjectLine, objectsIn, REMEDY } from './line-file.js';
+import { domainOf, EqualRows, readRow } from './sample.js';
+
+interface JudgedFile {
+  /** In file order. */
+  readonly rows: readonly JudgedRow[];
+  /** SHA-256 hex of the file's bytes. */
+  readonly sha256: string;
+  /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
+  readonly warnings: readonly string[];
+}
+
+const MOST_WARNINGS = 5;
+const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
+
+/**
+ * Reads a judged file. One row's text is in memory at a time; what is kept of it is small.
+ * Rows of the official script have no key of ours: theirs is derived from their input fields, as for the data itself.
+ * @param onRow is given every row with its line and that line's fields, which are not kept
+ * @throws UserError 66 where the file cannot be read; 65 where a line is not a row, holds a number that cannot be (a rating beyond 1e6, a
+ * turn that is no safe integer), a row stands there twice, or nothing was judged; 130 or 143 once `stop` is aborted.
+ */
+export async function readJudged(
+  path: string,
+  stop?: AbortSignal,
+  onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
+): Promise<JudgedFile> {
+  const file = { path, ...JUDGED };
+  const hash = createHash('sha256');
+  const equals = new EqualRows();
+  const rows: JudgedRow[] = [];
+  const requireNew = onceIn(file, 'row');
+  const warnings: string[] = [];
+  const confusing = new ConfusingRows();
+  let judged = false;
+  for await (const found of objectsIn(file, stop, (chunk) => hash.update(chunk))) {
+    const { line, fields } = found;
+    if (isBesideSamples(fields)) continue;
+    const row = rowOf(file, found, equals);
+    requireNew(rowId(row.key, row.repeat, row.index), line);
+    judged ||= holdsJudgement(fields);
+    const warning = impossibleIn(row);
+    if (warning !== undefined) warnings.push(`${path}:${line.number}: ${warning}`);
+    confusing.take(rows.length, row, fields);
+    rows.push(row);
+    onRow(row, fields, line);
+  }
+  if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
+  if (!judged) {
+    throw new UserError(
+      `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
+      EXIT.badData,
+    );
+  }
+  const { found } = confusing;
+  return {
+    rows: rows.map((row, place) => found.get(place) ?? row),
+    sha256: hash.digest('hex'),
+    warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
+  };
+}
+
+function impossibleIn(row: JudgedRow): string | undefined {
+  const figures = impossibleFigures(row).map(
+    (figure) => `${figure === 'total' ? 'total_score' : figure} ${officialRating(row, figure)}`,
+  );
+  return figures.length === 0
+    ? undefined
+    : `${figures.join(', ')} cannot be (ratings are 1 to 5, 0 where none was given)`;
+}
+
+function confusionIn(path: string, size: number): string[] {
+  const said = `${path}: ${counted(size, 'judgement')} could not be read in any try, although those of at least 95 % of the other predictions could`;
+  return size === 0 ? [] : [`${said}; they count as the model's failure, "confusing"`];
+}
+
+/** The first of many warnings, and what follows from all of them. */
+function shortened(warnings: readonly string[]): string[] {
+  if (warnings.length === 0) return [];
+  const left = warnings.length - MOST_WARNINGS;
+  return [
+    ...warnings.slice(0, MOST_WARNINGS),
+    ...(left > 0 ? [`and ${counted(left, 'more row')} with such ratings`] : []),
+    'the official figures count such ratings as the official script does; all others leave them out, and awb gate passes no run that has them',
+  ];
+}
+
+function rowOf(file: ObjectFile, found: ObjectLine, equals: EqualRows): JudgedRow {
+  const { line, fields, text } = found;
+  const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
+  if (domain === '') throw badLine(file, line, `the key "task" is missing or names no domain; ${REMEDY}`);
+  return soundly(file, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
+}
+
+/** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
+function soundly<T>(file: ObjectFile, line: Line, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RangeError) throw badLine(file, line, `${error.message}; ${REMEDY}`);
+    throw error;
+  }
+}
+
+function derivedId(text: string, equals: EqualRows): JudgedId {
+  const reading = readRow(text);
+  if (reading.ok) {
+    const { key, trajectory } = reading.row.sample;
+    return { key: equals.keyOf(key), trajectory, repeat: 0, index: 0 };
+  }
+  const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
+  return { key, trajectory: key, repeat: 0, index: 0 };
+}
+
+const CALIBRATED = { hint: 'awb calibrate writes it', command: 'awb calibrate' };
+
+/**
+ * Reads calibration.jsonl.
+ * @throws UserError 66 where the file cannot be read; 65 where a line is no judgement of a variant, or stands there twice; 130 or 143 once
+ * `stop` is aborted.
+ */
+export async function readCalibrated(path: string, stop?: AbortSignal): Promise<CalibratedRow[]> {
+  const file = { path, ...CALIBRATED };
+  const requireNew = onceIn(file, 'judgement');
+  const rows: CalibratedRow[] = [];
+  for await (const { line, fields } of objectsIn(file, stop)) {
+    const id = soundly(file, line, () => judgedIdIn(fields));
+    const variant = isObject(fields.awb) ? fields.awb.variant : undefined;
+    const { task } = fields;
+    if (id === undefined || typeof variant !== 'string' || typeof task !== 'string') {
+      const remedy = 'the same awb calibrate command writes the file anew';
+      throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
+    }
+    const row = { ...soundly(file, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
+    requireNew(variantId(row.key, row.variant, row.index), line);
+    rows.push(row);
+  }
+  return rows;
+}
+
+/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
+function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
+  const lines = new Map<string, number>();
+  return (id, line) => {
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+    }
+    lines.set(id, line.number);
+  };
+}

@@ -1,0 +1,176 @@
+// A file of lines, opened and read: for data, predictions and judged files alike.
+
+import { isAscii } from 'node:buffer';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { codeOf, EXIT, throwIfStopped, UserError } from '../core/errors.js';
+import { type JsonObject, parseObject } from '../core/json.js';
+import { type Line, LONGEST_LINE_BYTES, splitLines } from '../disk/lines.js';
+
+const CHUNK_BYTES = 1 << 18;
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Opens a regular file for reading. A FIFO or a device could hang or never end, and rows are read a second time.
+ * @throws UserError (66) that ends with the hint.
+ */
+export async function openToRead(path: string, hint: string): Promise<FileHandle> {
+  try {
+    // Without O_NONBLOCK (which Windows lacks) opening a FIFO waits for its writer.
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const found = await handle.stat();
+    if (found.isFile()) return handle;
+    await handle.close();
+    throw new UserError(
+      `cannot read ${path}: it is ${found.isDirectory() ? 'a folder' : 'no regular file'}; ${hint}`,
+      EXIT.inputMissing,
+    );
+  } catch (error) {
+    throw unreadable(path, error, hint);
+  }
+}
+
+/**
+ * The lines of an open file, which stays open.
+ * @param onChunk is given every byte in order
+ * @throws UserError: 66 that ends with the hint, 130 or 143 once `stop` is aborted.
+ */
+export async function* readLines(
+  handle: FileHandle,
+  path: string,
+  hint: string,
+  stop: AbortSignal | undefined,
+  onChunk: (chunk: Uint8Array) => void = () => {},
+): AsyncGenerator<Line> {
+  try {
+    for await (const line of splitLines(chunksOf(handle, onChunk))) {
+      throwIfStopped(stop);
+      yield line;
+    }
+  } catch (error) {
+    throw unreadable(path, error, hint);
+  }
+}
+
+/** One buffer is used again and again, so that garbage does not pile up with the file's size. */
+async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let position = 0; ; ) {
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    const chunk = buffer.subarray(0, bytesRead);
+    onChunk(chunk);
+    yield chunk;
+  }
+}
+
+/** What went wrong in reading, as a UserError (66) that ends with the hint; other errors come back as they are. */
+export function unreadable(path: string, error: unknown, hint: string): unknown {
+  const code = codeOf(error);
+  if (code === undefined) return error;
+  const cause = { EISDIR: 'it is a folder', ENOENT: 'there is no such file or folder' }[code] ?? code;
+  return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);
+}
+
+/** Of smaller rows, as many as are in flight are parsed and put into messages within some milliseconds. */
+const LARGE_BYTES = 1 << 12;
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
+export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+  const bytes = Buffer.allocUnsafe(length);
+  const { bytesRead } = await handle.read(bytes, 0, length, offset);
+  if (length >= LARGE_BYTES) {
+    // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
+    // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
+    lastTurn = lastTurn.then(() => nextTurn());
+    await lastTurn;
+  }
+  return bytes.subarray(0, bytesRead);
+}
+
+/** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */
+export function decoded(bytes: Uint8Array): string | undefined {
+  // Of ASCII alone no character need be looked at, which is more than twice as fast.
+  if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line's text, or why it has none. */
+export function textOf(line: Line): { readonly text: string } | { readonly flaw: string } {
+  if (line.tooLong) return { flaw: `too long: a line may have ${LONGEST_LINE_BYTES >> 20} MiB` };
+  const text = decoded(line.bytes);
+  return text === undefined ? { flaw: 'not valid UTF-8' } : { text };
+}
+
+/** A file of which every line is a JSON object, and what its readers are told where one is not. */
+export interface ObjectFile {
+  readonly path: string;
+  /** The file as people are shown it; its path where absent. */
+  readonly shown?: string;
+  /** Ends what is said of a file that cannot be read. */
+  readonly hint: string;
+  /** What is said of a line that holds no object, and how that ends. */
+  readonly noObject?: string;
+  readonly remedy?: string;
+  /** The command that wrote it, which goes on where the last line is cut off. */
+  readonly command?: string;
+}
+
+/** A line with its text, and the object in it. */
+export interface ObjectLine {
+  readonly line: Line;
+  readonly text: string;
+  readonly fields: JsonObject;
+}
+
+/**
+ * The lines of a file of objects, which is closed at the end.
+ * @param onChunk is given every byte in order
+ * @throws UserError 66 where the file cannot be read; 65 for a line that is no object; 130 or 143 once `stop` is aborted.
+ */
+export async function* objectsIn(
+  file: ObjectFile,
+  stop?: AbortSignal,
+  onChunk?: (chunk: Uint8Array) => void,
+): AsyncGenerator<ObjectLine> {
+  const handle = await openToRead(file.path, file.hint);
+  try {
+    yield* objectLines(handle, file, stop, onChunk);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The same of an open file, which stays open. */
+export async function* objectLines(
+  handle: FileHandle,
+  file: ObjectFile,
+  stop?: AbortSignal,
+  onChunk?: (chunk: Uint8Array) => void,
+): AsyncGenerator<ObjectLine> {
+  const { path, hint, noObject = 'not a JSON object', remedy = REMEDY, command } = file;
+  for await (const line of readLines(handle, path, hint, stop, onChunk)) {
+    const found = textOf(line);
+    if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
+    const fields = parseObject(found.text);
+    if (fields !== undefined) yield { line, text: found.text, fields };
+    else if (command === undefined || line.ended) throw badLine(file, line, `${noObject}; ${remedy}`);
+    else
+      throw badLine(file, line, `the last line is cut off; run ${command} again, which asks for no finished row twice`);
+  }
+}
+
+/** What can be done about a line that a person may have edited. */
+export const REMEDY = 'mend the line or take it out';
+
+/** What is wrong with a line of a file, named by both. */
+export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
+  return new UserError(`${shown}:${number}: ${reason}`, EXIT.badData);
+}

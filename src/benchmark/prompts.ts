@@ -1,0 +1,140 @@
+// The prompts that turn a language model into an environment, an agent or a judge: the bundled ones, and those of a user's folder.
+
+import { createHash } from 'node:crypto';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { isDomain } from './sample.js';
+
+// Seen from src/bench as from dist/bench, the package's root is two folders up.
+const BUNDLED = fileURLToPath(new URL('../../prompts', import.meta.url));
+const ENDING = '.txt';
+
+/** System prompts by domain: <domain>.txt, and what a folder of the user's own has in addition or instead. */
+export interface DomainPrompts {
+  /** SHA-256 in hex over the domains' names and prompts. */
+  readonly fingerprint: string;
+  /** In the order of the alphabet. */
+  readonly domains: readonly string[];
+  prompt(domain: string): string | undefined;
+}
+
+/**
+ * Reads the bundled world-model prompts, and those of `folder`, which add to them and stand in their place where both have a domain.
+ * @throws UserError (66) for what cannot be read; (65) for a file of the folder that is empty, no UTF-8, or names no domain, and for a
+ * folder without prompts
+ */
+export async function loadWorldModelPrompts(folder?: string): Promise<DomainPrompts> {
+  const bundled = await promptsIn(join(BUNDLED, 'world-model'));
+  return domainPrompts([...bundled, ...(folder === undefined ? [] : await ownPrompts(folder))]);
+}
+
+/**
+ * The same of the prompts of an agent that acts in an environment. @throws UserError (66) for what cannot be read, (65) for an empty
+ * file or no UTF-8
+ */
+export async function loadAgentPrompts(folder?: string): Promise<DomainPrompts> {
+  const bundled = await promptsIn(join(BUNDLED, 'agent'));
+  return domainPrompts([...bundled, ...(folder === undefined ? [] : await promptsIn(folder))]);
+}
+
+type Prompt = readonly [domain: string, text: string];
+
+/** Of a domain's prompts the last one holds. */
+function domainPrompts(all: readonly Prompt[]): DomainPrompts {
+  const prompts = new Map(all);
+  const sorted = [...prompts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    fingerprint: fingerprintOf(sorted),
+    domains: sorted.map(([domain]) => domain),
+    prompt: (domain) => prompts.get(domain),
+  };
+}
+
+async function ownPrompts(folder: string): Promise<Prompt[]> {
+  const prompts = await promptsIn(folder);
+  if (prompts.length === 0) {
+    throw new UserError(
+      `${folder} holds no prompt: name each file <domain>${ENDING}, such as terminal${ENDING}`,
+      EXIT.badData,
+    );
+  }
+  const odd = prompts.find(([name]) => !isDomain(name));
+  if (odd !== undefined) {
+    const file = join(folder, `${odd[0]}${ENDING}`);
+    throw new UserError(
+      `${file} names no domain: its name has to be one word, as the last part of a row's "task" is`,
+      EXIT.badData,
+    );
+  }
+  return prompts;
+}
+
+async function promptsIn(folder: string): Promise<Prompt[]> {
+  const prompts: Prompt[] = [];
+  for (const file of (await listFolder(folder, '--domain-prompts')).filter((name) => name.endsWith(ENDING)).sort()) {
+    prompts.push([basename(file, ENDING), (await readText(join(folder, file))).trim()]);
+  }
+  return prompts;
+}
+
+/** What a judge mode that needs no rubric tells its judge. */
+export interface JudgePrompt {
+  /** SHA-256 in hex over both texts; its start tells them apart. */
+  readonly fingerprint: string;
+  readonly system: string;
+  /** The user message; `{history}`, `{input}`, `{truth}`, `{first}` and `{second}` stand for what is shown. */
+  readonly user: string;
+}
+
+/** The prompt of a mode: prompts/judge/<mode>/. @throws UserError where it is not where the package keeps it. */
+export async function loadJudgePrompt(mode: string): Promise<JudgePrompt> {
+  const textOf = async (file: string) => (await readText(join(BUNDLED, 'judge', mode, file))).trim();
+  const texts = { system: await textOf('system.txt'), user: await textOf('user.txt') };
+  return { ...texts, fingerprint: fingerprintOf(texts) };
+}
+
+/** The names in a folder, which `flag` can name. @throws UserError (66) */
+export async function listFolder(folder: string, flag = '--rubrics'): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    throw new UserError(
+      `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of ${flag}, or install the package again if it is the package's own`,
+      EXIT.inputMissing,
+    );
+  }
+}
+
+/** The text as Python's text mode reads it: UTF-8, a byte order mark kept, every line end a newline. Never blank. @throws UserError 66, or 65 for what is no text. */
+export async function readText(file: string, remedy = 'put it back, or point to a complete folder'): Promise<string> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    throw new UserError(`cannot read ${file} (${codeOf(error) ?? error}); ${remedy}`, EXIT.inputMissing);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new UserError(`${file} is not UTF-8; save it as UTF-8`, EXIT.badData);
+  }
+  if (text.trim() === '')
+    throw new UserError(`${file} is empty; write its text or take it from the source`, EXIT.badData);
+  return text.replace(/\r\n?/g, '\n');
+}
+
+/** Whether there is such a file, as far as can be told. */
+export async function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    (error) => codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR',
+  );
+}
+
+/** SHA-256 in hex over the JSON of some contents. */
+export function fingerprintOf(contents: unknown): string {
+  return createHash('sha256').update(JSON.stringify(contents)).digest('hex');
+}

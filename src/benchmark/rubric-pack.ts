@@ -1,0 +1,172 @@
+// Rubric packs on disk: the bundled one, a user's own, and the rubrics of an official checkout.
+
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { EXIT, nearest, UserError } from '../core/errors.js';
+import { parseObject } from '../core/json.js';
+import { present } from '../core/present.js';
+import { type RubricPack, readTemplate } from '../core/rubric.js';
+import { readOfficialRubrics } from './official-rubrics.js';
+import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
+
+/** The bundled pack. */
+export const BUNDLED_PACK = 'awb-3';
+/** What stands for the official repository's rubrics. */
+const OFFICIAL = 'official';
+
+const PACK_FILE = 'pack.json';
+
+/** How a pack is found that is not bundled. */
+interface PackPlaces {
+  /** Whose relative folders are meant. */
+  readonly cwd?: string;
+  /** The folder of the official rubrics, fetched where need be. */
+  official?(): Promise<string>;
+}
+
+/**
+ * Reads the rubric pack of that name or in that folder; without either, the bundled one. The names `awb-3` and `official` come before a
+ * folder of the same name, which `./NAME` reaches. The folder is one of two things.
+ *
+ * **A pack** holds `pack.json` and the plain text files (UTF-8) that it names, all in the same folder:
+ *
+ *     { "name": "awb-3",               word of letters, digits, dots, dashes, underscores
+ *       "version": "1",                text; to be changed with the wording
+ *       "common": "common.txt",        optional: stands before every domain's own text
+ *       "domains": { "mcp": "mcp.txt", … },
+ *       "template": "user.txt",        the user message, with the slots that src/core/rubric.ts lists
+ *       "facts": true,                 optional: the judge is asked for a checklist of facts (src/core/facts.ts)
+ *       "without_truth": { "common": "alone.txt", "template": "alone-user.txt" } }
+ *                                      optional: these two in place of the pack's own where a rollout is judged by itself
+ *
+ * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
+ * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-3/common.txt shows how.
+ *
+ * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) holds `prompts/<domain>/judge_system_prompt.txt`, each
+ * used as Python reads it, and `eval/lwm_eval_utils/task_configs.py`, whose string JUDGE_USER_PROMPT is the user template.
+ *
+ * Throws a UserError, with the file and the remedy, when something is missing (66) or not as described (65).
+ */
+export async function loadRubricPack(
+  given: string = BUNDLED_PACK,
+  { cwd = '', official }: PackPlaces = {},
+): Promise<RubricPack> {
+  if (given === BUNDLED_PACK) return loadPack(BUNDLED_FOLDER);
+  const folder = given === OFFICIAL && official !== undefined ? await official() : resolve(cwd, given);
+  const entries = await entriesOf(folder, given);
+  if (entries.includes(PACK_FILE)) return loadPack(folder);
+  if (entries.includes('prompts') && entries.includes('eval')) {
+    return assemblePack({ name: OFFICIAL, version: '', official: true, ...(await readOfficialRubrics(folder)) });
+  }
+  throw new UserError(
+    `${folder} is no rubric pack: it has neither ${PACK_FILE} nor the folders eval and prompts of an official checkout; leave --rubrics out to use the bundled pack`,
+    EXIT.inputMissing,
+  );
+}
+
+/** Seen from src/bench as from dist/bench, the package's root is two folders up. */
+const BUNDLED_FOLDER = fileURLToPath(new URL(`../../rubrics/${BUNDLED_PACK}`, import.meta.url));
+
+/** The names in the folder. @throws UserError (66), which says what packs there are where one may be meant. */
+async function entriesOf(folder: string, given: string): Promise<string[]> {
+  if (/[/\\]/.test(given) || (await exists(folder))) return listFolder(folder);
+  const earlier = /^awb-[12]$/.test(given)
+    ? `; ${given} came with an earlier version, which still judges under it`
+    : '';
+  throw new UserError(
+    `there is no rubric pack "${given}": --rubrics takes ${BUNDLED_PACK} (bundled), ${OFFICIAL} (fetched) or a folder, and there is no folder ${folder}${earlier}`,
+    EXIT.inputMissing,
+  );
+}
+
+/** What a pack names is sent to a judge, so it must not reach for files outside its folder. */
+const BESIDE = {
+  error: ({ path = [] }: z.core.$ZodRawIssue) => {
+    const key = String(path.at(-1));
+    return `"${key}" has to name a file beside ${PACK_FILE}, such as "${key}.txt"`;
+  },
+};
+const file = z.string(BESIDE).regex(/^(?!\.+$)[^/\\]+$/, BESIDE);
+const NAME = '"name" has to be a word of letters, digits, dots, dashes and underscores';
+const DOMAINS = '"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }';
+const ALONE = '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }';
+
+const PACK = z.strictObject({
+  name: z.string(NAME).regex(/^\w[\w.-]*$/, NAME),
+  version: z.string('"version" has to be a text, such as "1"'),
+  common: file.optional(),
+  domains: z.record(z.string(), file, DOMAINS).refine((domains) => Object.keys(domains).length > 0, DOMAINS),
+  template: file,
+  facts: z.boolean('"facts" has to be true or false').optional(),
+  without_truth: z.object({ template: file, common: file.optional() }, ALONE).optional(),
+});
+const PACK_KEYS = Object.keys(PACK.shape);
+type Pack = z.infer<typeof PACK>;
+
+/** The first fault is told. @throws UserError (65) */
+function readPackFile(text: string, path: string): Pack {
+  const wrong = (what: string) => new UserError(`${path}: ${what}`, EXIT.badData);
+  const fields = parseObject(text);
+  if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
+  const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, PACK_KEYS);
+    throw wrong(
+      `unknown key "${unknown}"${near ? `; did you mean "${near}"?` : `; the keys are ${PACK_KEYS.join(', ')}`}`,
+    );
+  }
+  const read = PACK.safeParse(fields);
+  if (read.success) return read.data;
+  throw wrong(present(read.error.issues[0]).message);
+}
+
+async function loadPack(folder: string): Promise<RubricPack> {
+  const { without_truth: alone, ...pack } = readPackFile(
+    await readText(join(folder, PACK_FILE)),
+    join(folder, PACK_FILE),
+  );
+  const whole = await assembledFrom(folder, pack);
+  if (alone === undefined) return whole;
+  const { name, version, domains } = pack;
+  return { ...whole, withoutTruth: await assembledFrom(folder, { name, version, domains, ...alone }, true) };
+}
+
+async function assembledFrom(folder: string, pack: Pack, hidesTruth?: true): Promise<RubricPack> {
+  const { name, version, facts } = pack;
+  const common = pack.common === undefined ? [] : [await readText(join(folder, pack.common))];
+  const prompts = new Map<string, string>();
+  for (const [domain, name] of Object.entries(pack.domains)) {
+    const texts = [...common, await readText(join(folder, name))];
+    prompts.set(domain, texts.map((text) => text.trim()).join('\n\n'));
+  }
+  const templateFile = join(folder, pack.template);
+  const userTemplate = await readText(templateFile);
+  const kind = { official: false, facts: facts || undefined, hidesTruth };
+  return assemblePack({ name, version, ...kind, prompts, userTemplate, templateFile });
+}
+
+interface PackContents extends Pick<RubricPack, 'name' | 'official' | 'userTemplate' | 'facts' | 'hidesTruth'> {
+  readonly version: string;
+  readonly prompts: ReadonlyMap<string, string>;
+  readonly templateFile: string;
+}
+
+function assemblePack({ version, prompts, templateFile, ...pack }: PackContents): RubricPack {
+  const { name, official, userTemplate, facts, hidesTruth } = pack;
+  const template = readTemplate(userTemplate, hidesTruth);
+  if (template.status === 'bad') {
+    throw new UserError(`the user template in ${templateFile} has ${template.reason}; mend that file`, EXIT.badData);
+  }
+  return {
+    ...pack,
+    // A pack without a checklist keeps the fingerprint that it had before there were any.
+    fingerprint: fingerprintOf([
+      ...[name, version, official, [...prompts], userTemplate],
+      ...(facts ? [{ facts }] : []),
+      ...(hidesTruth ? [{ hidesTruth }] : []),
+    ]),
+    domains: [...prompts.keys()],
+    systemPrompt: (domain) => prompts.get(domain),
+  };
+}

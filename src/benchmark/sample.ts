@@ -1,0 +1,173 @@
+// One line of the benchmark -> a Sample, or the reason why it is not one.
+
+import { createHash } from 'node:crypto';
+import { messageOf } from '../core/errors.js';
+import { isObject, type JsonObject } from '../core/json.js';
+import { present } from '../core/present.js';
+import { withoutRequest } from '../core/turn.js';
+import type { Domain, Sample } from '../core/types.js';
+import { canonicalText, membersOf } from './row-text.js';
+
+/** A decoded row before it is known how many equal rows stand before it. */
+export interface ParsedRow {
+  readonly sample: Sample;
+  /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty where there is none. */
+  readonly id: string;
+  /** The whole decoded object, unknown keys included. */
+  readonly fields: JsonObject;
+}
+
+type RowReading = { readonly ok: true; readonly row: ParsedRow } | { readonly ok: false; readonly flaw: RowFlaw };
+
+/** Why a line is no row, and its domain where at least that could be read. */
+interface RowFlaw {
+  readonly reason: string;
+  readonly domain?: Domain;
+}
+
+/**
+ * Reads a row. Required are `prompt`, `response`, `turn_idx` and a `task` whose last part names a domain, whichever it is; the
+ * other official keys, absent or null, read as empty. The sample's key is still without the ordinal among equal rows.
+ */
+export function readRow(text: string): RowReading {
+  const fields = parseRow(text);
+  return typeof fields === 'string' ? { ok: false, flaw: { reason: fields } } : readParsedRow(text, fields);
+}
+
+/** The same of a text that was parsed before: `fields` is the object in it. */
+export function readParsedRow(text: string, fields: JsonObject): RowReading {
+  const official = officialFields(fields);
+  if (typeof official === 'string') return { ok: false, flaw: { reason: official, ...knownDomainOf(fields) } };
+  const { task, prompts, responses, turnIdx, currentPrompt, systemPrompt } = official;
+  const source = sourceOf(text);
+  const id = source('id');
+  const firstTurn = turnIdx === 1 && currentPrompt !== '' ? currentPrompt : present(prompts[0]);
+  const key = hashOf([
+    task,
+    id,
+    ...listed(prompts),
+    ...listed(responses),
+    currentPrompt,
+    systemPrompt,
+    String(turnIdx),
+    source('total_turns'),
+  ]);
+  const trajectory = hashOf([domainOf(task), id, systemPrompt, withoutRequest(firstTurn)]);
+  return { ok: true, row: { sample: sampleOf(official, { key, trajectory }), id, fields } };
+}
+
+/**
+ * The sample in the object of a row whose keys are known from reading it before, at about half of what `readRow` takes; undefined
+ * where there is no object, or it is no row.
+ */
+export function readSampleAgain(
+  fields: JsonObject | undefined,
+  keys: Pick<Sample, 'key' | 'trajectory'>,
+): Sample | undefined {
+  const official = fields && officialFields(fields);
+  return official === undefined || typeof official === 'string' ? undefined : sampleOf(official, keys);
+}
+
+function sampleOf(
+  { task, prompts, responses, turnIdx, currentPrompt, systemPrompt }: OfficialFields,
+  { key, trajectory }: Pick<Sample, 'key' | 'trajectory'>,
+): Sample {
+  return { key, trajectory, domain: domainOf(task), turnIdx, prompts, responses, currentPrompt, systemPrompt };
+}
+
+/** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
+export class EqualRows {
+  readonly #seen = new Map<string, number>();
+
+  keyOf(hash: string): string {
+    const before = this.#seen.get(hash) ?? 0;
+    this.#seen.set(hash, before + 1);
+    return before === 0 ? hash : `${hash}-${before}`;
+  }
+}
+
+/** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */
+export function isKeyOf(key: string, hash: string): boolean {
+  return key === hash || key.startsWith(`${hash}-`);
+}
+
+/** A domain names files and columns: letters and digits of any script, and `_`, `-` and `.` between them. */
+const DOMAIN = /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}_.-]{0,62}[\p{L}\p{M}\p{N}])?$/u;
+
+export function isDomain(name: string): boolean {
+  // Counts by domain are kept in objects, which have members of their own.
+  return DOMAIN.test(name) && !(name in {});
+}
+
+/** The part of `task` behind its last slash. */
+export function domainOf(task: string): Domain {
+  return task.slice(task.lastIndexOf('/') + 1);
+}
+
+/** The row's object, or what is wrong with its text. */
+function parseRow(text: string): JsonObject | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return `not valid JSON (${messageOf(error).replace(/, (\.\.\.)?"[\s\S]*$/, '')})`;
+  }
+  return isObject(value) ? value : 'not a JSON object';
+}
+
+function knownDomainOf(fields: JsonObject): { domain?: Domain } {
+  const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
+  return isDomain(domain) ? { domain } : {};
+}
+
+/** What the official keys of a row hold. */
+interface OfficialFields extends Pick<Sample, 'prompts' | 'responses' | 'turnIdx' | 'currentPrompt' | 'systemPrompt'> {
+  readonly task: string;
+}
+
+/** The fields of a usable row, or what is wrong with it. */
+function officialFields(fields: JsonObject): OfficialFields | string {
+  for (const key of ['task', 'prompt', 'response', 'turn_idx']) {
+    if (fields[key] === undefined || fields[key] === null) return `required key "${key}" is missing`;
+  }
+  const { task, prompt: prompts, response: responses, turn_idx: turnIdx } = fields;
+  if (typeof task !== 'string') return '"task" is not a string';
+  if (!isDomain(domainOf(task))) return '"task" names no domain: its last part has to be one word';
+  if (!isTexts(prompts)) return '"prompt" is not a list of strings';
+  if (!isTexts(responses)) return '"response" is not a list of strings';
+  const currentPrompt = fields.current_prompt ?? '';
+  const systemPrompt = fields.system_str ?? '';
+  if (typeof currentPrompt !== 'string') return '"current_prompt" is not a string';
+  if (typeof systemPrompt !== 'string') return '"system_str" is not a string';
+  if (typeof turnIdx !== 'number' || !Number.isInteger(turnIdx)) return '"turn_idx" is not a whole number';
+  for (const [key, { length }] of Object.entries({ prompt: prompts, response: responses })) {
+    if (turnIdx < 1 || turnIdx > length)
+      return `"turn_idx" ${turnIdx} lies outside "${key}", which has ${length} turns`;
+  }
+  return { task, prompts, responses, turnIdx, currentPrompt, systemPrompt };
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+}
+
+/** Looks values up in the row's own text, where numbers keep all their digits; null and absent read as empty. */
+function sourceOf(text: string): (key: string) => string {
+  const members = membersOf(text);
+  return (key) => {
+    const member = members.findLast((candidate) => candidate.key === key);
+    const value = member === undefined ? 'null' : text.slice(member.valueStart, member.valueEnd);
+    return value === 'null' ? '' : canonicalText(value);
+  };
+}
+
+function listed(texts: readonly string[]): string[] {
+  return [String(texts.length), ...texts];
+}
+
+/** 24 hex digits of SHA-256 over the texts, each behind its length, so that no two lists of texts run together. */
+function hashOf(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text.length}:`).update(text);
+  return hash.digest().toString('hex', 0, 12);
+}

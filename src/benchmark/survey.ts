@@ -1,0 +1,209 @@
+// One look at every row of a dataset, each forgotten before the next, and what comes of it: a copy held against the benchmark's release
+// (awb data check), and how large its rows are (awb data stats).
+
+import { basename } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inTableOrder } from '../core/domains.js';
+import { throwIfStopped } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
+import { present } from '../core/present.js';
+import { quantile } from '../core/quantile.js';
+import type { Domain, Sample } from '../core/types.js';
+import type { BadRow, Dataset, RowRef } from './dataset.js';
+
+/** A line of a data file. */
+export interface Place {
+  readonly file: string;
+  /** 1-based. */
+  readonly line: number;
+}
+
+export interface SurveyedRow extends Place {
+  readonly domain: Domain;
+  readonly id: string;
+  readonly turnIdx: number;
+  /** Rows of one trajectory have one number. */
+  readonly trajectory: number;
+  /** Where the row stands that it equals. */
+  readonly equals?: Place;
+  /** Of what the world model is sent, by the official protocol. */
+  readonly contextTokens: number;
+  readonly truthTokens: number;
+}
+
+export interface Survey {
+  readonly files: readonly string[];
+  readonly rows: readonly SurveyedRow[];
+  readonly unusable: readonly BadRow[];
+}
+
+/** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
+export type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
+
+/**
+ * @param onRow is told how many rows have been read
+ * @throws UserError: 65 where a file changes meanwhile, 130 or 143 once `stop` is aborted.
+ */
+export async function surveyRows(
+  dataset: Dataset,
+  sizesOf: SizesOf,
+  stop: AbortSignal,
+  onRow: (rows: number) => void,
+): Promise<Survey> {
+  const files = dataset.files.map((path) => basename(path));
+  const placeOf = ({ file, line }: RowRef): Place => ({ file: present(files[file]), line });
+  const rows: SurveyedRow[] = [];
+  for (const row of dataset.rows) {
+    // Lets a signal in: to count the tokens of a row keeps the thread busy.
+    await nextTurn();
+    throwIfStopped(stop);
+    const [hash = '', ordinal] = row.key.split('-');
+    const first = ordinal === undefined ? undefined : dataset.find(hash);
+    rows.push({
+      ...placeOf(row),
+      domain: row.domain,
+      id: row.id,
+      turnIdx: row.turnIdx,
+      trajectory: row.trajectoryNumber,
+      ...(first !== undefined && { equals: placeOf(first) }),
+      ...sizesOf(await dataset.readSample(row)),
+    });
+    onRow(rows.length);
+  }
+  return { files, rows, unusable: dataset.bad };
+}
+
+const LONGEST = 5;
+
+/** The release, as far as a copy is held against it. */
+interface Release {
+  readonly rows: Readonly<Record<Domain, number>>;
+  readonly contextTokens: number;
+}
+
+export type DataCheck = ReturnType<typeof checkRows>;
+
+/** A copy beside the release: its counts, and the lines that are remarkable, as `awb data check --json` has them. */
+export function checkRows({ files, rows, unusable }: Survey, release: Release) {
+  const byDomain = groupBy(rows, ({ domain }) => domain);
+  // Domains of the release have an entry whether there are rows or not.
+  const names = [...new Set([...Object.keys(release.rows), ...byDomain.keys()])].sort(inTableOrder);
+  const long = rows
+    .map(({ file, line, domain, contextTokens }) => ({ file, line, domain, context_tokens: contextTokens }))
+    .sort((a, b) => b.context_tokens - a.context_tokens);
+  return {
+    files,
+    rows: rows.length,
+    released: Object.values(release.rows).reduce((sum, count) => sum + count, 0),
+    trajectories: trajectoriesIn(rows),
+    domains: Object.fromEntries(
+      names.map((domain) => [domain, domainCheck(byDomain.get(domain) ?? [], release.rows[domain])]),
+    ),
+    unusable,
+    /** Rows that equal an earlier one in all that they hold. */
+    equal_rows: rows.flatMap(({ file, line, equals }) => (equals === undefined ? [] : [{ file, line, equals }])),
+    same_turn: sameTurns(rows),
+    longest: long.slice(0, LONGEST),
+    /** Longer than the model's context, the longest first. */
+    beyond_context: long.filter((row) => row.context_tokens > release.contextTokens),
+  };
+}
+
+/** @param released undefined for a domain that the release does not have */
+function domainCheck(rows: readonly SurveyedRow[], released: number | undefined) {
+  const tokens = rows.map(({ contextTokens }) => contextTokens).sort((a, b) => a - b);
+  return {
+    rows: rows.length,
+    released: released ?? null,
+    trajectories: trajectoriesIn(rows),
+    context_tokens: { median: quantile(tokens, 0.5) ?? null, max: tokens.at(-1) ?? null },
+  };
+}
+
+/** How many trajectories rows belong to. */
+function trajectoriesIn(rows: readonly SurveyedRow[]): number {
+  return new Set(rows.map(({ trajectory }) => trajectory)).size;
+}
+
+/** Rows behind the first of their domain, id and turn, those aside that equal another one. */
+function sameTurns(rows: readonly SurveyedRow[]): Place[] {
+  const seen = new Set<string>();
+  return rows.flatMap(({ domain, id, turnIdx, file, line, equals }) => {
+    const turn = JSON.stringify([domain, id, turnIdx]);
+    const isFurther = seen.has(turn) && equals === undefined;
+    seen.add(turn);
+    return isFurther ? [{ file, line }] : [];
+  });
+}
+
+const BINS = 24;
+
+const SIZES = {
+  turn: ({ turnIdx }) => turnIdx,
+  context_tokens: ({ contextTokens }) => contextTokens,
+  truth_tokens: ({ truthTokens }) => truthTokens,
+} as const satisfies Record<string, (row: SurveyedRow) => number>;
+export type SizeName = keyof typeof SIZES;
+type Edges = Readonly<Record<SizeName, readonly number[]>>;
+
+export type DataStats = ReturnType<typeof statsOf>;
+export type RowStats = DataStats['all'];
+
+/** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
+export function statsOf({ rows }: Survey) {
+  const edges = {
+    turn: edgesOf(rows, 'turn'),
+    context_tokens: edgesOf(rows, 'context_tokens'),
+    truth_tokens: edgesOf(rows, 'truth_tokens'),
+  };
+  const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  return {
+    domains: Object.fromEntries(byDomain.map(([domain, own]) => [domain, rowStats(own, edges)])),
+    all: rowStats(rows, edges),
+    bin_edges: edges,
+  };
+}
+
+/** From a power of two to a power of two, so that they can be read, in steps of equal ratio. */
+function edgesOf(rows: readonly SurveyedRow[], size: SizeName): number[] {
+  let [least, most] = [Number.POSITIVE_INFINITY, 1];
+  for (const row of rows) {
+    const value = Math.max(1, SIZES[size](row));
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  const from = Math.floor(Math.log2(least));
+  const to = Math.max(from + 1, Math.ceil(Math.log2(most)));
+  return Array.from({ length: BINS + 1 }, (_, edge) => 2 ** (from + ((to - from) * edge) / BINS));
+}
+
+function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
+  const spread = (size: SizeName) => spreadOf(rows.map(SIZES[size]), edges[size]);
+  return {
+    rows: rows.length,
+    trajectories: trajectoriesIn(rows),
+    turn: spread('turn'),
+    context_tokens: spread('context_tokens'),
+    truth_tokens: spread('truth_tokens'),
+  };
+}
+
+/**
+ * Where the middle and the end of at least one value are, and how many lie in bins of equal width on a logarithmic scale. What is below
+ * the first edge (an empty observation) counts to the first bin.
+ */
+function spreadOf(values: readonly number[], edges: readonly number[]) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const bins = Array.from({ length: edges.length - 1 }, () => 0);
+  let bin = 0;
+  for (const value of sorted) {
+    while (bin < bins.length - 1 && value >= present(edges[bin + 1])) bin++;
+    bins[bin] = present(bins[bin]) + 1;
+  }
+  return {
+    median: present(quantile(sorted, 0.5)),
+    p90: present(quantile(sorted, 0.9)),
+    max: present(sorted.at(-1)),
+    bins,
+  };
+}

@@ -1,0 +1,115 @@
+// awb agree: people's ratings against a judge's, with their agreement among themselves as the ceiling.
+
+import { resolve } from 'node:path';
+import { judgedFilesOf } from '../benchmark/judged-path.js';
+import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
+import { EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { printable } from '../core/printable.js';
+import { rowId } from '../core/row-id.js';
+import type { Io } from '../core/types.js';
+import { agreementText } from '../report/agreement/text.js';
+import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import { agreementWithPeople } from '../stats/agreement/people.js';
+
+const OPTIONS = {
+  ratings: {
+    kind: 'list',
+    value: 'F',
+    required: true,
+    help: 'files of ratings, as the page of awb rate saves them, or CSV with the same names in its header',
+  },
+  predictions: {
+    kind: 'list',
+    value: 'RUN',
+    required: true,
+    help: 'the judged.jsonl that was rated, or its folder; several where people rated several runs',
+  },
+  draws: { kind: 'integer', min: 100, max: 1_000_000, default: 10_000, help: 'resamples behind each interval' },
+  seed: { kind: 'integer', min: 0, default: 1, help: 'seed of the resamples' },
+} as const satisfies OptionTable;
+
+type AgreeSettings = Settings<typeof OPTIONS>;
+
+export const command = defineCommand({
+  description:
+    "Holds a judge against people who rated the same predictions: weighted kappa and bias by dimension, interval alpha of the totals, and the people's agreement among themselves, which is the ceiling.",
+  examples: [
+    { line: 'awb agree --ratings ratings.jsonl --predictions out/judged.jsonl', does: 'one rater against the judge' },
+    {
+      line: 'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total',
+      does: 'two raters; unrounded figures',
+    },
+  ],
+  options: OPTIONS,
+  run: agree,
+});
+
+/** Named ratings of a kind, before the rest is counted. */
+const MOST_NAMED = 10;
+
+/**
+ * Prints how far judge and people agree.
+ * @throws UserError: 66 and 65 for the files, 65 where no rating is of a prediction in them.
+ */
+async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
+  const ratings: PlacedRating[] = [];
+  for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
+    ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
+  }
+  const left: string[] = [];
+  const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
+  const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
+  const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
+  const matched = matchRatings(ratings, predictions);
+  if (!settings.quiet)
+    for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
+  if (matched.predictions.length === 0) {
+    throw new UserError(
+      `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
+      EXIT.badData,
+    );
+  }
+  const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
+  await heedStop(io);
+  if (settings.json) {
+    const { leftOut, unchecked } = matched;
+    const document = {
+      schema: 'awb.agree/1',
+      predictions_files: paths,
+      ...found,
+      left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
+      without_hash: unchecked,
+      resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
+    };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+  } else {
+    io.stdout.write(agreementText(found, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
+  }
+  return EXIT.done;
+}
+
+/** Ratings that do not count, each with file and line; of many of a kind the first. */
+function notesOn({ leftOut, unchecked }: Matched): string[] {
+  const named = new Map<string, number>();
+  const notes: string[] = [];
+  for (const { place, why } of leftOut) {
+    const before = named.get(why) ?? 0;
+    named.set(why, before + 1);
+    if (before < MOST_NAMED) notes.push(`${place}: left out: ${REASONS[why]}`);
+  }
+  for (const [why, count] of named) {
+    // The map's keys are reasons' names.
+    const reason = REASONS[why as keyof typeof REASONS];
+    if (count > MOST_NAMED) notes.push(`and ${counted(count - MOST_NAMED, 'further rating')} left out: ${reason}`);
+  }
+  if (unchecked > 0) {
+    notes.push(
+      `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
+    );
+  }
+  return notes;
+}

@@ -1,0 +1,142 @@
+// `awb completion SHELL` prints the script that teaches a shell the commands, flags and values; the script asks back for them.
+
+import tabtab from '@pnpm/tabtab';
+import { EXIT, type ExitCode } from '../core/errors.js';
+import { present } from '../core/present.js';
+import { DOMAINS, type Io } from '../core/types.js';
+import { type CommandEntry, type CommandSpec, defineCommand } from '../settings/command.js';
+import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+const PROGRAMS = ['awb', 'agentworldbench'];
+/** What tabtab's scripts for zsh and fish take as "complete a file name"; bash does so where nothing is answered. */
+const FILES = '__tabtab_complete_files__';
+
+const OPTIONS = {
+  shell: { kind: 'choice', choices: SHELLS, required: true, help: 'the shell to write for' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description: 'Prints a script that completes commands, flags and their values. awb has to be on the path.',
+  examples: [
+    { line: 'source <(awb completion bash)', does: 'this shell; for all, in ~/.bashrc' },
+    { line: 'source <(awb completion zsh)', does: 'the same in ~/.zshrc, after compinit' },
+    { line: 'awb completion fish > ~/.config/fish/completions/awb.fish', does: 'fish, for good' },
+  ],
+  options: OPTIONS,
+  operands: ['shell'],
+  async run({ shell }: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+    for (const name of PROGRAMS) {
+      io.stdout.write(`${await tabtab.getCompletionScript({ name, completer: name, shell })}\n`);
+    }
+    return EXIT.done;
+  },
+});
+
+/** Answers a shell's question, which the script hands over in the environment: what may stand at the cursor. */
+export async function answerCompletion(io: Io, entries: readonly CommandEntry[]): Promise<ExitCode> {
+  const shell = SHELLS.find((name) => name === io.env.SHELL);
+  if (shell === undefined) return EXIT.usage;
+  const words = tabtab.parseEnv(io.env).partial.trimStart().split(/\s+/).slice(1);
+  const found = await candidates(words, entries, io);
+  const write = (line: string) => io.stdout.write(`${line}\n`);
+  if (found !== 'files') tabtab.log([...found], shell, write);
+  else if (shell !== 'bash') write(FILES);
+  return EXIT.done;
+}
+
+interface Candidate {
+  readonly name: string;
+  readonly description?: string;
+}
+
+async function candidates(
+  words: readonly string[],
+  entries: readonly CommandEntry[],
+  io: Io,
+): Promise<readonly Candidate[] | 'files'> {
+  const current = words.at(-1) ?? '';
+  const startingRight = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
+  const group = entries.filter(({ name }) => name.startsWith(`${words[0]} `));
+  if (words.length < 2) return startingRight(firstWords(entries));
+  if (words.length === 2 && group.length > 0) {
+    return startingRight(
+      group.map(({ name, summary }) => ({ name: present(name.split(' ')[1]), description: summary })),
+    );
+  }
+
+  const length = group.length > 0 ? 2 : 1;
+  const called = words.slice(0, length).join(' ');
+  const spec = (await entries.find(({ name }) => name === called)?.load())?.command;
+  if (spec === undefined) return [];
+  const table = spec.options;
+  const before = words.slice(length, -1);
+  const values = async (name: string) => {
+    const option = present(table[name]);
+    if (option.namesRun) {
+      // Commands and flags are completed without the time that SQLite takes to load.
+      const { runNames } = await import('../results/find.js');
+      const runs = startingRight(await runNames(valueIn(before, '--db'), io));
+      if (runs.length > 0) return runs;
+    }
+    return valuesOf(name, option, startingRight);
+  };
+  const last = before.at(-1) ?? '';
+  const asked = last.startsWith('--') ? table[last.slice(2)] : undefined;
+  if (asked !== undefined && asked.kind !== 'boolean') return values(last.slice(2));
+  if (current.startsWith('-')) {
+    const given = (name: string) => before.includes(`--${name}`) && !['list', 'map'].includes(table[name]?.kind ?? '');
+    return startingRight(
+      Object.entries(table)
+        .filter(([name]) => !given(name))
+        .map(([name, option]) => ({
+          name: option.kind === 'boolean' && option.default ? `--no-${name}` : `--${name}`,
+          description: option.help,
+        })),
+    );
+  }
+  const operand = operandAt(operandsIn(before, table), spec);
+  return operand === undefined ? [] : values(operand);
+}
+
+/** The option that a word fills which stands without a flag. */
+function operandAt(index: number, { operands = [], options }: CommandSpec): string | undefined {
+  const last = operands.at(-1);
+  return operands[index] ?? (last !== undefined && options[last]?.kind === 'list' ? last : undefined);
+}
+
+/** What a flag was given. */
+function valueIn(words: readonly string[], flag: string): string | undefined {
+  const at = words.lastIndexOf(flag);
+  return at < 0 ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
+}
+
+/** What a line may begin with: a command, or the first word of several. */
+function firstWords(entries: readonly CommandEntry[]): Candidate[] {
+  const described = entries.map(({ name, summary }) => {
+    const [first = name, second] = name.split(' ');
+    return [first, second === undefined ? summary : `${second} ...`] as const;
+  });
+  return [...new Map(described)].map(([name, description]) => ({ name, description }));
+}
+
+/** How many of the words are neither flags nor their values. */
+function operandsIn(words: readonly string[], table: OptionTable): number {
+  const isFlagWithValue = (word: string | undefined) => {
+    const kind = word?.startsWith('--') && !word.includes('=') ? table[word.slice(2)]?.kind : undefined;
+    return kind !== undefined && kind !== 'boolean';
+  };
+  return words.filter((word, index) => !word.startsWith('-') && !isFlagWithValue(words[index - 1])).length;
+}
+
+function valuesOf(
+  name: string,
+  option: OptionSpec,
+  startingRight: (all: readonly Candidate[]) => readonly Candidate[],
+): readonly Candidate[] | 'files' {
+  if (option.kind === 'choice') return startingRight(option.choices.map((choice) => ({ name: choice })));
+  if (name === 'domains') return startingRight(DOMAINS.map((domain) => ({ name: domain })));
+  if ('words' in option && option.words !== undefined)
+    return startingRight(option.words.map((word) => ({ name: word })));
+  return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
+}

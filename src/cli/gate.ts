@@ -1,0 +1,172 @@
+// awb gate: a candidate against a base, a floor or a published row -> GO, NO-GO or not enough evidence, for people and for CI.
+
+import { existsSync, statSync } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { adviceText, type GateDecision, type GateOutcome, type Provenance } from '../core/decision.js';
+import { codeOf, EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
+import { present } from '../core/present.js';
+import { printable } from '../core/printable.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
+import { annotations, junit } from '../report/gate/ci.js';
+import { type GateReport, gateJson } from '../report/gate/document.js';
+import { gateText, jobSummary, SUMMARY_LIMIT } from '../report/gate/text.js';
+import { isOneRun, shownRun } from '../results/comparability.js';
+import { RUN_OPTIONS, wordsFor } from '../results/databases.js';
+import { readPair, readRun } from '../results/find.js';
+import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from '../results/gate/evidence.js';
+import { hasFloor, POLICY_OPTIONS, policyFingerprint, readPolicy } from '../results/gate/policy.js';
+import { writeText } from '../results/output.js';
+import { defineCommand } from '../settings/command.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { decide } from '../stats/gate.js';
+
+const OPTIONS = {
+  base: {
+    kind: 'text',
+    namesRun: true,
+    value: 'RUN',
+    group: 'Runs',
+    help: 'the run that the candidate must not fall behind: a label or number in --db, a judged file or its folder, or published:NAME',
+  },
+  candidate: {
+    kind: 'text',
+    namesRun: true,
+    value: 'RUN',
+    group: 'Runs',
+    help: 'the run to decide about, named in the same way',
+  },
+  ...RUN_OPTIONS,
+  ...POLICY_OPTIONS,
+  junit: { kind: 'text', value: 'FILE', group: 'Output', help: 'write JUnit XML, a suite per domain' },
+  'json-report': { kind: 'text', value: 'FILE', group: 'Output', help: 'write the JSON report (awb.gate/1)' },
+  summary: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Output',
+    help: 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY',
+  },
+  ...EXPLAIN,
+} as const satisfies OptionTable;
+
+type GateSettings = Settings<typeof OPTIONS>;
+
+export const command = defineCommand({
+  description:
+    'Decides whether a candidate passes, on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (nothing was to be decided).',
+  examples: [
+    { line: 'awb gate step-100 step-200', does: 'two checkpoints, the default policy' },
+    {
+      line: 'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml',
+      does: 'a policy, and a report for CI',
+    },
+    {
+      line: 'awb gate step-100 step-200 --looks 1,3',
+      does: 'asked after one repeat, and once more after three',
+    },
+    { line: 'awb gate step-200 --min-overall 55 --min terminal=50', does: 'a floor, without a base' },
+    { line: 'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200', does: 'a published row, as advice' },
+  ],
+  options: OPTIONS,
+  operands: ['base', 'candidate'],
+  alsoNeeds: missingNames,
+  run: gate,
+});
+
+const EXIT_CODES = {
+  GO: EXIT.done,
+  'NO-GO': EXIT.noGo,
+  INCONCLUSIVE: EXIT.inconclusive,
+  INCOMPLETE: EXIT.incomplete,
+  // Nothing was decided, so nothing stops.
+  ADVICE: EXIT.done,
+} as const satisfies Record<GateOutcome, ExitCode>;
+
+/** A base can be left out where there is a floor to hold, or a policy that may have one. */
+function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
+  const { base, candidate, policy } = settings;
+  const needsBase = policy === undefined && !hasFloor(settings);
+  if (candidate !== undefined) return base === undefined && needsBase ? ['base'] : [];
+  if (base === undefined) return needsBase ? ['base', 'candidate'] : ['candidate'];
+  return needsBase || isPublished(base) ? ['candidate'] : [];
+}
+
+async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
+  // One name alone is the candidate's.
+  const baseName = settings.candidate === undefined ? undefined : settings.base;
+  const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
+  const policyFor = await readPolicy(settings, io);
+  const sides = { ...(await runsOf(settings, io)), published };
+  const asked = policyFor(domainsOf(sides), baseName !== undefined);
+  const isRequired = (name: Provenance) => !settings.allowDifferent.includes(name);
+  const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
+  const { evidence, notes } = evidenceOf(sides, policy);
+  const decision = decide(evidence, policy);
+  await heedStop(io);
+  const { base, candidate } = sides;
+  const exitCode = EXIT_CODES[decision.verdict];
+  const fingerprint = policyFingerprint(policy);
+  const report: GateReport = {
+    ...decision,
+    exitCode,
+    policy: { from: settings.policy ?? 'flags and defaults', fingerprint, rules: policy },
+    base: base === undefined ? published?.shown : shownRun(base),
+    candidate: shownRun(candidate),
+    comparison: evidence.comparison,
+    notes: [...adviceNotes(decision), ...domainNotes(candidate), ...notes],
+  };
+  await deliver(report, settings, io);
+  return exitCode;
+}
+
+/** The runs that are named, a published row left out. @throws UserError (2) for one run as base and candidate. */
+async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base' | 'candidate'>> {
+  const { base, candidate } = settings;
+  if (base === undefined || candidate === undefined || isPublished(base)) {
+    return { candidate: await readRun(present(candidate ?? base), settings, io) };
+  }
+  const where = wordsFor(resolve(io.cwd, settings.db.join(',')), io);
+  const fixed = (name: string) => `${programName(io)} ${shellLine(['gate', name, candidate, ...where])}`;
+  const pair = await readPair(base, candidate, { ...settings, fixed }, io);
+  if (!isOneRun(pair)) return pair;
+  throw new UserError(`${pair.base.name} is base and candidate at once, which passes any gate; name two runs`);
+}
+
+function domainsOf({ base, candidate }: Pick<Sides, 'base' | 'candidate'>): string[] {
+  const rows = [...(base?.rows ?? []), ...candidate.rows];
+  return [...new Set(rows.map((row) => row.domain))];
+}
+
+/** The note on what the advisory rules come to, where other rules brought the verdict. */
+function adviceNotes({ verdict, advice }: GateDecision): string[] {
+  return advice === undefined || verdict === 'ADVICE'
+    ? []
+    : [`The advisory rules by themselves: ${adviceText(advice)}.`];
+}
+
+async function deliver(report: GateReport, settings: GateSettings, io: Io): Promise<void> {
+  const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
+  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
+  io.stdout.write(json ? gateJson(report) : gateText(report, look));
+  // On stdout they would break a JSON document. The runner reads both streams.
+  (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
+  await appendStepSummary(report, io);
+  if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
+  if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
+  if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
+}
+
+/** Appends to the job summary. Its limit holds for all commands of the step. A summary that cannot be written spoils no verdict. */
+async function appendStepSummary(report: GateReport, io: Io): Promise<void> {
+  const { GITHUB_STEP_SUMMARY: given } = io.env;
+  if (given === undefined || given === '') return;
+  const path = resolve(io.cwd, given);
+  try {
+    const taken = existsSync(path) ? statSync(path).size : 0;
+    await appendFile(path, jobSummary(report, SUMMARY_LIMIT - taken));
+  } catch (error) {
+    io.stderr.write(`note: cannot write the job summary ${printable(given)} (${codeOf(error)})\n`);
+  }
+}

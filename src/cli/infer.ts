@@ -1,0 +1,185 @@
+// `awb infer`: puts every chosen row of the benchmark to a world model, as it is or (--scenarios) under instructions.
+
+import { join } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { shellLine } from '../core/shell.js';
+import { terminal } from '../core/terminal.js';
+import type { Io } from '../core/types.js';
+import { withChosenRows } from '../infer/chosen-rows.js';
+import { type Inference, inferIdentity, inferStage, predictionState } from '../infer/inferring.js';
+import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
+import type { RolloutPlan } from '../infer/rollout/plan.js';
+import { FINAL_IN_ROLLOUTS, openPlan, remarkOnRollout, requireRolloutFlags } from '../infer/rollout/plan.js';
+import { rolloutStage } from '../infer/rollout/rolling-out.js';
+import { ROLLOUT_FILE } from '../infer/rollout/turns.js';
+import { tellScenarios } from '../results/score/scenarios.js';
+import { asksByFilesAlone, BATCH_OPTIONS, requireBatchFlags } from '../run/batch/options.js';
+import { billOrAsk, runOptions, withRun } from '../run/command.js';
+import type { StageResult } from '../run/stage.js';
+import { printStageResult, stageDocument } from '../run/summary.js';
+import { namesTarget } from '../run/target.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { OptionTable } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { listDocument, listTable } from '../simulate/scenarios/listing.js';
+import { instruct, listedSuite, SCENARIO_OPTIONS, type ScenarioSettings } from '../simulate/scenarios/running.js';
+import { BUNDLED_SUITES } from '../simulate/scenarios/suite.js';
+
+const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Puts every chosen row of the benchmark to a world model and writes predictions.jsonl. The same command continues an interrupted run.',
+  examples: [
+    {
+      line: 'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
+      does: 'the whole benchmark',
+    },
+    { line: 'awb infer … --batch-dir batch', does: 'by files for a batch engine; docs/batch.md' },
+    { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
+    { line: 'awb infer … --shard 1/4', does: 'a part of the rows; awb merge joins the parts' },
+    { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
+    {
+      line: 'awb infer … --rollout --output-dir results/rollout',
+      does: "whole trajectories, behind the model's own predictions",
+    },
+    {
+      line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
+      does: 'no model needed',
+    },
+    { line: 'awb infer … --scenarios standard', does: 'what the model makes of instructions; no judge needed' },
+  ],
+  daily: [
+    'output-dir',
+    'domains',
+    'sample',
+    'shard',
+    'label',
+    'fresh',
+    'model-base-url',
+    'model-name',
+    'model-api-key',
+    'baseline',
+    'rollout',
+    'scenarios',
+    'repeats',
+    'local',
+    'preset',
+    'max-tokens',
+    'temperature',
+    'concurrency',
+    'dry-run',
+    'budget-usd',
+    'batch-dir',
+  ],
+  options: OPTIONS,
+  alsoNeeds: (settings) => {
+    if (settings.baseline !== undefined || settings.listScenarios || namesTarget(settings)) return [];
+    return asksByFilesAlone(settings) ? ['model-name'] : ['model-base-url', 'model-name'];
+  },
+  run: infer,
+});
+
+async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  requireOneModel(settings);
+  requireBatchFlags(settings);
+  requireRolloutFlags(settings);
+  const { scenarios } = settings;
+  if (settings.listScenarios) return listScenarios(settings, io);
+  if (scenarios !== undefined) return inferScenarios({ ...settings, scenarios }, io, shown);
+  requireNoScenarioFlags(settings);
+  return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
+}
+
+/** @throws UserError (2) for a bound of scenarios where there are none: the rows of the benchmark would all be asked and paid for */
+function requireNoScenarioFlags({ maxCalls, scenarioRows }: ScenarioSettings): void {
+  if (maxCalls !== undefined) throw new UserError('--max-calls bounds --scenarios; give both, or neither');
+  if (scenarioRows !== SCENARIO_OPTIONS['scenario-rows'].default) {
+    throw new UserError('--scenario-rows bounds --scenarios; give both, or neither');
+  }
+}
+
+function inferChosen(work: Inference): Promise<ExitCode> {
+  const { settings, io } = work;
+  return withRun(
+    {
+      ...runOptions(settings, io),
+      kind: 'infer',
+      name: 'predictions',
+      beside: ROLLOUT_FILE,
+      identity: (stored) => inferIdentity(work, stored),
+      stateOf: predictionState,
+      pricing: work.pricing,
+    },
+    async (run) => {
+      if (!settings.rollout) return billOrAsk(inferStage(work, run), (result) => tell(work, result, undefined));
+      const plan = await openPlan(work, run);
+      return billOrAsk(rolloutStage(work, run, plan), (result) => tell(work, result, plan));
+    },
+  );
+}
+
+function tell({ settings, io, chosen }: Inference, result: StageResult, plan: RolloutPlan | undefined): ExitCode {
+  const count = (plan?.rows ?? chosen).length * settings.repeats;
+  const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(count, result.manifest.counts.chosen, result)];
+  printStageResult(io, settings, result, {
+    noun: 'predictions',
+    remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
+    absent: 'unusable',
+    final: plan && FINAL_IN_ROLLOUTS,
+    next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
+  });
+  return result.exitCode;
+}
+
+async function listScenarios(settings: ScenarioSettings, io: Io): Promise<ExitCode> {
+  const { suite, rows } = await listedSuite(settings, settings.scenarios ?? BUNDLED_SUITES[0], io);
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  const text = settings.json
+    ? `${JSON.stringify(listDocument(suite, rows))}\n`
+    : terminal(listTable(suite, rows), look);
+  io.stdout.write(text);
+  return EXIT.done;
+}
+
+async function inferScenarios(
+  settings: ScenarioSettings & { readonly scenarios: string },
+  io: Io,
+  shown: ShownSettings,
+): Promise<ExitCode> {
+  const instructed = await instruct(settings, io, shown);
+  if (instructed === undefined) return EXIT.done;
+  const { result, file, isTold } = instructed;
+  if (!settings.json) {
+    const next = `${programName(io)} ${shellLine(['score', '--predictions', join(settings.outputDir, 'scenarios.jsonl')])}`;
+    printStageResult(io, settings, result, { noun: 'predictions', absent: 'unusable', next });
+  }
+  await tellScenarios(isTold ? file : undefined, stageDocument(result, settings), settings, io);
+  return result.exitCode;
+}
+
+/** How to have the predictions judged, as far as infer knows. */
+function judgeArguments({ outputDir, dataDir, lean }: InferSettings): string[] {
+  return [
+    'judge',
+    ...['--predictions', join(outputDir, 'predictions.jsonl'), '--judge-base-url', 'URL', '--judge-model', 'NAME'],
+    ...['--output-dir', outputDir],
+    ...(lean ? ['--data-dir', dataDir] : []),
+  ];
+}
+
+function requireOneModel(settings: InferSettings): void {
+  const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
+  const given = [settings.baseline !== undefined, namesTarget(settings), isNamed].filter(Boolean).length;
+  if (given > 1) {
+    throw new UserError('give one world model: --baseline, or --local, or --model-base-url with --model-name');
+  }
+}
+
+/** What a choice smaller than the folder's content did: rows of earlier choices are kept, and asked on. */
+function remarkOnChoice(chosen: number, all: number, { manifest }: StageResult): string | undefined {
+  const before = all - manifest.counts.absent - chosen;
+  if (before <= 0) return undefined;
+  return `this command chose ${counted(chosen, 'row')}; ${before} more of earlier ones ${before === 1 ? 'stands' : 'stand'} in the same file (another --output-dir, or --fresh, holds the choice alone)`;
+}

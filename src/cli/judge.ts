@@ -1,0 +1,190 @@
+// `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
+
+import { dirname, join, resolve } from 'node:path';
+import { openDataset } from '../benchmark/dataset.js';
+import { predictionsFileOf } from '../benchmark/judged-path.js';
+import { openPredictions, type PredictionFile } from '../benchmark/predictions.js';
+import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { FINAL_FAILURES } from '../core/judgement.js';
+import { present } from '../core/present.js';
+import { printable } from '../core/printable.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
+import { chooseFile } from '../judge/judged-files.js';
+import { type Judging, judgeIdentity, judgeStage } from '../judge/judging.js';
+import type { Method, Mode } from '../judge/mode.js';
+import { MODES } from '../judge/modes.js';
+import { openJudging, requireJudge } from '../judge/opening.js';
+import { JUDGE_OPTIONS, type JudgeSettings } from '../judge/options.js';
+import { recheck } from '../judge/recheck.js';
+import { judgementState } from '../judge/records.js';
+import { asSeen, withBeside } from '../judge/shown.js';
+import { asksByFilesAlone } from '../run/batch/options.js';
+import { billOrAsk, withRun } from '../run/command.js';
+import type { Counts, Manifest } from '../run/manifest.js';
+import { changeSince, readManifest } from '../run/manifest-file.js';
+import { requireNamedTokenizer } from '../run/model.js';
+import { openPricing } from '../run/pricing.js';
+import { printStageResult } from '../run/summary.js';
+import { namesTarget, openTarget, targetAt } from '../run/target.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+
+export const command = defineCommand({
+  description:
+    'Rates every prediction against its ground truth and writes judged.jsonl. The same command continues an interrupted run; rows whose prediction has changed are judged again.',
+  examples: [
+    {
+      line: 'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
+      does: 'the bundled rubric',
+    },
+    {
+      line: 'awb judge … --rubrics official',
+      does: "the paper's judge: its prompts, fetched at their commit, and its reading",
+    },
+    { line: 'awb judge … --batch-dir batch', does: 'by batch files, at half the price; docs/batch.md' },
+    { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
+    { line: 'awb judge results/step-100 --mode metrics', does: 'text metrics, no judge needed' },
+    {
+      line: 'awb judge … --mode reference --reference base/predictions.jsonl',
+      does: 'how often the prediction is nearer to the truth than that of another file',
+    },
+    { line: 'awb judge … --mode turing', does: 'how often the prediction is taken for the real observation' },
+    {
+      line: 'awb judge … --mode decision',
+      does: 'how often an agent, named in place of the judge, does what it would',
+    },
+  ],
+  daily: [
+    'output-dir',
+    'label',
+    'fresh',
+    'mode',
+    'reference',
+    'judge-base-url',
+    'judge-model',
+    'judge-api-key',
+    'rubrics',
+    'verdicts',
+    'judge-repeats',
+    'recheck',
+    'local',
+    'concurrency',
+    'dry-run',
+    'budget-usd',
+    'batch-dir',
+  ],
+  options: JUDGE_OPTIONS,
+  operands: ['predictions'],
+  alsoNeeds: (settings) => {
+    const { asksJudge, beside }: Mode = MODES[settings.mode];
+    return [
+      ...(asksJudge && !namesTarget(settings) && !asksByFilesAlone(settings) ? (['judge-base-url'] as const) : []),
+      ...(asksJudge && !namesTarget(settings) ? (['judge-model'] as const) : []),
+      ...(beside === 'prediction' && settings.reference === undefined ? (['reference'] as const) : []),
+    ];
+  },
+  run: judge,
+});
+
+async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  const mode: Mode = MODES[settings.mode];
+  requireJudge(mode, settings);
+  await requireNamedTokenizer(settings, io);
+  const path = predictionsFileOf(settings.predictions, io);
+  const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
+  const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
+  const dataDir = inCwd(io, settings.dataDir);
+  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
+  try {
+    const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
+    const predictions = await withBeside(mode, method, await open(path), () => open(present(rival)));
+    try {
+      requireJudgeable(method, predictions);
+      const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
+      const change = changeSince(beside, shownPath(path, io), predictions.sha256);
+      if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
+      // A judged file carries the manifest of its predictions in its own.
+      const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
+      const dir = inCwd(io, settings.outputDir) ?? dirname(path);
+      const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
+      const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
+      // Nothing is started for a mode that asks nobody.
+      const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
+      try {
+        const pricing = await openPricing(target, settings, io);
+        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
+        return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
+      } finally {
+        await target.close();
+      }
+    } finally {
+      await predictions.close();
+    }
+  } finally {
+    await dataset?.close();
+  }
+}
+
+const ALIKE =
+  'at temperature 0 a judge is likely to give the same judgement each time; --judge-repeats then costs more and shows nothing';
+
+async function judgeAll(work: Judging): Promise<ExitCode> {
+  const { settings, io, mode, method, dir } = work;
+  const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
+  const { name, why, replaces } = await chooseFile(dir, identity, {
+    label: settings.label,
+    fresh: settings.fresh,
+    judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
+  });
+  const fresh = settings.fresh || replaces;
+  // Before anybody is paid for judgements that were meant for the other file.
+  if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
+  const { dryRun } = settings;
+  const { pricing, predictions } = work;
+  return withRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing }, (run) => {
+    if (why !== undefined) run.notices.push(why);
+    run.notices.push(...(predictions.notices ?? []));
+    if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
+    return billOrAsk(judgeStage(work, run, predictions.refs, settings.judgeRepeats), (result) => {
+      printStageResult(io, settings, result, {
+        noun: mode.noun,
+        remark: remarkOnRepeats(result.manifest),
+        absent: 'without prediction',
+        final: FINAL_FAILURES,
+        next: nextStep(result.manifest.counts, shownPath(join(dir, `${name}.jsonl`), io), programName(io)),
+      });
+      return result.exitCode;
+    });
+  });
+}
+
+/** Counts are of judgements, and coverage is of predictions: where these differ, both are said. */
+function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
+  const predictions = Object.values(chosen).reduce((sum, count) => sum + count, 0);
+  return counts.chosen > predictions ? `these are judgements of ${counted(predictions, 'prediction')}` : undefined;
+}
+
+/** What to do with the judged file, and before that what would mend it. */
+function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
+  const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
+  const mend =
+    unpredicted > 0
+      ? `repeat awb infer (${counted(unpredicted, 'row')} ${unpredicted === 1 ? 'lacks' : 'lack'} a prediction) and then this command; or `
+      : '';
+  return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
+}
+
+function inCwd(io: Io, path: string | undefined): string | undefined {
+  return path === undefined ? undefined : resolve(io.cwd, path);
+}
+
+/** @throws UserError (65) for a domain that cannot be judged, with the first line of it. */
+function requireJudgeable(method: Method, { path, refs }: PredictionFile): void {
+  for (const { domain, line } of refs) {
+    const refusal = method.refusal(domain);
+    if (refusal !== undefined) throw new UserError(`${path}:${line}: ${refusal}`, EXIT.badData);
+  }
+}

@@ -1,0 +1,86 @@
+// awb panel: several judgings of the same predictions joined into one judged file, every judge counting alike.
+
+import { resolve } from 'node:path';
+import { manifestBeside } from '../benchmark/judged-path.js';
+import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { keysOf } from '../core/keys.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
+import { joinMembers } from '../judge/panel/joining.js';
+import { isWhole, panelIdentity, panelManifest, requireFree } from '../judge/panel/manifest.js';
+import { readMembers } from '../judge/panel/members.js';
+import { writePanel } from '../judge/panel/writing.js';
+import { panelText } from '../report/panel/text.js';
+import { writeManifest } from '../run/manifest-file.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+import { COMBINATIONS } from '../stats/agreement/panel.js';
+
+const OPTIONS = {
+  judged: {
+    kind: 'list',
+    value: 'RUN',
+    required: true,
+    help: 'judged files of awb judge, or their folders: the same predictions under the same rubrics, each by another judge',
+  },
+  output: { kind: 'text', value: 'FILE', short: 'o', required: true, help: 'the judged file to write' },
+  combine: {
+    kind: 'choice',
+    choices: keysOf(COMBINATIONS),
+    default: 'mean',
+    help: "how the judges' ratings of a dimension become one",
+  },
+  quorum: {
+    kind: 'integer',
+    min: 1,
+    help: "a row needs N judges, not all of them; each judge's offset by domain and dimension is then taken out",
+  },
+  fresh: { kind: 'boolean', help: 'write over another file; the old one is kept aside' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
+  examples: [
+    {
+      line: 'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl',
+      does: 'the mean of two judges',
+    },
+    { line: 'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl', does: 'the middle of three' },
+    {
+      line: 'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl',
+      does: 'rows that one judge failed on, too',
+    },
+  ],
+  options: OPTIONS,
+  operands: ['judged'],
+  run: panel,
+});
+
+async function panel(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
+  const { combine, quorum, fresh } = settings;
+  const members = await readMembers(settings.judged, io);
+  if (quorum !== undefined && quorum > members.length) {
+    throw new UserError(
+      `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
+    );
+  }
+  const path = resolve(io.cwd, settings.output);
+  const { rows, panel, offsets } = joinMembers(members, { combine, quorum });
+  const identity = panelIdentity(path, members, panel);
+  await requireFree({ path, shown: shownPath(path, io), fresh }, members, identity);
+  const output = await writePanel(path, rows, members, offsets);
+  const manifest = panelManifest({ path, identity, members, rows, panel, settings: shown, output });
+  await writeManifest(manifestBeside(path), manifest);
+  const exitCode = isWhole(panel, manifest.counts) ? EXIT.done : EXIT.incomplete;
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify({ schema: 'awb.panel/1', exit_code: exitCode, output: path, ...panel })}\n`);
+    return exitCode;
+  }
+  const next = shellLine(['score', '--predictions', shownPath(path, io)]);
+  io.stdout.write(panelText(panel, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
+  io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
+  return exitCode;
+}

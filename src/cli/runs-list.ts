@@ -1,0 +1,71 @@
+// awb runs list: what SQLite files hold, a line a run.
+
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { EXIT, type ExitCode } from '../core/errors.js';
+import { bytesText, counted } from '../core/figures.js';
+import { printable } from '../core/printable.js';
+import { bold, type Look, terminal } from '../core/terminal.js';
+import type { Io } from '../core/types.js';
+import { measureOf } from '../judge/modes.js';
+import { type ListedDatabase, runsDocument } from '../report/stored/documents.js';
+import { type ListedRun, runsTable } from '../report/stored/runs.js';
+import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
+import { listedRuns } from '../results/stored/shown.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+
+const OPTIONS = {
+  db: { kind: 'list', value: 'FILE', default: [DEFAULT_DB], help: 'SQLite files of awb score' },
+  label: { kind: 'text', help: 'only runs whose label holds this text' },
+  mode: { kind: 'list', value: 'MODE', help: 'only runs that were judged in these modes, such as rubric' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Lists the runs of SQLite files by their numbers: what they are called, who judged them, and what came of it.',
+  examples: [
+    { line: 'awb runs list', does: 'the runs of awb.sqlite' },
+    { line: 'awb runs list --mode rubric --label step', does: 'some of them' },
+    {
+      line: `awb runs list --json | jq '.runs[] | select(.source_exists | not) | .id'`,
+      does: 'runs whose judged file is not there any more',
+    },
+  ],
+  options: OPTIONS,
+  run: listRuns,
+});
+
+async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+  return withKnownRuns(settings.db, io, async (known) => {
+    const paths = [...new Set(settings.db.map((file) => resolve(io.cwd, file)))];
+    const databases = paths.map((db) => ({
+      db,
+      bytes: statSync(db).size,
+      runs: known.filter((each) => each.path === db).length,
+    }));
+    const { label, mode } = settings;
+    const wanted = known.filter(
+      ({ run }) =>
+        (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind)),
+    );
+    const runs = listedRuns(wanted);
+    if (settings.json) {
+      io.stdout.write(`${JSON.stringify(runsDocument(databases, runs))}\n`);
+      return EXIT.done;
+    }
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    io.stdout.write(databases.map((database) => blockOf(database, runs, look, io)).join('\n'));
+    if (known.length === 0 && !settings.quiet) io.stderr.write('awb score RUN adds a run\n');
+    return EXIT.done;
+  });
+}
+
+function blockOf({ db, bytes, runs: count }: ListedDatabase, runs: readonly ListedRun[], look: Look, io: Io): string {
+  const own = runs.filter((run) => run.path === db);
+  const all = count === 0 ? 'no runs' : counted(count, 'run');
+  const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
+  const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
+  return `${bold(printable(title), look)}\n${table}`;
+}

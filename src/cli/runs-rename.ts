@@ -1,0 +1,69 @@
+// awb runs rename: gives a stored run another label.
+
+import { EXIT, type ExitCode } from '../core/errors.js';
+import { printable } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
+import { checkLabel, notesOnLabel, requireNoNumber, storedRunToChange } from '../results/find.js';
+import { isGiven } from '../results/score/record.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { openStoreToChange } from '../store/store.js';
+
+const OPTIONS = {
+  run: {
+    kind: 'text',
+    namesRun: true,
+    value: 'RUN',
+    required: true,
+    help: 'a stored run: its number or label, or its judged file or the folder of that',
+  },
+  name: { kind: 'text', value: 'NAME', required: true, check: checkLabel, help: 'what it is called from now on' },
+  db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file of awb score' },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  description:
+    'Gives a stored run another label. awb score keeps it when it scores the run again, unless --label gives one there. The manifest beside the judged file keeps its own.',
+  examples: [
+    { line: 'awb runs rename 3 step-100', does: 'a name for run 3' },
+    { line: 'awb runs rename step-100 baseline', does: 'another name for the run of a label' },
+  ],
+  options: OPTIONS,
+  operands: ['run', 'name'],
+  run: renameRun,
+});
+
+async function renameRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+  const { name: label } = settings;
+  const { found, notes } = await withKnownRuns([settings.db], io, async (known) => {
+    const found = storedRunToChange(settings.run, known, io);
+    requireNoNumber(label, found, known);
+    return { found, notes: notesOnLabel(label, found, known) };
+  });
+  const { run, db, path } = found;
+  // Nothing was open for writing until it was clear what to write.
+  const store = openStoreToChange(path);
+  try {
+    store.renameRun(run, label);
+  } finally {
+    store.close();
+  }
+  const given = isGiven({ label, manifest: run.manifest });
+  if (settings.json) {
+    const document = {
+      schema: 'awb.run-renamed/1',
+      db: path,
+      id: run.id,
+      before: run.label ?? null,
+      label,
+      label_given: given,
+    };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+  } else {
+    const before = run.label === undefined ? 'had no label' : `was ${run.label}`;
+    io.stdout.write(`${printable(`run ${run.id} of ${db} is ${label} now; it ${before}`)}\n`);
+  }
+  if (!settings.quiet) for (const note of notes) io.stderr.write(`note: ${note}\n`);
+  return EXIT.done;
+}

@@ -1,0 +1,182 @@
+// awb score: a judged file -> scores in a table, in JSON and in SQLite.
+
+import { resolve } from 'node:path';
+import { readJudged } from '../benchmark/judged.js';
+import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
+import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
+import { printable } from '../core/printable.js';
+import type { Io, JudgedRow } from '../core/types.js';
+import { askedWord, measureOf } from '../judge/modes.js';
+import { PRICE_OPTIONS } from '../model/prices/setting.js';
+import { scoreDocument } from '../report/score-document.js';
+import { scoreText, shortLines } from '../report/score-text.js';
+import { trustIn } from '../results/calibration/reading.js';
+import { countCosts, manifestCosts, pricesOf } from '../results/costs.js';
+import { DEFAULT_DB } from '../results/databases.js';
+import { readRun } from '../results/find.js';
+import type { ReadRun } from '../results/read-run.js';
+import { isForcedPartner, requireForced, rolloutOf } from '../results/rollout.js';
+import { nextSteps } from '../results/score/next-steps.js';
+import { keptLabel, recordOf } from '../results/score/record.js';
+import { scenarioRows } from '../results/score/scenarios.js';
+import { madeWith } from '../run/made-with.js';
+import { changeSince, readManifest } from '../run/manifest-file.js';
+import { defineCommand } from '../settings/command.js';
+import { EXPLAIN } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import { shortLabel } from '../settings/value.js';
+import { aggregate } from '../stats/aggregate.js';
+import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
+import { equivalenceCard } from '../stats/equivalence.js';
+import type { StoredName } from '../store/records.js';
+import { openStore, type Store } from '../store/store.js';
+
+/** What `score` needs of its settings; paths may be relative to the working folder. */
+export interface ScoreSettings {
+  readonly predictions: string;
+  readonly db: string;
+  readonly label?: string | undefined;
+  /** Of a rollout: the run whose histories are true. */
+  readonly teacherForced?: string | undefined;
+  readonly minCoverage: number;
+  /** A price file; without it a run keeps the prices that it was asked under. */
+  readonly prices?: string | undefined;
+  readonly verbose: boolean;
+  readonly explain?: boolean;
+  readonly json: boolean;
+  readonly color: boolean;
+}
+
+export const command = defineCommand({
+  description:
+    'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
+  examples: [
+    { line: 'awb score results/step-100', does: 'a table, and the run in awb.sqlite' },
+    {
+      line: 'awb score out/judged.jsonl --db runs.sqlite --label step-1000',
+      does: 'another SQLite file, and a name of your own',
+    },
+    { line: 'awb score results/step-100 --verbose', does: 'what each domain cost, too' },
+    {
+      line: 'awb score results/rollout --teacher-forced results/step-100',
+      does: 'of a rollout: how fast it drifts from the truth',
+    },
+    { line: 'awb score results/step-100 --json | jq .overall.total_score', does: 'one unrounded figure' },
+  ],
+  options: {
+    predictions: {
+      kind: 'text',
+      value: 'RUN',
+      required: true,
+      help: "a judged.jsonl, of awb judge or of the official script's judge, a scenarios.jsonl, or the folder of one",
+    },
+    db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
+    label: {
+      kind: 'text',
+      check: shortLabel,
+      help: 'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
+    },
+    'teacher-forced': {
+      kind: 'text',
+      value: 'RUN',
+      namesRun: true,
+      help: 'of a rollout: the same predictions with true histories (a judged file, its folder, or a run in --db), to tell the drift',
+    },
+    'min-coverage': {
+      kind: 'number',
+      min: 0,
+      max: 1,
+      default: LEAST_COVERAGE,
+      help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
+    },
+    ...PRICE_OPTIONS,
+    ...EXPLAIN,
+  },
+  operands: ['predictions'],
+  run: (settings, io) => score(settings, io),
+});
+
+/**
+ * Scores a judged file, stores the run and prints it.
+ * @returns 0, or 3 where a domain's coverage is below the least.
+ * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
+ */
+export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
+  const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
+  const scenarios = scenarioRows();
+  const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
+  const manifest = await readManifest(manifestBeside(source));
+  const made = madeWith(manifest);
+  const card = aggregate(rows, made.chosen, measureOf);
+  const prices = await pricesOf(manifest, settings.prices, io);
+  const { judgements, costs } = await countCosts(
+    { source, manifest, rows, costs: manifestCosts(manifest) },
+    prices,
+    io.stop,
+  );
+  await heedStop(io);
+  const change = changeSince(manifest, shownPath(source, io), sha256);
+  if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
+  const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
+  const equivalence = equivalenceCard(rows);
+  await heedStop(io);
+  const run = {
+    ...recordOf({ source, sha256, manifest, made }, settings.label),
+    costs,
+    equivalence,
+    scenarios: scenarios.figures(),
+  };
+  const db = resolve(io.cwd, settings.db);
+  const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
+  const { id, replaced, runs, calibrations } = storeRun(db, (store) => store.saveRun(run, judgements, card, labelOver));
+  const label = runs.find((stored) => stored.id === id)?.label;
+  const short = shortDomains(card, settings.minCoverage);
+  const trust = trustIn(made, calibrations);
+  const asked = askedWord(made.mode);
+  const scored = { id, replaced, run: { ...run, label, asked }, db, card, rollout, trust, short };
+  if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
+  else {
+    const steps = nextSteps(
+      {
+        id,
+        kind: run.kind,
+        unforced: rollout === undefined || settings.teacherForced !== undefined ? undefined : shownPath(source, io),
+        db,
+        runs,
+        isShort: short.length > 0,
+        isOurs: manifest !== undefined,
+      },
+      io,
+    );
+    const { explain = false } = settings;
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
+    const byDomain = settings.verbose;
+    io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
+  }
+  for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
+  for (const line of shortLines(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
+  return short.length === 0 ? EXIT.done : EXIT.incomplete;
+}
+
+/** The rows of the teacher-forced run, where one is named. @throws UserError as `readRun` and `requireForced`. */
+async function forcedRows(
+  run: Pick<ReadRun, 'made' | 'rows'>,
+  { teacherForced, db }: ScoreSettings,
+  io: Io,
+): Promise<readonly JudgedRow[] | undefined> {
+  if (teacherForced === undefined) return undefined;
+  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
+  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
+  requireForced(run, forced);
+  return forced.rows;
+}
+
+/** Stores the run; what the file holds then. */
+function storeRun<T>(db: string, save: (store: Store) => T) {
+  const store = openStore(db);
+  try {
+    return { ...save(store), runs: store.runs(), calibrations: store.calibrations() };
+  } finally {
+    store.close();
+  }
+}

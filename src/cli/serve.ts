@@ -1,0 +1,167 @@
+// `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
+
+import { resolve } from 'node:path';
+import { cacheFolder } from '../benchmark/hub/cache-folder.js';
+import { downloadText, progressText } from '../benchmark/hub/download-text.js';
+import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../benchmark/hub/models.js';
+import { EXIT, type ExitCode, interruption, messageOf } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { printable } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import type { ServeDocument } from '../model/local.js';
+import { openEngine } from '../serve/engine.js';
+import type { Engine, ModelFacts } from '../serve/engine-contract.js';
+import { type RunningServer, startServer } from '../serve/http/listen.js';
+import { requestLine } from '../serve/http/metrics.js';
+import { showLoading } from '../serve/loading.js';
+import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
+import { readModelFile } from '../serve/model-file.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+
+// biome-ignore format: a table, a line an option
+const OPTIONS = {
+  model: { kind: 'text', value: 'MODEL', required: true, group: 'Model', help: `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}` },
+  'model-dir': { kind: 'text', value: 'DIR', group: 'Model', help: 'where downloads are kept (~/.cache/agentworldbench)' },
+  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', group: 'Server', help: 'address to listen on' },
+  port: { kind: 'integer', min: 0, max: 65535, default: 8000, group: 'Server', help: 'port; 0 takes a free one' },
+  alias: { kind: 'list', value: 'NAME', group: 'Server', help: 'another name under which clients may ask; repeatable' },
+  'api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Server', help: 'key that clients have to send; needed on any address but loopback' },
+  queue: { kind: 'integer', min: 0, default: 256, group: 'Server', help: 'requests that may wait; more get 429' },
+  'until-stdin-closes': { kind: 'boolean', group: 'Server', help: 'end when standard input closes, with the parent' },
+  parallel: { kind: 'integer', min: 1, max: 256, default: 1, group: 'Hardware', help: 'slots; 1 makes exact reruns' },
+  context: { kind: 'integer', min: 256, group: 'Hardware', help: 'tokens per slot (default: the most that fits)' },
+  gpu: { kind: 'choice', choices: ['auto', 'cuda', 'vulkan', 'metal', 'off'], default: 'auto', group: 'Hardware', help: 'what computes' },
+  'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
+  'kv-cache': { kind: 'choice', choices: ['auto', 'f16', 'q8_0'], default: 'auto', group: 'Hardware', help: 'type of the cache; auto: f16, or q8_0 where the context would be short' },
+  'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
+  threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
+  'batch-size': { kind: 'integer', min: 16, max: 65536, default: 512, group: 'Hardware', help: 'tokens per evaluation' },
+  'checkpoint-memory': { kind: 'integer', min: 0, default: 2048, group: 'Hardware', help: 'MiB of host memory for states to which a next turn can go back' },
+  'thinking-budget': { kind: 'integer', min: 0, group: 'Hardware', help: 'most tokens of thinking (default: no limit)' },
+} as const satisfies OptionTable;
+
+type ServeSettings = Settings<typeof OPTIONS>;
+
+/** Calls under way get this long after the first interrupt. */
+const DRAIN_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+
+export const command = defineCommand({
+  description:
+    "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models, /health and /metrics.",
+  examples: [
+    {
+      line: `awb serve --model ${AGENTWORLD.name} --parallel 4`,
+      does: 'the reference model; downloads 20 GB at first',
+    },
+    { line: 'awb serve --model my-checkpoint-Q8_0.gguf --port 8081', does: 'a file of your own' },
+    { line: 'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf', does: 'serve, infer and stop in one' },
+  ],
+  daily: ['host', 'port', 'api-key', 'parallel', 'context', 'gpu'],
+  options: OPTIONS,
+  run: serve,
+});
+
+async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
+  requirePossible(settings);
+  const ending = endingOf(settings, io);
+  const stopped = aborted(ending);
+  const loading = showLoading(io.stderr, settings.quiet);
+  const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
+  const path = await resolveModel(settings.model, {
+    beforeDownload: (download) => loading.say(downloadText(download, directory)),
+    onProgress: (progress) => loading.step('download', progressText(progress)),
+    cwd: io.cwd,
+    directory,
+    env: io.env,
+    signal: ending,
+  }).finally(() => loading.finish());
+  const file = await readModelFile(path, settings.gpu);
+  const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
+  const givingUp = new AbortController();
+  const opening = openEngine({
+    ...fitting,
+    file,
+    name: servedName(settings.model),
+    gpu: settings.gpu,
+    cacheDirectory: directory,
+    signal: AbortSignal.any([ending, givingUp.signal]),
+    onNote: loading.say,
+    onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
+    threads: settings.threads,
+  });
+  // Handled below; without this a failure while the port is being opened would end the process.
+  opening.catch(() => undefined);
+  const server = await listen(settings, opening, loading.say).catch((error) => {
+    givingUp.abort();
+    throw error;
+  });
+  try {
+    const engine = await Promise.race([opening, stopped]);
+    loading.finish();
+    if (engine === undefined) {
+      await server.close(0);
+      await opening.then((loaded) => loaded.close()).catch(() => undefined);
+      return exitCodeOf(io);
+    }
+    announce(settings, io, server, engine.facts);
+    await stopped;
+    if (io.stop.aborted) loading.say('stopping: requests under way may end; interrupt again to end at once');
+    await server.close(io.stop.aborted ? DRAIN_MS : 0);
+    await engine.close();
+    return exitCodeOf(io);
+  } catch (error) {
+    loading.finish();
+    await server.close(0);
+    throw error;
+  }
+}
+
+function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: string) => void): Promise<RunningServer> {
+  return startServer(engine, {
+    host: settings.host,
+    port: settings.port,
+    queueLimit: settings.queue,
+    aliases: aliasesOf(settings.model, settings.alias),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    apiKey: settings.apiKey,
+    thinkingBudget: settings.thinkingBudget,
+    onRequest: settings.verbose ? (record) => say(requestLine(record, new Date())) : undefined,
+    onError: (error) => say(`engine: ${printable(messageOf(error))}`),
+  });
+}
+
+function announce(settings: ServeSettings, io: Io, server: RunningServer, facts: ModelFacts): void {
+  const document: ServeDocument = { schema: 'awb.serve/1', url: `${server.url}/v1`, model: facts };
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = facts;
+  const hardware = gpuLayers > 0 ? `${gpu}, ${counted(gpuLayers, 'layer')}` : `CPU, ${counted(threads, 'thread')}`;
+  io.stdout.write(
+    `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`,
+  );
+}
+
+/** Aborted by the first interrupt, and where asked when standard input closes. */
+function endingOf(settings: ServeSettings, io: Io): AbortSignal {
+  if (!settings.untilStdinCloses) return io.stop;
+  const closed = new AbortController();
+  // Ends a download with the exit code of Ctrl-C.
+  void io.stdinClosed().then(() => closed.abort('SIGINT'));
+  return AbortSignal.any([io.stop, closed.signal]);
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((done) => {
+    if (signal.aborted) done(undefined);
+    signal.addEventListener('abort', () => done(undefined), { once: true });
+  });
+}
+
+/** Being stopped is how a server ends well. */
+function exitCodeOf(io: Io): ExitCode {
+  return io.stop.aborted ? interruption(io.stop) : EXIT.done;
+}

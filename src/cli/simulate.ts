@@ -1,0 +1,128 @@
+// `awb simulate`: a world that a world model makes up, to act in.
+
+import { join } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { printable } from '../core/printable.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
+import { namesTarget } from '../run/target.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
+import { programName } from '../settings/program-name.js';
+import { ENVIRONMENT_OPTIONS, type EnvironmentSettings, servesAgents } from '../simulate/environment/options.js';
+import { serveEnvironment } from '../simulate/environment/serving.js';
+import { playEpisodes } from '../simulate/episodes/episodes.js';
+import { EPISODE_OPTIONS, type EpisodeSettings, namesAgent } from '../simulate/episodes/options.js';
+import { SIMULATION_OPTIONS, type SimulationSettings } from '../simulate/options.js';
+import { openSimulation } from '../simulate/simulation.js';
+import { simulatorOf } from '../simulate/simulator.js';
+import { openStarts } from '../simulate/starts.js';
+import { actInTerminal } from '../simulate/terminal/terminal.js';
+
+export const command = defineCommand({
+  description:
+    'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark. With --listen or --mcp agents elsewhere act.',
+  examples: [
+    {
+      line: 'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model',
+      does: 'type into a machine that is not there; /help lists the commands',
+    },
+    { line: 'awb simulate --domain terminal --local model.gguf', does: 'the same with a model that is served here' },
+    { line: 'awb simulate --from terminal:179757071433034:6 …', does: 'go on from a row of the benchmark' },
+    {
+      line: "printf 'ls\\npwd\\n/save run\\n' | awb simulate --domain terminal --json …",
+      does: 'a script: a line for each turn, and the trajectory in run_test.jsonl',
+    },
+    {
+      line: 'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent',
+      does: 'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
+    },
+    {
+      line: 'awb simulate --listen 127.0.0.1:7860 --record episodes …',
+      does: 'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
+    },
+  ],
+  daily: [
+    'domain',
+    'task',
+    'state',
+    'tasks',
+    'from',
+    'from-rows',
+    'list-rows',
+    'data-dir',
+    'model-base-url',
+    'model-name',
+    'model-api-key',
+    'local',
+    'context',
+    'max-tokens',
+    'temperature',
+    'seed',
+    'agent-base-url',
+    'agent-model',
+    'agent-api-key',
+    'episodes',
+    'steps',
+    'output-dir',
+    'dry-run',
+    'budget-usd',
+    'listen',
+    'mcp',
+    'record',
+  ],
+  options: { ...SIMULATION_OPTIONS, ...EPISODE_OPTIONS, ...ENVIRONMENT_OPTIONS },
+  alsoNeeds: (settings) => [
+    ...(settings.listRows || namesTarget(settings) ? [] : (['model-base-url', 'model-name'] as const)),
+    ...(namesAgent(settings) ? (['agent-base-url', 'agent-model'] as const) : []),
+  ],
+  run: simulate,
+});
+
+async function simulate(
+  settings: EpisodeSettings & EnvironmentSettings,
+  io: Io,
+  shown: ShownSettings,
+): Promise<ExitCode> {
+  if (settings.listRows) return listRows(settings, io);
+  const isServed = servesAgents(settings);
+  if (namesAgent(settings)) {
+    if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
+    return playEpisodes(settings, io, shown, (dir) => `${programName(io)} ${shellLine(inspecting(dir))}`);
+  }
+  requireNoEpisodes(settings);
+  const notice = (text: string) => {
+    if (!settings.quiet) io.stderr.write(`awb: ${printable(text)}\n`);
+  };
+  const simulation = await openSimulation(settings, io, notice);
+  try {
+    if (isServed) return await serveEnvironment(await simulatorOf(simulation, settings, io), settings, io);
+    return await actInTerminal(simulation, settings, io);
+  } finally {
+    await simulation.close();
+  }
+}
+
+/** How to look at episodes: what the world said as predictions, which a report can show. */
+function inspecting(dir: string): string[] {
+  return ['infer', '--baseline', 'oracle', '--data-dir', dir, '--output-dir', join(dir, 'inspected')];
+}
+
+/** @throws UserError (2) for a flag of episodes where nobody plays them */
+function requireNoEpisodes({ tasks, fromRows, episodes, dryRun }: EpisodeSettings): void {
+  const given = Object.entries({ tasks, 'from-rows': fromRows, episodes, 'dry-run': dryRun });
+  const [idle] = given.filter(([, value]) => value !== undefined && value !== false).map(([name]) => name);
+  if (idle === undefined) return;
+  throw new UserError(`--${idle} is for an agent that acts: name it with --agent-base-url and --agent-model`);
+}
+
+async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {
+  const starts = openStarts(settings, io);
+  try {
+    const rows = await starts.names();
+    const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
+    io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
+    return EXIT.done;
+  } finally {
+    await starts.close();
+  }
+}

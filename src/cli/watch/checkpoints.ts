@@ -1,0 +1,160 @@
+// The checkpoints in a folder: which are there, which are complete, a stamp that tells when one has changed, and what the watch knows of
+// each: a small file in the folder of its run, so that a watch that was killed goes on.
+
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { isObject } from '../../core/json.js';
+import { readJson, sizeOf } from '../../disk/file-reading.js';
+import { writeJson } from '../../disk/files.js';
+
+export interface Checkpoint {
+  /** Its name in the folder. */
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Of the names, sizes and times of its files. */
+  readonly stamp: string;
+}
+
+interface Found {
+  readonly complete: readonly Checkpoint[];
+  /** Names that have no marker yet. */
+  readonly unmarked: readonly string[];
+}
+
+/** `step-2` before `step-10`. */
+const IN_ORDER = new Intl.Collator('en', { numeric: true });
+
+/**
+ * The checkpoints of a folder in the order of their names, numbers by their size.
+ * @throws UserError (66) where the folder cannot be read
+ */
+export async function checkpointsIn(dir: string, pattern: string, marker: string): Promise<Found> {
+  const names = await readdir(dir).catch((error: unknown) => {
+    throw new UserError(`cannot read the folder of checkpoints ${dir} (${codeOf(error)})`, EXIT.inputMissing);
+  });
+  const isNamed = patternOf(pattern);
+  const complete: Checkpoint[] = [];
+  const unmarked: string[] = [];
+  const candidates = names.filter(
+    (name) => isNamed(name) && !name.startsWith('.') && name !== marker && !name.endsWith(`.${marker}`),
+  );
+  for (const name of candidates.sort(IN_ORDER.compare)) {
+    const path = join(dir, name);
+    if (!(await isMarked(path, marker))) {
+      unmarked.push(name);
+      continue;
+    }
+    const stamp = await stampOf(path, marker);
+    if (stamp !== undefined) complete.push({ name, path, stamp });
+  }
+  return { complete, unmarked };
+}
+
+async function isMarked(path: string, marker: string): Promise<boolean> {
+  return (await statOf(join(path, marker))) !== undefined || (await statOf(`${path}.${marker}`)) !== undefined;
+}
+
+/** Undefined where it has gone meanwhile. */
+async function stampOf(path: string, marker: string): Promise<string | undefined> {
+  const found = await statOf(path);
+  if (found === undefined) return undefined;
+  const files = found.isDirectory() ? await filesBelow(path) : [{ name: '', stats: found }];
+  const lines = files
+    .filter(({ name }) => name !== marker)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, stats: { size, mtimeMs } }) => `${name} ${size} ${mtimeMs}`);
+  return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
+}
+
+/** The files of a folder at any depth, also behind links. Each folder counts once, and none above it: links may lead back. */
+async function filesBelow(path: string): Promise<{ readonly name: string; readonly stats: Stats }[]> {
+  const seen = new Set<string>();
+  const real = await realpath(path).catch(() => path);
+  for (let above = dirname(real); !seen.has(above); above = dirname(above)) seen.add(above);
+  const files: { readonly name: string; readonly stats: Stats }[] = [];
+  const folders = [''];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const place = await realpath(join(path, folder)).catch(() => undefined);
+    if (place === undefined || seen.has(place)) continue;
+    seen.add(place);
+    for (const entry of (await readdir(place).catch(() => [])).sort()) {
+      const stats = await statOf(join(place, entry));
+      const name = join(folder, entry);
+      if (stats?.isDirectory()) folders.push(name);
+      else if (stats !== undefined) files.push({ name, stats });
+    }
+  }
+  return files;
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(() => undefined);
+}
+
+function patternOf(glob: string): (name: string) => boolean {
+  const source = glob
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  const pattern = new RegExp(`^${source}$`, 's');
+  return (name) => pattern.test(name);
+}
+
+const SCHEMA = 'awb.watch-checkpoint/1';
+const FILE = 'checkpoint.json';
+
+/** The steps that are kept once they are done, with their exit codes. */
+export const STEPS = ['infer', 'judge', 'score', 'gate'] as const;
+export type Step = (typeof STEPS)[number];
+
+interface CheckpointRecord extends Checkpoint {
+  readonly steps: Partial<Record<Step, number>>;
+  /** Rounds that failed, and when the latest did: milliseconds since the epoch. */
+  readonly failures: number;
+  readonly failedAt?: number;
+  /** Of its batch files, how many requests were told of, and when their results were looked for the last time. */
+  readonly awaited?: { readonly requests: number; readonly at: number };
+  /** Set once its result has been told. */
+  readonly verdict?: string;
+  readonly finishedAt?: string;
+}
+
+/** A checkpoint with its run's folder, and what is known of it. */
+export interface Kept {
+  readonly dir: string;
+  record: CheckpointRecord;
+}
+
+/**
+ * The run folder of a checkpoint: that of its name, or the next one (`step-100.2`) where another checkpoint had that name, since
+ * predictions of other weights must not be mixed.
+ * @throws UserError (65, 66) for a record that cannot be read
+ */
+export async function keptOf(outputDir: string, checkpoint: Checkpoint): Promise<Kept> {
+  for (let round = 1; ; round++) {
+    const dir = join(outputDir, round === 1 ? checkpoint.name : `${checkpoint.name}.${round}`);
+    const record = await recordIn(dir);
+    if (record?.stamp === checkpoint.stamp && record.path === checkpoint.path) return { dir, record };
+    const isFree = record === undefined && (await sizeOf(dir)) === undefined;
+    if (isFree) return { dir, record: { ...checkpoint, steps: {}, failures: 0 } };
+  }
+}
+
+/** The record in a run's folder; undefined where the watch has not made it. */
+export async function recordIn(dir: string): Promise<CheckpointRecord | undefined> {
+  const value = await readJson(join(dir, FILE));
+  if (value?.schema !== SCHEMA || typeof value.stamp !== 'string' || !isObject(value.steps)) return undefined;
+  // The watch has written it, in this form.
+  return value as unknown as CheckpointRecord;
+}
+
+/** Adds to what is known of a checkpoint, and writes it down. */
+export async function keepRecord(kept: Kept, more: Partial<CheckpointRecord>): Promise<void> {
+  kept.record = { ...kept.record, ...more };
+  await mkdir(kept.dir, { recursive: true });
+  await writeJson(join(kept.dir, FILE), { schema: SCHEMA, ...kept.record });
+}

@@ -1,0 +1,76 @@
+// Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
+
+import { z } from 'zod';
+import { FIGURE } from './estimate.js';
+
+type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
+
+/** What a document is made of: its keys in camelCase. What it has as null may be absent. */
+type SourceOf<Document> = Document extends readonly (infer Item)[]
+  ? readonly SourceOf<Item>[]
+  : Document extends object
+    ? {
+        readonly [Key in keyof Document as null extends Document[Key] ? never : CamelCase<Key>]: SourceOf<
+          Document[Key]
+        >;
+      } & {
+        readonly [Key in keyof Document as null extends Document[Key] ? CamelCase<Key> : never]?:
+          | SourceOf<Document[Key]>
+          | undefined;
+      }
+    : Document;
+
+/**
+ * The document of a schema: its keys in their order, each from the field of that name in camelCase, and null for what is absent. Keys of
+ * records are data and stay as they are, and so does what the schema leaves open.
+ */
+export function documentOf<Schema extends z.ZodType>(
+  schema: Schema,
+  source: SourceOf<z.infer<Schema>>,
+): z.infer<Schema> {
+  // `made` follows the schema key by key; test/report/documents.test.ts holds what commands print to it.
+  return made(schema, source) as z.infer<Schema>;
+}
+
+function made(schema: z.core.$ZodType, source: unknown): unknown {
+  if (schema instanceof z.ZodNullable)
+    return source === undefined || source === null ? null : made(schema.unwrap(), source);
+  if (schema instanceof z.ZodOptional) return source === undefined ? undefined : made(schema.unwrap(), source);
+  if (schema instanceof z.ZodArray && Array.isArray(source)) return source.map((item) => made(schema.element, item));
+  if (typeof source !== 'object' || source === null) return source;
+  if (schema instanceof z.ZodRecord) {
+    return Object.fromEntries(Object.entries(source).map(([key, value]) => [key, made(schema.valueType, value)]));
+  }
+  if (!(schema instanceof z.ZodObject)) return source;
+  const fields = new Map(Object.entries(source));
+  return Object.fromEntries(
+    Object.entries<z.core.$ZodType>(schema.shape).map(([key, part]) => [key, made(part, fields.get(camelCase(key)))]),
+  );
+}
+
+function camelCase(key: string): string {
+  return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** A text that may be unknown. */
+export const TEXT = z.string().nullable();
+
+/** What is known of an estimate's uncertainty, unrounded. */
+export const SPREAD = z.strictObject({
+  rows: FIGURE,
+  clusters: FIGURE,
+  se: FIGURE,
+  df: FIGURE,
+  low: FIGURE,
+  high: FIGURE,
+});
+/** An estimate with its uncertainty. */
+export const ESTIMATE = z.strictObject({ value: z.number(), ...SPREAD.shape });
+
+/** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\x7f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,61 @@
+// What a run's numbers depend on. Two runs of different identities are not mixed in one file.
+
+import { createHash } from 'node:crypto';
+import { EXIT, UserError } from './errors.js';
+import { canonicalJson, isObject } from './json.js';
+
+/** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
+export type Identity = Readonly<Record<string, unknown>>;
+
+/** SHA-256 hex over the identity with its keys sorted, so that the order of building does not matter. */
+export function fingerprintOf(identity: Identity): string {
+  return createHash('sha256').update(canonicalJson(identity)).digest('hex');
+}
+
+/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. @param words which of the two is which */
+export function differencesOf(before: Identity, now: Identity, words: Words = ['before', 'now']): string[] {
+  return compare('', before, now, words);
+}
+
+type Words = readonly [string, string];
+
+/** @throws UserError (78) that shows the difference field by field. */
+export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
+  const differences = differencesOf(before, now);
+  if (differences.length === 0) return;
+  throw new UserError(
+    [
+      `${where} was begun with other settings, and rows of both must not mix:`,
+      ...differences.map((difference) => `  ${difference}`),
+      `${wayBack(differences)}, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).`,
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Bundled texts under the same name, with other fingerprints: no setting of this version brings the earlier ones back. */
+const OTHER_TEXTS = /"(bundled\S*) [0-9a-f]+" before, "\1 /;
+
+function wayBack(differences: readonly string[]): string {
+  return differences.some((line) => OTHER_TEXTS.test(line))
+    ? 'The bundled texts have changed since. Take the version of awb and the --domain-prompts that began it to continue it'
+    : 'Give the earlier settings to continue it';
+}
+
+/** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
+function compare(field: string, before: unknown, now: unknown, words: Words): string[] {
+  if (isTree(before, now)) {
+    const old = new Map(Object.entries(before ?? {}));
+    const current = new Map(Object.entries(now ?? {}));
+    return [...new Set([...old.keys(), ...current.keys()])]
+      .sort()
+      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key), words));
+  }
+  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
+  return show(before) === show(now) ? [] : [`${field}: ${show(before)} ${words[0]}, ${show(now)} ${words[1]}`];
+}
+
+function isTree(before: unknown, now: unknown): boolean {
+  const sides = [before, now].filter((side) => side !== undefined);
+  return sides.every(isObject) && sides.some((side) => Object.keys(side).length > 0);
+}

@@ -1,0 +1,61 @@
+// A table: rows, columns and footnotes, without a form of text; and what a form is.
+
+import { type Ends, twoDecimals } from './figures.js';
+import { type Dimension, type Estimate, LEAST_CLUSTERS } from './types.js';
+
+export interface Column {
+  readonly heading: string;
+  /** The heading where space is short. */
+  readonly short: string;
+  readonly align: 'left' | 'right';
+}
+
+export interface Table {
+  readonly columns: readonly Column[];
+  /** Groups of rows, set apart from each other; each row has a text for every column. */
+  readonly groups: readonly (readonly (readonly string[])[])[];
+  /** What a reader has to know of these very figures. */
+  readonly footnotes: readonly string[];
+  /** How to read any table like this one. */
+  readonly legend?: readonly string[];
+}
+
+/** All that is said below a table where it stands alone. */
+export function notesBelow({ legend = [], footnotes }: Table): readonly string[] {
+  return [...legend, ...footnotes];
+}
+
+/** What stands where there is no figure. */
+export const NONE = '-';
+/** Why some of these figures stand without an interval; empty where each has one. */
+export function withoutIntervalNote(estimates: readonly (Ends | null | undefined)[]): string[] {
+  return estimates.every((estimate) => !estimate || typeof estimate.low === 'number')
+    ? []
+    : [
+        `No interval: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them), or rows that all say the same.`,
+      ];
+}
+
+/** A figure as a cell shows it. */
+export function figure(estimate: Estimate | undefined): string {
+  return estimate === undefined ? NONE : twoDecimals(estimate.value);
+}
+
+/** An interval as a cell shows it. */
+export function intervalCell(estimate: Ends | undefined): string {
+  if (typeof estimate?.low !== 'number' || typeof estimate.high !== 'number') return NONE;
+  return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
+}
+
+/** A dimension as a heading names it. */
+export function dimensionName(dimension: Dimension): string {
+  return `${dimension.charAt(0).toUpperCase()}${dimension.slice(1)}`;
+}
+
+/** A form in which something is shown. */
+export interface OutputFormat<Shown, Look> {
+  /** What the names of such files end in, in small letters with the dot. A file of any other ending gets the form for a terminal. */
+  readonly endings: readonly string[];
+  /** The text, ending in a line feed. */
+  print(shown: Shown, look: Look): string;
+}

@@ -1,0 +1,268 @@
+// Tables and sentences for a terminal: within its width, and without a broken word.
+
+import CliTable from 'cli-table3';
+import { grouped } from './figures.js';
+import { shortened, widthOf } from './printable.js';
+import type { Table } from './table.js';
+import type { Io } from './types.js';
+
+const BOLD = '\x1b[1m';
+const DIM = '\x1b[2m';
+const RESET = '\x1b[0m';
+
+/** How wide a terminal is, and whether it shows colours. */
+export interface Look {
+  readonly columns: number;
+  readonly color: boolean;
+  /** Whether legends are wanted. */
+  readonly explain?: boolean;
+}
+
+/** Whether a terminal shows block characters: not where it says otherwise, or its locale names another character set than UTF-8. */
+export function hasBlocks({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
+  return TERM !== 'dumb' && TERM !== 'linux' && /utf-?8/i.test(locale);
+}
+
+/** Escape sequences of what is good, bad and open. */
+const TONES = { good: '\x1b[32m', bad: '\x1b[31m', open: '\x1b[33m' } as const;
+export type Tone = keyof typeof TONES;
+
+/** A table of which some cells stand out (by group, row and column): in a colour, and the strong ones also where there are none. */
+export interface MarkedTable extends Table {
+  isStrong?(group: number, row: number, column: number): boolean;
+  toneOf?(group: number, row: number, column: number): Tone | undefined;
+}
+
+/**
+ * A table for the terminal, ending in a line feed. Where it is too wide, its gaps narrow and as few headings as possible become short.
+ * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
+ */
+export function terminal(table: MarkedTable, look: Look): string {
+  const footer = table.footnotes.flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
+  return `${[...layOut(table, look), ...footer].join('\n')}\n`;
+}
+
+/** Whether a table fits into the terminal's width as one. */
+export function fits(table: MarkedTable, look: Look): boolean {
+  return fitted(withMarks(table, false), look.columns) !== undefined;
+}
+
+function layOut(table: MarkedTable, look: Look): string[] {
+  // Measured as it is without colours, where asterisks take room: both ways have the same layout.
+  const [plain, shown] = [withMarks(table, false), withMarks(table, look.color)];
+  const whole = fitted(plain, look.columns);
+  if (whole !== undefined) return render(shown, whole, look);
+  return rangesOf(plain, look.columns).flatMap(([from, to], index) => {
+    const cut = part(plain, from, to);
+    return [
+      ...(index === 0 ? [] : ['']),
+      ...render(part(shown, from, to), fitted(cut, look.columns) ?? narrowest(cut), look),
+    ];
+  });
+}
+
+/** Legends below all tables, each once, where they are wanted; else how to get them. Ends in a line feed; empty where there are none. */
+export function legendOf(texts: readonly string[], look: Look): string {
+  if (texts.length === 0) return '';
+  const shown = look.explain ? [...new Set(texts)] : ['--explain tells how to read this.'];
+  const lines = shown.flatMap((text) => wrapped(text, look.columns)).map((line) => painted(line, DIM, look));
+  return `${lines.join('\n')}\n`;
+}
+
+/** How a table is set: its headings, and the columns between two of its own. */
+interface Setting {
+  readonly headings: readonly string[];
+  readonly gap: number;
+}
+
+/** All headings in full, else as many from the left as there is room for; undefined where not even the narrowest setting fits. */
+function fitted(table: Table, width: number): Setting | undefined {
+  const full = table.columns.map(({ heading }) => heading);
+  const short = table.columns.map((column) => column.short);
+  const fits = (setting: Setting) => widthUnder(table, setting) <= width;
+  for (const headings of [full, short]) {
+    const setting = [2, 1].map((gap) => ({ headings, gap })).find(fits);
+    if (setting === undefined) continue;
+    let widest: Setting = setting;
+    for (const [column, heading] of full.entries()) {
+      const wider = { gap: setting.gap, headings: widest.headings.with(column, heading) };
+      if (fits(wider)) widest = wider;
+    }
+    return widest;
+  }
+  return undefined;
+}
+
+function narrowest(table: Table): Setting {
+  return { headings: table.columns.map(({ short }) => short), gap: 1 };
+}
+
+function widthUnder({ groups }: Table, { headings, gap }: Setting): number {
+  const widths = headings.map((heading, column) =>
+    Math.max(widthOf(heading), ...groups.flat().map((cells) => widthOf(cells[column] ?? ''))),
+  );
+  return widths.reduce((sum, width) => sum + width + gap, -gap);
+}
+
+/** Strong cells are bold and green where there are colours. Elsewhere an asterisk follows them, and a space the rest of their column. */
+function withMarks(table: MarkedTable, color: boolean): Table {
+  const isStrong = (group: number, row: number, column: number) => table.isStrong?.(group, row, column) ?? false;
+  const spaces = table.columns.map((_, column) => {
+    const hasMarks = table.groups.some((rows, group) => rows.some((_row, row) => isStrong(group, row, column)));
+    return hasMarks && !color ? ' ' : '';
+  });
+  const cell = (text: string, group: number, row: number, column: number) => {
+    const strong = isStrong(group, row, column);
+    if (!color) return strong ? `${text}*` : text + spaces[column];
+    const tone = strong ? 'good' : table.toneOf?.(group, row, column);
+    return tone === undefined ? text : `${strong ? BOLD : ''}${TONES[tone]}${text}${RESET}`;
+  };
+  return {
+    ...table,
+    columns: table.columns.map((column, index) => ({
+      ...column,
+      heading: column.heading + spaces[index],
+      short: column.short + spaces[index],
+    })),
+    groups: table.groups.map((rows, group) =>
+      rows.map((cells, row) => cells.map((text, column) => cell(text, group, row, column))),
+    ),
+  };
+}
+
+/** Ranges of columns, from and to before, that each fit beside the first. */
+function rangesOf(table: Table, width: number): (readonly [from: number, to: number])[] {
+  const ranges: (readonly [number, number])[] = [];
+  for (let from = 1; from < table.columns.length; ) {
+    let to = table.columns.length;
+    while (to > from + 1 && fitted(part(table, from, to), width) === undefined) to--;
+    ranges.push([from, to]);
+    from = to;
+  }
+  return ranges;
+}
+
+/** The first column and those from `from` to before `to`. */
+function part(table: Table, from: number, to: number): Table {
+  const pick = <T>(cells: readonly T[]) => [...cells.slice(0, 1), ...cells.slice(from, to)];
+  return { ...table, columns: pick(table.columns), groups: table.groups.map((rows) => rows.map(pick)) };
+}
+
+function render(table: Table, { headings, gap }: Setting, look: Look): string[] {
+  const text = new CliTable({
+    head: headings.map((heading) => (heading === '' ? '' : bold(heading, look))),
+    colAligns: table.columns.map((column) => column.align),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': gap },
+    chars: NO_LINES,
+  });
+  for (const [index, rows] of table.groups.entries()) {
+    if (index > 0 && rows.length > 0) text.push(table.columns.map(() => ''));
+    for (const row of rows) text.push([...row]);
+  }
+  return text
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd());
+}
+
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '',
+};
+
+/** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
+export function aligned(rows: readonly (readonly string[])[], gap: string, right: readonly number[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => widthOf(cells[column] ?? ''))));
+  const padded = (cell: string, column: number) => {
+    const space = ' '.repeat((widths[column] ?? 0) - widthOf(cell));
+    return right.includes(column) ? space + cell : cell + space;
+  };
+  return rows.map((cells) => cells.map(padded).join(gap).trimEnd());
+}
+
+const BAR_COLUMNS = 20;
+/** A name that is longer gives way to the counts. */
+const MOST_NAME_COLUMNS = 24;
+
+/** What a bar tells of a part: how much of it is done, failures included. */
+interface Bar {
+  readonly name: string;
+  readonly done: number;
+  /** Absent where nobody knows; then there is no bar. */
+  readonly total?: number | undefined;
+  readonly failed: number;
+}
+
+/** A line a part: name, bar, counts, share and failures, each in its column. Bars get shorter where there is no room. */
+export function barLines(bars: readonly Bar[], columns: number, blocks: boolean, length = BAR_COLUMNS): string[] {
+  const [full, empty] = blocks ? ['█', '░'] : ['#', '.'];
+  const rows = bars.map(({ name, done, total, failed }) => {
+    const share = total === undefined || total === 0 ? 1 : Math.min(1, done / total);
+    const filled = Math.floor(share * length);
+    const shown = shortened(name, MOST_NAME_COLUMNS);
+    const failures = failed > 0 ? ` ${grouped(failed)} failed` : '';
+    if (total === undefined) return [shown, '', grouped(done), '', failures];
+    // As wide at the beginning as at the end, so that nothing moves meanwhile.
+    const counts = `${grouped(done).padStart(grouped(total).length)}/${grouped(total)}`;
+    const percent = `${Math.floor(share * 100)} %`.padStart(5);
+    return [shown, full.repeat(filled) + empty.repeat(length - filled), counts, percent, failures];
+  });
+  const lines = aligned(rows, ' ', [2, 4]);
+  const isTooWide = length > 5 && lines.some((line) => widthOf(line) > columns);
+  return isTooWide ? barLines(bars, columns, blocks, length - 5) : lines;
+}
+
+/**
+ * Text in lines of at most `width` columns, broken between words alone: a word that is longer than a line stands on one of its own.
+ * Lines behind the first begin with `indent` spaces.
+ */
+export function wrapped(text: string, width: number, indent = 0): string[] {
+  const lines: string[] = [];
+  let columns = 0;
+  for (const word of text.split(' ')) {
+    const last = lines.length - 1;
+    const wide = widthOf(word);
+    if (last >= 0 && columns + 1 + wide <= width) {
+      lines[last] += ` ${word}`;
+      columns += 1 + wide;
+    } else {
+      lines.push(last < 0 ? word : ' '.repeat(indent) + word);
+      columns = (last < 0 ? 0 : indent) + wide;
+    }
+  }
+  return lines;
+}
+
+/** Text that stands out, where there are colours. */
+export function bold(text: string, look: Pick<Look, 'color'>): string {
+  return painted(text, BOLD, look);
+}
+
+/** Text that stands back, where there are colours. */
+export function dim(text: string, look: Pick<Look, 'color'>): string {
+  return painted(text, DIM, look);
+}
+
+/** A line of counts, its failures in red where there are colours. */
+export function withRedFailures(line: string, { color }: Pick<Look, 'color'>): string {
+  return color ? line.replace(/[\d,]+ failed/, '\x1b[31m$&\x1b[39m') : line;
+}
+
+/** Text behind an escape sequence for its colour, where there are colours. */
+export function painted(text: string, code: string, { color }: Pick<Look, 'color'>): string {
+  return color ? `${code}${text}${RESET}` : text;
+}

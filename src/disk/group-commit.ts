@@ -1,0 +1,96 @@
+// Appending to a file so that each write is on the disk before it counts, and writes that wait share one.
+
+import { fdatasync, fstatSync, ftruncate, write } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
+
+const writeAt = promisify(write);
+const syncData = promisify(fdatasync);
+const truncateTo = promisify(ftruncate);
+
+/** Group commit: whatever waits while one write is synced goes out together with the next. */
+export class Appender {
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  /** The write that will take what waits; it resolves to where that begins. */
+  #next: Promise<number> | undefined;
+  #latest: Promise<unknown> = Promise.resolve();
+  #broken: UserError | undefined;
+  readonly #links: number;
+
+  constructor(
+    private readonly handle: FileHandle,
+    private readonly path: string,
+    private end: number,
+  ) {
+    this.#links = fstatSync(handle.fd).nlink;
+  }
+
+  /** Resolves to the line's offset once it is on the disk. Rejects with a UserError (74), and so do all appends from then on. */
+  async append(line: Buffer): Promise<number> {
+    const place = this.#waitingBytes;
+    this.#waiting.push(line);
+    this.#waitingBytes += line.length;
+    if (this.#next === undefined) {
+      this.#next = this.#latest.then(() => this.#flush());
+      this.#latest = this.#next.catch(() => undefined);
+    }
+    return (await this.#next) + place;
+  }
+
+  async idle(): Promise<void> {
+    await this.#latest;
+  }
+
+  async #flush(): Promise<number> {
+    // One turn of the event loop lets calls that end together share a write.
+    await new Promise(setImmediate);
+    const bytes = Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#next = undefined;
+    if (this.#broken !== undefined) throw this.#broken;
+    const start = this.end;
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      this.#broken = await this.#failure(error, start);
+      throw this.#broken;
+    }
+    return start;
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    this.#requireUntouched();
+    let written = 0;
+    while (written < bytes.length) {
+      const result = await writeAt(this.handle.fd, bytes, written, bytes.length - written, this.end + written);
+      written += result.bytesWritten;
+    }
+    await syncData(this.handle.fd);
+    this.end += bytes.length;
+  }
+
+  /** A run whose journal was deleted or emptied would otherwise go on paying for rows that nobody keeps. */
+  #requireUntouched(): void {
+    const { nlink, size } = fstatSync(this.handle.fd);
+    if (size >= this.end && (nlink > 0 || this.#links === 0)) return;
+    throw new UserError(
+      `${this.path} was deleted or cut while the run was writing it; the rows in it are lost, so leave the output folder alone and run the same command again`,
+      EXIT.cannotWrite,
+    );
+  }
+
+  /** Takes a half-written batch off the file again: the disk may be full, but a shorter file always fits. */
+  async #failure(error: unknown, start: number): Promise<UserError> {
+    if (error instanceof UserError) return error;
+    const code = codeOf(error) ?? String(error);
+    const cause = code === 'ENOSPC' ? 'the disk is full' : code;
+    await truncateTo(this.handle.fd, start).catch(() => undefined);
+    return new UserError(
+      `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
+      EXIT.cannotWrite,
+    );
+  }
+}

@@ -1,0 +1,136 @@
+// One judgement: the parts of a mode asked one after the other, each until its reply can be read, by one and the same snapshot.
+
+import { EXIT, UserError } from '../core/errors.js';
+import type { Identity } from '../core/identity.js';
+import { type JudgementRecord, recordedJudgement } from '../core/judgement.js';
+import { present } from '../core/present.js';
+import type { Manifest } from '../run/manifest.js';
+import type { AskingSettings } from '../run/options.js';
+import type { Run } from '../run/run.js';
+import { samplingIdentity } from '../run/sampling.js';
+import { type AskModel, markOf } from '../run/stage-contract.js';
+import type { Target } from '../run/target.js';
+import type { Answer, Method, Reading, Subject } from './mode.js';
+import { type Judged, LegibilityWatch, recordOf } from './records.js';
+
+interface Judging {
+  readonly method: Pick<Method, 'parts' | 'join' | 'fail'>;
+  /** Reads the prediction. No text is held while a call waits. */
+  read(): Promise<Subject>;
+  /** Tries for each part in all. */
+  readonly maxRetries: number;
+  /** Under which seed a try is asked, by the 0-based numbers of part and try. */
+  seedOf(part: number, tried: number): number;
+  /** Told a reply that could not be read and is asked for again. */
+  onUnread(reply: string): unknown;
+}
+
+/** Asks, and makes the record of what was read. A part that no try could be read of may stand for something, or fails the judgement. */
+export async function judgementOf(judging: Judging, ask: AskModel): Promise<JudgementRecord> {
+  const { method, read, maxRetries, seedOf, onUnread } = judging;
+  const answers: Answer<Reading>[] = [];
+  for (let tried = 0; ; ) {
+    const place = answers.length;
+    const seedOffset = seedOf(place, tried);
+    const outcome = await ask(async () => ({ ...partAt(method, await read(), place).request(tried), seedOffset }));
+    const subject = await read();
+    if (outcome.status === 'failed') {
+      return method.fail({ class: `judge-${outcome.class}`, reason: outcome.reason }, subject);
+    }
+    const part = partAt(method, subject, place);
+    let reading = part.read(outcome, tried);
+    if (reading.status === 'unreadable') {
+      if (++tried < maxRetries) {
+        onUnread(outcome.content);
+        continue;
+      }
+      const reason = outcome.finishReason === 'length' ? `${reading.reason} (cut off at max_tokens)` : reading.reason;
+      if (part.unread === undefined) return method.fail({ class: 'unreadable', reason }, subject, outcome);
+      reading = part.unread;
+    }
+    tried = 0;
+    answers.push({ reading, reply: outcome });
+    if (answers.length === method.parts(subject).length) return method.join(answers, subject);
+  }
+}
+
+function partAt({ parts }: Pick<Method, 'parts'>, subject: Subject, place: number) {
+  return present(parts(subject)[place]);
+}
+
+/** A judge that is asked in a run: how judging and calibrating both put predictions to it. */
+export function openJudge(
+  run: Run,
+  settings: { readonly maxRetries: number; readonly keepGoing: boolean },
+  method: Method,
+) {
+  adoptSnapshot(run);
+  const watch = new LegibilityWatch(run.journal, settings);
+  const { maxRetries } = settings;
+  return {
+    /** Who ends a judging of which nothing can be read. */
+    watch,
+    /** The record of a judgement. `seedOf` is as `judgementOf` has it. */
+    async judge(job: Judged, read: () => Promise<Subject>, seedOf: Judging['seedOf'], ask: AskModel) {
+      // Of batch files each further try is another batch: what cannot be read is noted at once.
+      const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
+      const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
+      return recordOf(job, record, markOf(run));
+    },
+    questions: async (read: () => Promise<Subject>) => method.parts(await read()).map((part) => part.request(0)),
+  };
+}
+
+/** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
+function adoptSnapshot(run: Run): void {
+  if (run.identity.snapshot !== undefined) return;
+  const judged = firstJudged(run);
+  if (judged === undefined) return;
+  const { model } = recordedJudgement(run.journal.read(judged).row).judge;
+  if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
+}
+
+function firstJudged({ journal }: Run): string | undefined {
+  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') return id;
+  return undefined;
+}
+
+/** Asks one snapshot alone. @throws UserError (78) where another one answers */
+function sameSnapshot(run: Run, ask: AskModel): AskModel {
+  return async (question) => {
+    const outcome = await ask(question);
+    if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
+    return outcome;
+  };
+}
+
+/**
+ * A judge is the snapshot that answers, not the name it is asked by.
+ * @throws UserError (78) where the server reports another one than for the rows judged before.
+ */
+function requireSameSnapshot(run: Run, served: string | undefined): void {
+  if (served === undefined) return;
+  const { snapshot } = run.identity;
+  if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };
+  else if (snapshot !== served) {
+    throw new UserError(
+      `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
+      EXIT.identityDiffers,
+    );
+  }
+}
+
+/** What ratings depend on beside what is rated: which judge, told what, read how. */
+export function identityOfJudge(
+  { target, method, settings }: { readonly target: Target; readonly method: Method; readonly settings: AskingSettings },
+  stored: Manifest | undefined,
+): Identity {
+  return {
+    // A judge that was not started is taken to be the run's own.
+    judge: target.identity ?? stored?.identity.judge,
+    // Found out by asking: the snapshot behind the name. A later one is refused while rows are being judged.
+    ...(stored?.identity.snapshot === undefined ? {} : { snapshot: stored.identity.snapshot }),
+    ...method.identity,
+    sampling: samplingIdentity(settings, stored),
+  };
+}

@@ -1,0 +1,106 @@
+// Records of judgements in a run's journal: what each was made from and with, and whether it still holds.
+
+import { EXIT } from '../core/errors.js';
+import { isUnasked, type JudgementRecord, recordedJudgement } from '../core/judgement.js';
+import { isModelCaused } from '../core/points.js';
+import { oneLine } from '../core/printable.js';
+import type { JournalRecord } from '../run/journal-record.js';
+import type { Beginning, StageListener } from '../run/listeners.js';
+import type { RowState, RowSummary } from '../run/run.js';
+import { type Run, STAMP_KEY } from '../run/run.js';
+import type { StageJob } from '../run/stage-contract.js';
+
+/** A judgement; `stamp` tells what it is made from. */
+export interface Judged {
+  readonly id: string;
+  readonly stamp: string;
+}
+
+/** The stamp of a judgement (see `StageOutput.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
+export function stampOf({ stamp }: Pick<Judged, 'stamp'>, failure: string | undefined, mark: string): string {
+  return isUnasked(failure) ? stamp : `${stamp} ${mark}`;
+}
+
+/** A new record, for the journal; its log has nothing of what it cost. */
+export function recordOf(job: Judged, record: JudgementRecord, mark: string): JournalRecord {
+  const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
+  const stamp = stampOf(job, failure, mark);
+  return { id: job.id, row: record, log: { [STAMP_KEY.judge]: stamp, at: new Date().toISOString() } };
+}
+
+/** Whether there is a record that is not stale, and that judging again would not mend. */
+export function holds({ journal }: Run, job: Judged, mark: string): boolean {
+  const summary = journal.summaryOf(job.id);
+  return summary !== undefined && summary.stamp === stampOf(job, summary.class, mark) && isDone(summary);
+}
+
+/** Whether a judgement need not be asked for again: what the world model caused, no judge can mend. */
+export function isDone({ status, class: failure }: RowState): boolean {
+  return status === 'ok' || isModelCaused(failure);
+}
+
+/** What a judgement's record has come to. @throws TypeError for what judging never writes. */
+export function judgementState({ row }: JournalRecord): RowState {
+  const { judge } = recordedJudgement(row);
+  return {
+    status: judge.status,
+    ...(judge.status === 'failed' ? { class: judge.class, reason: judge.reason } : {}),
+    flags: [],
+  };
+}
+
+/** So many judgements that could not be read, with none that could, are enough to see that the judge is none. */
+const HOPELESS = 20;
+/** How much of a reply is shown, in terminal columns. */
+const MOST_SHOWN = 200;
+
+/** Ends a judging (65) of which nothing can be read, in this session and in those before. */
+export class LegibilityWatch implements StageListener {
+  #asking: Beginning | undefined;
+  #isOver: boolean;
+  #before = 0;
+  readonly #unread = new Set<string>();
+
+  constructor(
+    private readonly journal: Run['journal'],
+    { keepGoing }: { readonly keepGoing: boolean },
+  ) {
+    this.#isOver = keepGoing;
+  }
+
+  begins(asking: Beginning): void {
+    this.#asking = asking;
+    for (const id of this.journal.ids()) {
+      const summary = this.journal.summaryOf(id);
+      this.#isOver ||= isRead(summary);
+      if (this.#isOver || this.#before === HOPELESS) break;
+      if (summary?.class === 'unreadable') this.#before++;
+    }
+  }
+
+  settled({ id }: StageJob, summary: RowSummary): void {
+    this.#isOver ||= isRead(summary);
+    if (this.#isOver || summary.class !== 'unreadable') return;
+    const { judge } = recordedJudgement(this.journal.read(id).row);
+    this.unread(id, judge.status === 'failed' ? judge.raw_output : undefined);
+  }
+
+  /** A judgement could not be read; `reply` is the last one to it. */
+  unread(id: string, reply = ''): void {
+    const count = this.#before + this.#unread.add(id).size;
+    if (this.#isOver || count < HOPELESS) return;
+    const shown = reply.trim() === '' ? 'is empty' : `reads "${oneLine(reply, MOST_SHOWN)}"`;
+    this.#asking?.stop(`none of ${count} judgements could be read, and the last reply ${shown}`, EXIT.badData);
+  }
+}
+
+/** Whether a judge was asked, and understood. */
+function isRead(summary: RowSummary | undefined): boolean {
+  return summary?.status === 'ok' && summary.attempts > 0;
+}
+
+/** The same of a calibration, where an empty prediction, which is rated 1 without a call, is as it was planned. */
+export function calibrationState(record: JournalRecord): RowState {
+  const state = judgementState(record);
+  return state.class === 'empty' ? { status: 'ok', flags: [] } : state;
+}

@@ -1,0 +1,152 @@
+// People's ratings put to the predictions that they are of, by row and by the hash of the text; those that belong to none are named.
+
+import { createHash } from 'node:crypto';
+import { readJudged } from '../benchmark/judged.js';
+import type { PlacedRating } from '../benchmark/ratings.js';
+import { FIGURES, type Figure } from '../core/comparison.js';
+import { groupBy, type Some } from '../core/groups.js';
+import { possibleRating } from '../core/points.js';
+import { shownPrediction } from '../core/reply.js';
+import { rowId } from '../core/row-id.js';
+import { DIMENSIONS, type JudgedRow } from '../core/types.js';
+import type { PersonFigures, RatedPrediction } from '../stats/agreement/people.js';
+import { mean } from '../stats/mean.js';
+import { meanFigure } from '../stats/predictions.js';
+
+/** Why a rating may not count, as a sentence has it. */
+export const REASONS = {
+  'no-row': 'it matches no row of the judged file',
+  changed: 'the prediction has changed since it was rated',
+  ambiguous: 'this row has several predictions, and no prediction_sha256 says which one was rated',
+  revised: "it was changed after the judge's ratings were shown",
+  repeated: 'the same person rates the same prediction again further on',
+} as const;
+type Reason = keyof typeof REASONS;
+
+/** A rating that does not count. */
+interface LeftOut {
+  /** File and line. */
+  readonly place: string;
+  readonly why: Reason;
+}
+
+export interface Matched {
+  readonly predictions: readonly RatedPrediction[];
+  /** In the order of the files and their lines. */
+  readonly leftOut: readonly LeftOut[];
+  /** Ratings without a hash: nobody can tell whether the prediction is still the one that was rated. */
+  readonly unchecked: number;
+}
+
+interface Found {
+  readonly rating: PlacedRating;
+  readonly prediction: JudgedPrediction;
+}
+
+/**
+ * Puts ratings to predictions. Of several ratings that one person gave one prediction the last counts.
+ * @param byRow the predictions of each row, by `key#repeat`
+ */
+export function matchRatings(
+  ratings: readonly PlacedRating[],
+  byRow: ReadonlyMap<string, readonly JudgedPrediction[]>,
+): Matched {
+  const leftOut = new Map<PlacedRating, Reason>();
+  const found: Found[] = [];
+  for (const rating of ratings) {
+    const prediction = predictionOf(rating, byRow.get(rowId(rating.key, rating.repeat)) ?? []);
+    if (typeof prediction === 'string') leftOut.set(rating, prediction);
+    else found.push({ rating, prediction });
+  }
+  // One person's ratings of one prediction: the map keeps the last.
+  const latest = new Map<JudgedPrediction, Map<string, PlacedRating>>();
+  for (const { rating, prediction } of found) {
+    const byRater = latest.get(prediction) ?? new Map<string, PlacedRating>();
+    const before = byRater.get(rating.rater);
+    if (before !== undefined) leftOut.set(before, 'repeated');
+    latest.set(prediction, byRater.set(rating.rater, rating));
+  }
+  const counted = found.filter(({ rating }) => {
+    if (rating.revised && !leftOut.has(rating)) leftOut.set(rating, 'revised');
+    return !leftOut.has(rating);
+  });
+  return {
+    predictions: [...groupBy(counted, ({ prediction }) => prediction)].map(([prediction, [first, ...more]]) => ({
+      domain: prediction.rows[0].domain,
+      trajectory: prediction.rows[0].trajectory,
+      judge: judgeFigures(prediction),
+      people: [personFigures(first.rating), ...more.map(({ rating }) => personFigures(rating))],
+    })),
+    leftOut: ratings.flatMap((rating) => {
+      const why = leftOut.get(rating);
+      return why === undefined ? [] : [{ place: rating.place, why }];
+    }),
+    unchecked: counted.filter(({ rating }) => rating.predictionSha256 === undefined).length,
+  };
+}
+
+function predictionOf(
+  { predictionSha256: hash }: PlacedRating,
+  predictions: readonly JudgedPrediction[],
+): JudgedPrediction | Reason {
+  const [first, ...others] = predictions;
+  if (first === undefined) return 'no-row';
+  if (hash === undefined) return others.length === 0 ? first : 'ambiguous';
+  return predictions.find(({ sha256 }) => sha256 === hash) ?? 'changed';
+}
+
+function personFigures({ rater, ratings }: PlacedRating): PersonFigures {
+  return { rater, figures: { ...ratings, total: mean(DIMENSIONS.map((dimension) => ratings[dimension])) } };
+}
+
+/** A prediction and its judgements, which may stand in several files. */
+interface JudgedPrediction {
+  readonly sha256: string;
+  readonly rows: Some<JudgedRow>;
+}
+
+/** SHA-256 hex of a prediction as the judge is shown it: what ties a person's rating to the text that was rated. */
+export function predictionHash(shown: string): string {
+  return createHash('sha256').update(shown).digest('hex');
+}
+
+/**
+ * Reads judged files for the predictions of these rows (`key#repeat`). A row may have several: one for each text that was predicted.
+ * @returns the predictions by row, and what is odd about the files, a sentence each
+ * @throws UserError as `readJudged`
+ */
+export async function readPredictions(
+  paths: readonly string[],
+  wanted: ReadonlySet<string>,
+  stop: AbortSignal,
+): Promise<{ readonly predictions: ReadonlyMap<string, readonly JudgedPrediction[]>; readonly warnings: string[] }> {
+  const found: { id: string; sha256: string; row: JudgedRow }[] = [];
+  const warnings: string[] = [];
+  for (const path of paths) {
+    const file = await readJudged(path, stop, (row, { gen }) => {
+      const id = rowId(row.key, row.repeat);
+      if (!wanted.has(id)) return;
+      found.push({ id, row, sha256: predictionHash(typeof gen === 'string' ? shownPrediction(gen) : '') });
+    });
+    warnings.push(...file.warnings);
+  }
+  const predictions = new Map<string, JudgedPrediction[]>();
+  for (const [id, own] of groupBy(found, ({ id }) => id)) {
+    const texts = [...groupBy(own, ({ sha256 }) => sha256)];
+    predictions.set(
+      id,
+      texts.map(([sha256, [first, ...more]]) => ({ sha256, rows: [first.row, ...more.map(({ row }) => row)] })),
+    );
+  }
+  return { predictions, warnings };
+}
+
+/** What the judge gave a prediction, averaged over its judgements. Of a row that could not be judged nothing is known. */
+export function judgeFigures({ rows }: Pick<JudgedPrediction, 'rows'>): Partial<Record<Figure, number>> {
+  const figures: Partial<Record<Figure, number>> = {};
+  for (const figure of FIGURES) {
+    const value = meanFigure(rows, (row) => possibleRating(row, figure));
+    if (value !== undefined) figures[figure] = value;
+  }
+  return figures;
+}

@@ -1,0 +1,147 @@
+// What two runs share of what made them, and whether they may be compared.
+
+import { PROVENANCE, type Provenance } from '../core/decision.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { differencesOf } from '../core/identity.js';
+import { isObject } from '../core/json.js';
+import { measureWords } from '../core/measures.js';
+import { oneLine } from '../core/printable.js';
+import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
+import type { ShownRun } from '../report/comparison/document.js';
+import type { Pair, ReadRun } from './read-run.js';
+
+/** Whether two runs were made with the same, and a line for each field in which they were not. */
+interface Shared {
+  readonly state: 'equal' | 'different' | 'unknown';
+  readonly differences: readonly string[];
+}
+
+/**
+ * What two runs share. It is `unknown` where one of them does not say what it was made with, as files of the official script do not.
+ * A baseline was asked under no protocol, and counts as equal to any, but a rollout of one to rollouts alone. The data are equal
+ * where the rows are.
+ */
+export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
+  const { judge, rubric, protocol } = sharedButRollout(sides);
+  return {
+    judge,
+    rubric,
+    protocol: rolloutsApart(sides) ?? protocol,
+    data: haveSameRows(sides) ? { state: 'equal', differences: [] } : compared(sides, 'data'),
+  };
+}
+
+/** Two runs, as far as it matters what they share. */
+interface Sides {
+  readonly base: Side;
+  readonly candidate: Side;
+}
+
+type Side = Pick<ReadRun, 'made' | 'rows'>;
+
+/** How two runs were asked and judged, whether or not one of them is a rollout. */
+export function sharedButRollout(
+  sides: Sides,
+  words?: readonly [string, string],
+): Readonly<Record<'judge' | 'rubric' | 'protocol', Shared>> {
+  const isAnyBaseline = [sides.base, sides.candidate].some(({ made }) => made.baseline !== undefined);
+  const protocol = compared(sides, 'protocol', words);
+  return {
+    judge: compared(sides, 'judge', words),
+    rubric: compared(sides, 'rubric', words),
+    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
+  };
+}
+
+const SIDES = ['in the base', 'in the candidate'] as const;
+
+function compared({ base, candidate }: Sides, name: Provenance, words: readonly [string, string] = SIDES): Shared {
+  const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
+  if (a === undefined || b === undefined) return { state: 'unknown', differences: [] };
+  const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });
+  const differences = differencesOf(fieldsOf(a), fieldsOf(b), words).map((line) => oneLine(line, 200));
+  return { state: differences.length === 0 ? 'equal' : 'different', differences };
+}
+
+/** What is said where only one is a rollout, or both are different ones; undefined elsewhere. */
+function rolloutsApart({ base, candidate }: Sides): Shared | undefined {
+  const [a, b] = [base, candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
+  if (a === b) return undefined;
+  const differences = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
+  return { state: 'different', differences };
+}
+
+/** The rollout that rows tell of whose manifest is lost. */
+function rolloutIn(rows: ReadRun['rows']): string | undefined {
+  const starts = [...new Set(rows.flatMap(({ rollout }) => rollout?.from ?? []))].sort((x, y) => x - y);
+  return starts.length === 0 ? undefined : `rollout from ${starts.join(', ')}`;
+}
+
+function haveSameRows({ base, candidate }: Sides): boolean {
+  const keysOf = ({ rows }: Side) => new Set(rows.map((row) => row.key));
+  const [a, b] = [keysOf(base), keysOf(candidate)];
+  return a.size === b.size && [...a].every((key) => b.has(key));
+}
+
+/** What a reader has to know of how two runs were made: what differs, and what nobody recorded. */
+export function notesOn(shared: Readonly<Record<Provenance, Shared>>, comparedAnyway: readonly Provenance[]): string[] {
+  const of = (state: Shared['state']) => PROVENANCE.filter((name) => shared[name].state === state);
+  const different = of('different').map((name) => {
+    const allowed = comparedAnyway.includes(name) ? ', and are compared all the same' : '';
+    return `NOT THE SAME: the runs differ in their ${name} (${shared[name].differences.join('; ')})${allowed}.`;
+  });
+  const unknown = of('unknown');
+  if (unknown.length === 0) return different;
+  return [...different, `Not recorded, and so not checked: whether the runs have the same ${unknown.join(', ')}.`];
+}
+
+/** Whether two runs are both rated, and differ in nothing that is not allowed to differ. */
+export function isComparable(sides: Sides, allowed: readonly Provenance[]): boolean {
+  const areRated = ratesDimensions(sides.base.made.mode) && ratesDimensions(sides.candidate.made.mode);
+  return areRated && refusedIn(sharedBy(sides), allowed).length === 0;
+}
+
+function refusedIn(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): Provenance[] {
+  return PROVENANCE.filter((name) => shared[name].state === 'different' && !allowed.includes(name));
+}
+
+/** @throws UserError (78) where the runs differ in what is not allowed to differ. */
+export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
+  const refused = refusedIn(shared, allowed);
+  if (refused.length === 0) return;
+  throw new UserError(
+    [
+      'these runs cannot be compared as they are:',
+      ...refused.flatMap((name) => [`  ${name}:`, ...shared[name].differences.map((line) => `    ${line}`)]),
+      `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Whether one judged file stands on both sides: a run that is held against itself never falls behind. */
+export function isOneRun({ base, candidate }: Pair): boolean {
+  return base.source === candidate.source && base.sha256 === candidate.sha256;
+}
+
+/** Two names, and the same bytes behind them. */
+export function sameBytesNote({ base, candidate }: Pair): string[] {
+  return base.sha256 === candidate.sha256
+    ? ['ONE AND THE SAME: base and candidate are the same judged file, byte by byte.']
+    : [];
+}
+
+/** The error (65) where no row can be compared between two runs. */
+export function nothingToCompare({ base, candidate }: Pair, reason: string): UserError {
+  const measured = [base, candidate].map(({ made }) => made.mode).find((mode) => !ratesDimensions(mode));
+  const hint =
+    measured === undefined
+      ? 'name two runs over the same data'
+      : `${measureWords(measureOf(leadOf(measured) ?? '')).many} are no ratings, and awb leaderboard compares those`;
+  return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
+}
+
+/** What is shown of a run, whatever its manifest holds. */
+export function shownRun({ name, source, made, trust }: ReadRun): ShownRun {
+  return { name, source, judge: made.judgeName, rubricPack: made.rubricPack, trust };
+}

@@ -1,0 +1,191 @@
+// What a judged run cost, by row, domain and run: as the journals tell, else as the manifests do; and what its models cost.
+
+import { dirname, resolve } from 'node:path';
+import { readCosts } from '../benchmark/costs.js';
+import { journalBeside, manifestBeside } from '../benchmark/judged-path.js';
+import {
+  ASKED,
+  type Asked,
+  costsByDomain,
+  NO_CALL,
+  type RunCosts,
+  type Spending,
+  type Spent,
+  sumOf,
+} from '../core/costs.js';
+import { isObject } from '../core/json.js';
+import type { Price } from '../core/price.js';
+import { chainOf } from '../core/rollout.js';
+import { rowId } from '../core/row-id.js';
+import { asksWorldModel } from '../core/run-kind.js';
+import { placeIn } from '../core/scenario-row.js';
+import type { Domain, Io, JudgedRow } from '../core/types.js';
+import type { PriceList } from '../model/prices/prices.js';
+import { openPriceList } from '../model/prices/setting.js';
+import { worldModelManifest } from '../run/made-with.js';
+import type { Manifest } from '../run/manifest.js';
+import { readManifest } from '../run/manifest-file.js';
+import type { StoredJudgement } from '../store/records.js';
+
+/** A judged file that was read. */
+interface JudgedRun {
+  /** Absolute path of the judged file. */
+  readonly source: string;
+  readonly manifest: Partial<Manifest> | undefined;
+  readonly rows: readonly JudgedRow[];
+  /** What is known of its costs without the journals. */
+  readonly costs: RunCosts;
+}
+
+interface CountedRun {
+  /** Each row with what judging it took, and its prediction. */
+  readonly judgements: readonly StoredJudgement[];
+  readonly costs: RunCosts;
+  /** What each record of those that were asked took, by domain. */
+  readonly spent: Readonly<Record<Asked, () => Iterable<readonly [Domain, Spent | undefined]>>>;
+}
+
+/**
+ * Reads what a run cost. A prediction that was judged several times was made once, and its cost is counted once.
+ * @throws UserError: 66 for a journal that is there and cannot be read, 130 or 143 once `stop` is aborted.
+ */
+export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: AbortSignal): Promise<CountedRun> {
+  const { source, rows, costs: told } = run;
+  const journal = await predictionsJournal(run);
+  const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
+  const isScenarios = run.manifest?.kind === 'scenarios';
+  const isJudged = !asksWorldModel(run.manifest?.kind);
+  const judged = isJudged ? await readCosts(journalBeside(source), prices.judge, stop) : undefined;
+  const judgements = rows.map((row): StoredJudgement => {
+    const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
+    return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
+  });
+  const spent = {
+    world_model: () => (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
+    judge: () => judgementsIn(judgements),
+  };
+  const worldModel = predicted === undefined ? told.world_model : spendingOf(spent.world_model(), prices.world_model);
+  const judge = judged === undefined ? told.judge : spendingOf(spent.judge(), prices.judge);
+  return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) }, spent };
+}
+
+/** What judging took, row by row. */
+export function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
+  for (const { row, log, usd } of judgements) {
+    yield [row.domain, { log, usd }];
+  }
+}
+
+/** What predicting took: each prediction once, however often it was judged, and of a rollout the turns between those of its chains. */
+function* predictionsIn(
+  judgements: readonly StoredJudgement[],
+  predicted: ReadonlyMap<string, Spent> | undefined,
+): Generator<readonly [Domain, Spent | undefined]> {
+  const ids = new Set<string>();
+  const chains = new Map<string, Domain>();
+  for (const { row, prediction } of judgements) {
+    const id = rowId(row.key, row.repeat);
+    if (!ids.has(id)) yield [row.domain, prediction];
+    ids.add(id);
+    if (row.rollout !== undefined) chains.set(row.rollout.chain, row.domain);
+  }
+  for (const [id, spent] of chains.size === 0 ? [] : (predicted ?? [])) {
+    const domain = chains.get(chainOf(id) ?? '');
+    if (domain !== undefined) yield [domain, spent];
+  }
+}
+
+/** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
+function* callsBeside(
+  judgements: readonly StoredJudgement[],
+  predicted: ReadonlyMap<string, Spent> = new Map(),
+): Generator<readonly [Domain, Spent]> {
+  const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
+  for (const [id, spent] of predicted) {
+    const domain = domains.get(placeIn(id));
+    if (domain !== undefined) yield [domain, spent];
+  }
+}
+
+function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
+  const domains = costsByDomain(rows);
+  return { price, total: sumOf(domains.values()), domains };
+}
+
+/** The journal of the run that asked the world model; undefined where nobody knows where it lies, or another run lies there by now. */
+async function predictionsJournal({ source, manifest }: JudgedRun): Promise<string | undefined> {
+  if (asksWorldModel(manifest?.kind)) return journalBeside(source);
+  const { predictions } = manifest?.identity ?? {};
+  if (!isObject(predictions) || typeof predictions.file !== 'string') return undefined;
+  const file = resolve(dirname(source), predictions.file);
+  // One that is damaged keeps nobody from scoring.
+  const there = await readManifest(manifestBeside(file)).catch(() => undefined);
+  return there?.startedAt === manifest?.predictions?.startedAt ? journalBeside(file) : undefined;
+}
+
+/** What the manifest of a judged run says of both who were asked. */
+export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts {
+  const worldModel = manifestSpending('world_model', worldModelManifest(manifest));
+  const judge = manifestSpending('judge', manifest);
+  return { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) };
+}
+
+/** What a manifest says that asking took: by domain, or where it does not tell them apart in all; undefined where it says nothing. */
+function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
+  if (manifest === undefined) return undefined;
+  const { costs, tokens = {}, counts, price } = manifest;
+  if (asksNobody(who, manifest)) return { total: NO_CALL, domains: new Map() };
+  if (costs === undefined) {
+    const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
+    const total = { rows, unpriced: Math.max(1, rows), usage: tokens };
+    return Object.keys(tokens).length === 0 ? undefined : { total, domains: new Map() };
+  }
+  const domains = new Map(
+    Object.entries(costs).map(([domain, cost]) => [domain, { ...cost, unpriced: cost.unpriced ?? 0 }] as const),
+  );
+  return { price, total: sumOf(domains.values()), domains };
+}
+
+/** Whether a run took no call: a baseline's predictions, and judging that only measures texts. */
+function asksNobody(who: Asked, { identity }: Partial<Manifest>): boolean {
+  if (identity === undefined) return false;
+  return who === 'judge' ? identity.judge === undefined : identity.baseline !== undefined;
+}
+
+/** The prices of a run; who is absent, of them nobody knows it. */
+type RunPrices = Readonly<Partial<Record<Asked, Price | undefined>>>;
+
+/**
+ * The prices of world model and judge. Without a price file a run keeps the one it was asked under, and a run that was asked under none
+ * gets the catalogue's of the day on which it began.
+ * @throws UserError (65, 66) for a price file that cannot be used
+ */
+export async function pricesOf(
+  manifest: Partial<Manifest> | undefined,
+  file: string | undefined,
+  io: Pick<Io, 'cwd'>,
+): Promise<RunPrices> {
+  const asked = worldModelManifest(manifest);
+  const sides = {
+    world_model: { manifest: asked, model: asked?.identity?.model },
+    judge: { manifest, model: manifest?.identity?.judge },
+  };
+  const isUnknown = (who: Asked) => sides[who].model !== undefined && sides[who].manifest?.price === undefined;
+  // Opening the catalogue takes longer than scoring a small run.
+  const list = file === undefined && !ASKED.some(isUnknown) ? undefined : await openPriceList({ prices: file }, io);
+  const priceOf = (who: Asked) => {
+    const { manifest: own, model } = sides[who];
+    const listed = () => own && list && listedPrice(list, own, model);
+    return file === undefined ? (own?.price ?? listed()) : (listed() ?? own?.price);
+  };
+  return { world_model: priceOf('world_model'), judge: priceOf('judge') };
+}
+
+/** The list's price; a model that was served here is known by the name that it was served under. */
+function listedPrice(list: PriceList, manifest: Partial<Manifest>, asked: unknown): Price | undefined {
+  const { servedModels: [served, ...others] = [], endpoints: hosts = [], startedAt = '' } = manifest;
+  const model = typeof asked === 'string' ? asked : served;
+  const at = new Date(startedAt);
+  if (asked === undefined || model === undefined || Number.isNaN(at.getTime())) return undefined;
+  return list.priceOf({ model, servedModel: others.length === 0 ? served : undefined, hosts, at });
+}

@@ -1,0 +1,177 @@
+// SQLite files as users name them: where one may be, and the runs of those that are open.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { PROVENANCE, type Provenance } from '../core/decision.js';
+import { EXIT, heedStop, UserError } from '../core/errors.js';
+import { parseObject } from '../core/json.js';
+import { oneLine } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import { ratesDimensions } from '../judge/modes.js';
+import { checkedManifest, type Manifest } from '../run/manifest.js';
+import type { OptionSpec, OptionTable } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import { byStanding } from '../stats/coverage.js';
+import type { StoredCalibration, StoredRun } from '../store/records.js';
+import { openExistingStore, type StoreReader } from '../store/store.js';
+
+/** The SQLite file of every command that is not told another one, in the working folder. */
+export const DEFAULT_DB = 'awb.sqlite';
+
+/** The words by which a command line names a SQLite file; none where commands look there by themselves. */
+export function wordsFor(db: string, io: Io): string[] {
+  return db === resolve(io.cwd, io.env.AWB_DB || DEFAULT_DB) ? [] : ['--db', shownPath(db, io)];
+}
+
+/** A run of a SQLite file that is open for reading. */
+export interface KnownRun {
+  readonly run: StoredRun;
+  readonly store: StoreReader;
+  /** The SQLite file, as people are shown it. */
+  readonly db: string;
+  /** Its absolute path. */
+  readonly path: string;
+  /** The calibrations in all SQLite files that are open with it. */
+  readonly calibrations: readonly StoredCalibration[];
+}
+
+/**
+ * Does something with all runs of SQLite files, which are open meanwhile. A file that is named twice is opened once.
+ * @param lead what else is wrong, in front of the message that a file is not there
+ * @throws UserError: 66 for a file that is not there, 65 for one that cannot be read.
+ */
+export async function withKnownRuns<T>(
+  files: readonly string[],
+  io: Io,
+  action: (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => Promise<T>,
+  lead = '',
+): Promise<T> {
+  const stores: StoreReader[] = [];
+  try {
+    const known: KnownRun[] = [];
+    const calibrations: StoredCalibration[] = [];
+    for (const path of new Set(files.map((file) => resolve(io.cwd, file)))) {
+      requireDatabase(path, io, lead);
+      const store = openExistingStore(path);
+      stores.push(store);
+      const db = shownPath(path, io);
+      for (const run of store.runs()) known.push({ run, store, db, path, calibrations });
+      calibrations.push(...store.calibrations());
+      await heedStop(io);
+    }
+    return await action(known, calibrations);
+  } finally {
+    for (const store of stores) store.close();
+  }
+}
+
+const MOST_NAMED = 5;
+
+function requireDatabase(path: string, io: Io, lead: string): void {
+  if (existsSync(path)) return;
+  const found = databasesBelow(io.cwd).map((file) => shownPath(file, io));
+  const remedy =
+    found.length === 0
+      ? 'awb score RUN makes it, and --db or AWB_DB name another'
+      : `there ${found.length === 1 ? 'is' : 'are'} ${found.slice(0, MOST_NAMED).join(', ')}${found.length > MOST_NAMED ? ' ...' : ''}: name one with --db or AWB_DB, or make this one with awb score RUN`;
+  throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
+}
+
+/** SQLite files in the folders of a folder. */
+function databasesBelow(folder: string): string[] {
+  const inner = listed(folder).filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name));
+  return inner
+    .flatMap(({ name }) => listed(join(folder, name)))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.sqlite'))
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .sort();
+}
+
+function listed(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** Each run once: one that stands in several files is taken from where it was scored last. */
+export function latestOf(known: readonly KnownRun[]): KnownRun[] {
+  const byIdentity = new Map<string, KnownRun>();
+  for (const each of known) {
+    const before = byIdentity.get(each.run.identity);
+    if (before === undefined || before.run.scoredAt < each.run.scoredAt) byIdentity.set(each.run.identity, each);
+  }
+  return [...byIdentity.values()];
+}
+
+/** The runs of a label, else those of a number; the one that the name means first, where nothing stands beside it. */
+export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] {
+  const labelled = known.filter(({ run }) => run.label === name);
+  const named = labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name);
+  return latestOf(named).sort((a, b) => byStanding(standing(a), standing(b)));
+}
+
+function standing({ run }: KnownRun) {
+  return { card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id };
+}
+
+/** When a run was judged: as far as that is not known, when it was scored. */
+export function judgedAt({ endedAt, startedAt, scoredAt }: StoredRun): string {
+  return endedAt ?? startedAt ?? scoredAt;
+}
+
+const MOST_LISTED = 40;
+
+/** Runs as an error lists them, a line each. */
+export function listOfRuns(known: readonly KnownRun[]): string[] {
+  const lines = known.slice(0, MOST_LISTED).map(({ run, db }) => {
+    const name = run.label ?? run.worldModel;
+    return `  ${run.id}${name === undefined ? '' : `: ${oneLine(name, 80)}`} (${db})`;
+  });
+  const left = known.length - lines.length;
+  return [...lines, ...(left > 0 ? [`  and ${left} more`] : [])];
+}
+
+/** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */
+export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Manifest | undefined {
+  if (manifest === undefined) return undefined;
+  const remedy = `score its judged file again (${oneLine(source, 200)}), which stores it anew`;
+  const found = parseObject(manifest);
+  if (found === undefined) {
+    throw new UserError(`the manifest of run ${id} in ${db} is damaged: it is no JSON object; ${remedy}`, EXIT.badData);
+  }
+  return checkedManifest(found, `the manifest of run ${id} in ${db}`, remedy);
+}
+
+/** The option of a command that takes one judged run, stored or not. */
+export const JUDGED_RUN = {
+  kind: 'text',
+  namesRun: true,
+  value: 'RUN',
+  required: true,
+  help: 'a judged file, its folder, or a run in --db by its label or number',
+} as const satisfies OptionSpec;
+
+/** The options of every command that takes runs by name. */
+export const RUN_OPTIONS = {
+  db: {
+    kind: 'list',
+    value: 'FILE',
+    default: [DEFAULT_DB],
+    group: 'Runs',
+    help: 'SQLite files of awb score, for runs named by label or number',
+  },
+  'allow-different': {
+    kind: 'list',
+    value: 'A,B',
+    group: 'Runs',
+    check: (text) => (provenanceIn([text]).length > 0 ? undefined : `any of ${PROVENANCE.join(', ')}`),
+    help: `what the runs need not share: ${PROVENANCE.join(', ')}`,
+  },
+} as const satisfies OptionTable;
+
+/** What of their provenance two runs need not share, by the values of `--allow-different`. */
+export function provenanceIn(given: readonly string[]): Provenance[] {
+  return PROVENANCE.filter((name) => given.includes(name));
+}

@@ -1,0 +1,66 @@
+// Where a command's text goes and in which form.
+
+import { createHash } from 'node:crypto';
+import { extname, resolve } from 'node:path';
+import { UserError } from '../core/errors.js';
+import { keysOf } from '../core/keys.js';
+import { printable } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import { replaceFile } from '../disk/files.js';
+
+interface FormatSettings<Format> {
+  readonly format?: Format | undefined;
+  readonly json: boolean;
+  readonly output?: string | undefined;
+}
+
+/**
+ * The form that is asked for by --json, by --format or by the ending of the file, else `terminal`.
+ * @throws UserError (2) where --json and --format disagree.
+ */
+export function formatOf<Format extends string>(
+  { format, json, output }: FormatSettings<Format>,
+  formats: Readonly<Record<Format, { readonly endings: readonly string[] }>>,
+): Format | 'json' | 'terminal' {
+  if (json && format !== undefined && format !== 'json') {
+    throw new UserError(`--json and --format ${format} exclude each other; leave one out`);
+  }
+  if (json) return 'json';
+  const ending = extname(output ?? '').toLowerCase();
+  return format ?? keysOf(formats).find((name) => formats[name].endings.includes(ending)) ?? 'terminal';
+}
+
+/** Writes a text to stdout, or to the file of --output. @throws UserError (74) */
+export async function deliver(
+  text: string,
+  { output, quiet }: { readonly output?: string | undefined; readonly quiet: boolean },
+  io: Io,
+): Promise<void> {
+  if (output === undefined) {
+    io.stdout.write(text);
+    return;
+  }
+  await writeText(output, text, '--output', io);
+  if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
+}
+
+/** Writes a text to the file that a flag names. @throws UserError (74) that names the flag. */
+export async function writeText(path: string, text: string, flag: string, io: Io): Promise<void> {
+  await replaceFile(resolve(io.cwd, path), [text], { name: path, remedy: `name another file with ${flag}` });
+}
+
+/** What data, judgings, settings and models are called; a page of such a name would replace one. */
+const NO_PAGE = /\.(jsonl|json|csv|ya?ml|sqlite3?|db|gguf)$/i;
+
+/** Keeps a page, which replaces the file of its name, from the files that it is made of. @throws UserError (2) that names the flag */
+export function requirePageName(path: string | undefined, flag: string): void {
+  if (path === undefined || !NO_PAGE.test(path)) return;
+  throw new UserError(
+    `${flag} ${printable(path)}: a page would replace the file of that name, and ${extname(path)} is for data; end it in .html`,
+  );
+}
+
+/** The hash of a style or script, by which the policy of an HTML page allows it: SHA-256 in base64. */
+export function policyHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

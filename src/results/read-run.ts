@@ -1,0 +1,146 @@
+// A run that was found, by name or by path -> its rows, its scores and what made it.
+
+import { basename } from 'node:path';
+import { readJudged } from '../benchmark/judged.js';
+import { manifestBeside } from '../benchmark/judged-path.js';
+import type { RunCosts } from '../core/costs.js';
+import { domainName } from '../core/domains.js';
+import { counted } from '../core/figures.js';
+import { fingerprintOf } from '../core/identity.js';
+import { impossibleFigures } from '../core/points.js';
+import { oneLine, printable } from '../core/printable.js';
+import type { Domain, Io, JudgedRow, ScoreCard } from '../core/types.js';
+import { measureOf } from '../judge/modes.js';
+import type { RunNames } from '../report/run-csv.js';
+import type { Trust } from '../report/trust.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
+import type { Manifest } from '../run/manifest.js';
+import { changeSince, readManifest } from '../run/manifest-file.js';
+import { shownPath } from '../settings/shown-path.js';
+import { aggregate } from '../stats/aggregate.js';
+import { LEAST_COVERAGE, percent, shortDomains } from '../stats/coverage.js';
+import type { StoredCalibration } from '../store/records.js';
+import { calibrationBeside, trustIn } from './calibration/reading.js';
+import { manifestCosts } from './costs.js';
+import type { KnownRun } from './databases.js';
+
+/** A run with its rows. Its texts may be hostile. */
+export interface ReadRun {
+  /** Its number, where it was read from a SQLite file. */
+  readonly id?: number;
+  /** Its label, its model, or its file, on one line. */
+  readonly name: string;
+  /** The judged file; it need not be there any more. */
+  readonly source: string;
+  /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
+  readonly sha256: string;
+  readonly rows: readonly JudgedRow[];
+  /** Rows, times repeats, that the run chose, by domain. */
+  readonly chosen?: ReadonlyMap<Domain, number> | undefined;
+  readonly manifest: Partial<Manifest> | undefined;
+  readonly made: MadeWith;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
+  readonly card: ScoreCard;
+  readonly costs: RunCosts;
+}
+
+/** Two runs, one to be held against the other. */
+export interface Pair {
+  readonly base: ReadRun;
+  readonly candidate: ReadRun;
+}
+
+/** Takes a sentence that the user should know. */
+export type Note = (text: string) => void;
+
+/** A run as a SQLite file holds it, under the manifest that was read of it. */
+export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Manifest | undefined): ReadRun {
+  const made = madeWith(manifest);
+  return {
+    id: run.id,
+    name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
+    source: run.source,
+    sha256: run.sourceSha256,
+    rows: store.judgements(run.id),
+    chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
+    manifest,
+    made,
+    trust: trustIn(made, calibrations),
+    card: run.card,
+    costs: run.costs,
+  };
+}
+
+/**
+ * A run from its judged file, whose damages and oddities are noted.
+ * @throws UserError: 66 and 65 for the file and its manifest.
+ */
+export async function readJudgedRun(
+  path: string,
+  calibrations: readonly StoredCalibration[],
+  note: Note,
+  io: Io,
+): Promise<ReadRun> {
+  const { rows, sha256, warnings } = await readJudged(path, io.stop);
+  for (const warning of warnings) note(printable(warning));
+  const manifest = await readManifest(manifestBeside(path));
+  const change = changeSince(manifest, shownPath(path, io), sha256);
+  if (change !== undefined) note(printable(change));
+  const made = madeWith(manifest);
+  const { chosen, label } = made;
+  const name = oneLine(label ?? shownPath(path, io), 80);
+  const card = aggregate(rows, chosen, measureOf);
+  const beside = await calibrationBeside(path, made.judgeKey, note, io.stop);
+  return {
+    name,
+    source: path,
+    sha256,
+    rows,
+    chosen,
+    manifest,
+    made,
+    trust: trustIn(made, [...calibrations, ...beside]),
+    card,
+    costs: manifestCosts(manifest),
+  };
+}
+
+/** All warnings about a run, a sentence each. */
+export function warningsOn(run: ReadRun): string[] {
+  return [...coverageWarning(run), ...ratingWarning(run)];
+}
+
+/** The warning that too many rows of a run are missing. */
+function coverageWarning({ name, card }: ReadRun): string[] {
+  const short = shortDomains(card);
+  if (short.length === 0) return [];
+  const listed = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ');
+  return [
+    `INCOMPLETE: ${name} has a coverage below ${percent(LEAST_COVERAGE)} (${listed}); its scores must not be compared with others.`,
+  ];
+}
+
+/** How many rows have ratings that no judge can have meant. */
+export function impossibleRows({ rows }: ReadRun): number {
+  return rows.filter((row) => impossibleFigures(row).length > 0).length;
+}
+
+/** The warning that rows are left out because no judge can have meant their ratings. */
+function ratingWarning(run: ReadRun): string[] {
+  const rows = impossibleRows(run);
+  if (rows === 0) return [];
+  return [
+    `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
+  ];
+}
+
+/**
+ * A run's label, and an id that it keeps however often it is continued or scored: two runs of one identity that were begun at different
+ * times are two. A file without a manifest is known by its bytes.
+ */
+export function namesOf({ made, manifest, sha256 }: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): RunNames {
+  const { fingerprint, startedAt } = manifest ?? {};
+  const id = fingerprint === undefined ? sha256 : fingerprintOf({ fingerprint, startedAt });
+  return { label: made.label, id: id.slice(0, 32) };
+}

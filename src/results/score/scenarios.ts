@@ -1,0 +1,49 @@
+// The rows under scenarios in a judged file, what they come to, and how that is told at the end of asking.
+
+import { readJudged } from '../../benchmark/judged.js';
+import type { JsonObject } from '../../core/json.js';
+import { type ScenarioRow, scenarioIn } from '../../core/scenario-row.js';
+import { terminal } from '../../core/terminal.js';
+import type { Io, JudgedRow } from '../../core/types.js';
+import { domainTable } from '../../report/scenarios/tables.js';
+import { type ScenarioFigures, scenarioFigures } from '../../stats/scenarios.js';
+
+/** Takes rows as they are read, and tells what those under scenarios come to. */
+interface ScenarioRows {
+  take(row: JudgedRow, fields: JsonObject): void;
+  /** Undefined where no row is under a scenario, as in any other judged file. */
+  figures(): ScenarioFigures | undefined;
+}
+
+export function scenarioRows(): ScenarioRows {
+  const rows: ScenarioRow[] = [];
+  return {
+    take(row, fields) {
+      const scenario = scenarioIn(fields);
+      if (scenario !== undefined) rows.push({ ...row, scenario });
+    },
+    figures: () => (rows.length === 0 ? undefined : scenarioFigures(rows)),
+  };
+}
+
+/**
+ * Tells the figures by domain: as a table, or as JSON with what asking came to.
+ * @param file path of scenarios.jsonl; undefined where there is nothing to tell of it yet
+ * @throws UserError: 66 and 65 for the file
+ */
+export async function tellScenarios(
+  file: string | undefined,
+  asking: object,
+  settings: { readonly json: boolean; readonly color: boolean },
+  io: Io,
+): Promise<void> {
+  const rows = scenarioRows();
+  if (file !== undefined) await readJudged(file, io.stop, rows.take);
+  const figures = rows.figures();
+  if (settings.json) {
+    io.stdout.write(`${JSON.stringify({ ...(figures ?? scenarioFigures([])), asking })}\n`);
+  } else if (figures !== undefined) {
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    io.stdout.write(`\n${terminal(domainTable(figures), look)}`);
+  }
+}

@@ -1,0 +1,72 @@
+// The options by which a run is asked through batch files, and what they cannot be joined with.
+
+import { resolve } from 'node:path';
+import { UserError } from '../../core/errors.js';
+import { shellLine } from '../../core/shell.js';
+import type { Io } from '../../core/types.js';
+import type { OptionTable, Settings } from '../../settings/options.js';
+
+export const BATCH_OPTIONS = {
+  'batch-dir': {
+    kind: 'text',
+    value: 'DIR',
+    group: 'Batch',
+    help: 'write the requests into files there instead of asking, and read the results that are put beside them (exit 75 while some are awaited)',
+  },
+  'assume-params': {
+    kind: 'boolean',
+    group: 'Batch',
+    help: '--batch-dir: no live call first, which would show what the server takes; needs no address',
+  },
+  'finish-online': {
+    kind: 'boolean',
+    group: 'Batch',
+    help: 'ask live what the batch of this run has not answered; its later results of those rows are ignored',
+  },
+} as const satisfies OptionTable;
+
+/** Commands that do not offer them have none. */
+export type BatchSettings = Partial<Pick<Settings<typeof BATCH_OPTIONS>, 'batchDir' | 'assumeParams' | 'finishOnline'>>;
+
+/** Whether nobody is asked live, so that no address is needed. */
+export function asksByFilesAlone({ batchDir, assumeParams, finishOnline }: BatchSettings): boolean {
+  return batchDir !== undefined && assumeParams === true && finishOnline !== true;
+}
+
+/** The folder, absolute. */
+export function batchDirOf({ batchDir }: BatchSettings, { cwd }: Pick<Io, 'cwd'>): string | undefined {
+  return batchDir === undefined ? undefined : resolve(cwd, batchDir);
+}
+
+/** What cannot be asked by files, or by nobody. */
+interface Beside {
+  readonly local?: string | undefined;
+  readonly baseline?: string | undefined;
+  readonly rollout?: boolean;
+  readonly scenarios?: string | undefined;
+  readonly recheck?: number | undefined;
+}
+
+/** @throws UserError (2) for flags that would say nothing, and where a batch is asked for beside what cannot be asked by files */
+export function requireBatchFlags(settings: BatchSettings & Beside): void {
+  const { batchDir, assumeParams, finishOnline, local } = settings;
+  if (settings.rollout) requireNoBatch(settings, '--rollout', 'each turn is asked behind the reply to the one before');
+  if (settings.scenarios !== undefined)
+    requireNoBatch(settings, '--scenarios', 'its steps are asked one behind the other');
+  if (settings.baseline !== undefined) requireNoBatch(settings, '--baseline', 'it asks nobody');
+  if (settings.recheck !== undefined) requireNoBatch(settings, '--recheck', 'it measures the judge of today');
+  if (assumeParams && batchDir === undefined) throw new UserError('--assume-params belongs to --batch-dir; add it');
+  if (assumeParams && finishOnline) {
+    throw new UserError('--assume-params tries no parameter live, and --finish-online asks live; give one of them');
+  }
+  if (local === undefined || batchDir === undefined) return;
+  throw new UserError(
+    `--batch-dir writes files for another program, and --local serves the model for this command; write them with --assume-params and the model's name in place of --local, and have them answered here with ${shellLine(['awb', 'batch', 'run', batchDir, '--local', local])}`,
+  );
+}
+
+/** @throws UserError (2) where a batch is asked for beside what cannot be asked by files */
+export function requireNoBatch({ batchDir, finishOnline }: BatchSettings, beside: string, why: string): void {
+  if (batchDir !== undefined) throw new UserError(`--batch-dir cannot be joined with ${beside}: ${why}`);
+  if (finishOnline) throw new UserError(`--finish-online ends a batch, and there is none with ${beside}: ${why}`);
+}

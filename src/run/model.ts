@@ -1,0 +1,148 @@
+// How a stage's model is opened, and the rows that are told to be too long for it before the first of them is asked.
+
+import { resolve } from 'node:path';
+import { present } from '../core/present.js';
+import { charactersOf, textsOf } from '../core/question.js';
+import type { Io, Question } from '../core/types.js';
+import type { BackendOptions, OpenBackend } from '../model/backend.js';
+import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
+import { openEndpoints } from '../model/http-backend.js';
+import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';
+import { Reserve } from './budget.js';
+import type { AskingSettings, CallSettings } from './options.js';
+import type { Run } from './run.js';
+import { samplingOf } from './sampling.js';
+import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
+
+/** What a session needs of a model that is open. */
+export type Model = Pick<OpenBackend, 'work' | 'status' | 'report' | 'close' | 'dropped'>;
+
+/**
+ * Opens the model of a stage.
+ * @param notice tells the user something that the run keeps; `more` is told behind it, and is not kept
+ * @param onDropped is called where a batch has left a parameter out
+ */
+export type OpenModel = <J extends StageJob>(
+  stage: Stage<J>,
+  notice: (text: string, more?: string) => void,
+  onDropped: () => void,
+) => Promise<Model>;
+
+export const openModel: OpenModel = async (stage, notice, onDropped) => {
+  const { run, settings, target, responseFormat, remarks = [] } = stage;
+  for (const remark of remarks) notice(remark);
+  const reserve = reserveFor(run, settings);
+  const dropped = droppedOf(run);
+  const options = { ...backendOptions(settings), responseFormat, dropped, reserve, onNotice: notice };
+  const backend = await (run.batch === undefined ? openEndpoints(target.named, options) : byFiles(run.batch.dir));
+  for (const facts of backend.models) run.models.set(String(facts.sha256), facts);
+  await sayWhatIsTooLong(stage, backend, notice);
+  return backend;
+
+  async function byFiles(dir: string) {
+    const { commandOf, openBatch } = await import('./batch/backend.js');
+    const asked = { run, settings, command: commandOf(stage), endpoints: target.named };
+    return openBatch({ ...asked, dir, onDropped }, options);
+  }
+};
+
+/** What keeps back the cost of calls in flight; undefined where there is no budget. */
+function reserveFor({ ledger }: Run, settings: AskingSettings): BackendOptions['reserve'] {
+  const { budgetUsd, budgetTokens, maxTokens } = settings;
+  if (budgetUsd === undefined && budgetTokens === undefined) return undefined;
+  const reserve = new Reserve(ledger, settings);
+  return (chars) => reserve.take(chars, maxTokens, ledger);
+}
+
+/** What the settings say of how a model is asked. */
+export function backendOptions(settings: CallSettings) {
+  return {
+    sampling: samplingOf(settings),
+    stream: settings.stream,
+    clocks: {
+      firstTokenTimeoutMs: settings.firstTokenTimeout * 1000,
+      gapTimeoutMs: settings.gapTimeout * 1000,
+      callTimeoutMs: settings.callTimeout * 1000,
+    },
+    fitMaxTokens: settings.fitMaxTokens,
+    allowParamDrop: settings.allowParamDrop,
+    concurrency: settings.concurrency,
+    maxAttempts: settings.maxAttempts,
+    retryMs: settings.retryMinutes * 60_000,
+    waitReadyMs: settings.waitReady * 1000,
+    keepGoing: settings.keepGoing,
+    rpm: settings.rpm,
+    tpm: settings.tpm,
+  };
+}
+
+/**
+ * Tells a slip in --tokenizer before anything is read or asked: a server with a large context would never have it opened.
+ * @throws UserError (66) for a tokenizer that is not there, (65) for what cannot be one
+ */
+export async function requireNamedTokenizer(
+  { tokenizer: file }: Pick<AskingSettings, 'tokenizer'>,
+  { cwd }: Pick<Io, 'cwd'>,
+): Promise<void> {
+  if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
+}
+
+/**
+ * Lists the rows that are too long for a context that is told. They are asked all the same: sizes are estimates.
+ * @throws UserError where no row can fit, where the tokenizer cannot be used, or once the user has interrupted; the backend is closed then
+ */
+async function sayWhatIsTooLong<J extends StageJob>(
+  stage: Stage<J>,
+  backend: OpenBackend,
+  notice: (text: string, more: string) => void,
+): Promise<void> {
+  const { settings, io } = stage;
+  const { maxTokens, fitMaxTokens } = settings;
+  const budget = { maxTokens, fitMaxTokens };
+  try {
+    const room = leastRoom(await backend.contexts(), budget);
+    if (room === undefined) return;
+    const tooLong = await overlongRows(sizable(stage), room, await charsAToken(stage), io.stop);
+    const said = fitNotice(tooLong, room, budget);
+    if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
+  } catch (error) {
+    await backend.close();
+    throw error;
+  }
+}
+
+function* sizable<J extends StageJob>(stage: Stage<J>) {
+  for (const job of stage.order) {
+    const found = stage.asks(job) ? stage.placeOf(job) : undefined;
+    if (found === undefined) continue;
+    yield { ...found, domain: job.domain, characters: async () => charactersOf(await firstQuestion(stage, job)) };
+  }
+}
+
+async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J): Promise<Question> {
+  // A row that asks the model has a question.
+  return present((await questions(job))[0]);
+}
+
+/** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
+const ROWS_COUNTED = 12;
+const CHARACTERS_COUNTED = 20_000;
+
+/** By the tokenizer that the user named, else as the run has measured. */
+async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
+  const { io, run, order, asks } = stage;
+  const { tokenizer: file } = stage.settings;
+  if (file === undefined) return run.ledger.charsAToken;
+  const { count } = await openTokenizer(resolve(io.cwd, file), file);
+  let [characters, tokens] = [0, 0];
+  for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
+    const job = order.at(place);
+    if (job === undefined || !asks(job)) continue;
+    const text = textsOf(await firstQuestion(stage, job)).join('\n');
+    const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
+    const part = text.slice(start, start + CHARACTERS_COUNTED);
+    characters += part.length;
+    tokens += count(part);
+  }
+  return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
+}

@@ -1,0 +1,108 @@
+// Whom a run asks: the words by which a user names it, and what they name.
+
+import { UserError } from '../core/errors.js';
+import type { Io } from '../core/types.js';
+import { proxyFor } from '../model/http/proxy.js';
+import type { NamedEndpoints } from '../model/http-backend.js';
+import { startLocal } from '../model/local.js';
+import type { AskingSettings, BudgetSettings } from './options.js';
+
+/** Whom to ask, and what a run keeps of it. */
+export interface Target {
+  /** The endpoints to ask. */
+  readonly named: NamedEndpoints;
+  /** The name that it is asked by. */
+  readonly model: string;
+  /** What a run's identity holds of the model: its name, or the file that is served here; undefined where that was not started. */
+  readonly identity: unknown;
+  /** Hosts and ports, fit for a manifest; a local server's port says nothing. */
+  readonly hosts: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Endpoints as the flags of infer, and those of judge, name them. */
+interface Addresses {
+  /** Whose flags these are. */
+  readonly prefix: 'model' | 'judge' | 'agent';
+  readonly baseUrls: readonly string[];
+  readonly model: string | undefined;
+  readonly apiKey: string | undefined;
+}
+
+/** Whether the flags name whom to ask, so that no address is needed. */
+export function namesTarget({ local }: Pick<AskingSettings, 'local'>): boolean {
+  return local !== undefined;
+}
+
+/**
+ * The target that the flags name; under --local the server is started here, and stopped by `close`. For a dry run nothing is started.
+ * @throws UserError (2) for a proxy in the environment that cannot be used, and for a budget in dollars where nothing has a price
+ */
+export async function openTarget(
+  addresses: Addresses,
+  settings: Pick<AskingSettings, 'local'> & { readonly dryRun: boolean } & Parameters<typeof startLocal>[2] &
+    Parameters<typeof requirePriceOfOwn>[0],
+  io: Io,
+): Promise<Target> {
+  const { local, dryRun } = settings;
+  if (local === undefined) return targetAt(addresses, io);
+  requirePriceOfOwn(settings);
+  if (!dryRun) return localTarget(addresses.prefix, local, settings, io);
+  const nobody = targetAt({ ...addresses, baseUrls: [], model: local }, io);
+  return { ...nobody, identity: undefined, hosts: ['local'] };
+}
+
+/** A server of this file, started for the run and stopped by `close`. */
+export async function localTarget(
+  prefix: Addresses['prefix'],
+  local: string,
+  settings: Parameters<typeof startLocal>[2],
+  io: Io,
+): Promise<Target> {
+  const { url, name: model, apiKey, identity, slots, lost, close } = await startLocal(local, io, settings);
+  return {
+    named: {
+      prefix,
+      baseUrls: [url],
+      proxies: [undefined],
+      model,
+      apiKey,
+      own: { slots, lost },
+    },
+    model,
+    identity,
+    hosts: ['local'],
+    close,
+  };
+}
+
+/** The endpoints at the addresses. @throws UserError (2) for a proxy in the environment that cannot be used */
+export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, io: Io): Target {
+  return {
+    named: {
+      prefix,
+      baseUrls,
+      proxies: baseUrls.map((url) => proxyFor(url, io.env)),
+      model,
+      apiKey: apiKey ?? openAiKey(baseUrls, io.env),
+    },
+    model,
+    identity: model,
+    hosts: baseUrls.map((url) => new URL(url).host),
+    async close() {},
+  };
+}
+
+/** `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
+function openAiKey(baseUrls: readonly string[], env: Io['env']): string {
+  const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
+  return (atOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
+}
+
+/** @throws UserError (2) for a budget in dollars where a model is to be served here, and no file says what that costs. */
+export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { readonly prices?: string | undefined }) {
+  if (budgetUsd === undefined || prices !== undefined) return;
+  throw new UserError(
+    '--budget-usd needs a price, and a model that is served here (--local) has none: bound the tokens with --budget-tokens, or give a price of your own with --prices FILE (docs/costs.md)',
+  );
+}

@@ -1,0 +1,203 @@
+// MCP: the one tool `act` over standard input and output, and over streamable HTTP. No other file imports the SDK, an optional peer.
+
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable, type Writable } from 'node:stream';
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
+import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { isObject } from '../../core/json.js';
+import { splitLines } from '../../disk/lines.js';
+import { ApiError } from '../../serve/http/api-error.js';
+import { invalid, readAction, readReset, resetProperties } from './protocol.js';
+import type { Answer, Session, Sessions } from './sessions.js';
+import type { Simulator } from './simulator.js';
+
+/** The release that is tested; the message where it is missing names it. */
+const SDK_VERSION = '1.32.2';
+
+/** @throws UserError (69) where the SDK is not installed */
+export async function importSdk() {
+  try {
+    const [server, stdio, http, types] = await Promise.all([
+      import('@modelcontextprotocol/sdk/server/index.js'),
+      import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('@modelcontextprotocol/sdk/server/streamableHttp.js'),
+      import('@modelcontextprotocol/sdk/types.js'),
+    ]);
+    return { server, stdio, http, types };
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new UserError(
+      `--mcp needs @modelcontextprotocol/sdk, which is not installed; add it by: npm i @modelcontextprotocol/sdk@${SDK_VERSION}`,
+      EXIT.unavailable,
+    );
+  }
+}
+
+type Sdk = Awaited<ReturnType<typeof importSdk>>;
+
+/** What every way to be acted in stands on. */
+export interface Grounds {
+  readonly simulator: Simulator;
+  readonly sessions: Sessions;
+  /** Of an agent's message, at most. */
+  readonly messageBytes: number;
+  /** What a client is told of any error. */
+  readonly toldOf: (error: unknown) => ApiError;
+}
+
+/** Speaks MCP on a pair of streams; resolves when the input has ended and all of it is answered, or when `stop` is aborted. */
+export async function serveStdio(
+  sdk: Sdk,
+  grounds: Grounds,
+  streams: { readonly input: Readable; readonly output: Writable },
+  stop: AbortSignal,
+): Promise<void> {
+  const { server, answered } = actServer(
+    sdk,
+    grounds,
+    grounds.sessions.open(() => {}),
+  );
+  const { input, output } = streams;
+  const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
+  const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
+  const ended = new Promise<void>((resolve) => {
+    transport.onclose = resolve;
+    // What came with the end is handed on before.
+    messages.once('end', () => setImmediate(() => void answered().then(() => resolve())));
+    stop.addEventListener('abort', () => resolve(), { once: true });
+    if (stop.aborted) resolve();
+  });
+  await server.connect(transport);
+  await ended;
+  // Standard input that nobody reads any more must not keep the process alive.
+  messages.destroy();
+  input.destroy();
+}
+
+/** The lines of the input. One that is too long is answered here: the SDK would end with it, without a word. */
+async function* boundedMessages(input: Readable, output: Writable, mostBytes: number): AsyncGenerator<Buffer> {
+  for await (const { bytes, tooLong } of splitLines(input, mostBytes)) {
+    if (!tooLong) {
+      yield Buffer.concat([bytes, Buffer.from('\n')]);
+      continue;
+    }
+    const message = `the message is longer than ${mostBytes / 1_024} KiB; raise --message-kib, or send less`;
+    // JSON-RPC's "invalid request", of which nothing was read that could name it.
+    output.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } })}\n`);
+  }
+}
+
+/** Streamable HTTP: what `/mcp` does with a request, and its end. */
+export interface McpRoute {
+  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function mcpRoute(sdk: Sdk, grounds: Grounds): McpRoute {
+  const transports = new Map<string, StreamableHTTPServerTransport>();
+  async function open(): Promise<StreamableHTTPServerTransport> {
+    const session = grounds.sessions.open(() => void transport.close());
+    const transport = new sdk.http.StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void transports.set(id, transport),
+    });
+    const { server } = actServer(sdk, grounds, session);
+    server.onclose = () => {
+      grounds.sessions.end(session);
+      if (transport.sessionId !== undefined) transports.delete(transport.sessionId);
+    };
+    // Its accessors allow undefined where the interface, under exactOptionalPropertyTypes, has absence.
+    await server.connect(transport as Parameters<Server['connect']>[0]);
+    return transport;
+  }
+  return {
+    async serve(request, response, body) {
+      const id = request.headers['mcp-session-id'];
+      const known = typeof id === 'string' ? transports.get(id) : undefined;
+      if (known !== undefined) return known.handleRequest(request, response, body);
+      if (id !== undefined)
+        throw new ApiError(404, 'there is no such MCP session here; initialize begins one', 'SESSION_NOT_FOUND');
+      if (!sdk.types.isInitializeRequest(body)) {
+        throw new ApiError(400, 'initialize comes first, and its answer names the session', 'SESSION_NOT_FOUND');
+      }
+      const transport = await open();
+      await transport.handleRequest(request, response, body);
+      // It was refused, and there is no session.
+      if (transport.sessionId === undefined) await transport.close();
+    },
+    async close() {
+      await Promise.all([...transports.values()].map((transport) => transport.close()));
+    },
+  };
+}
+
+/** An MCP server with the one tool, over one session. Calls that a model makes side by side are done one after the other. */
+function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Server; answered(): Promise<unknown> } {
+  const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
+  server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
+  const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
+    try {
+      if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
+      return resultOf(await grounds.sessions.use(session, () => act(session, params.arguments ?? {}, signal)));
+    } catch (error) {
+      const { message } = grounds.toldOf(error);
+      return { content: [{ type: 'text', text: message }], isError: true };
+    }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  server.setRequestHandler(sdk.types.CallToolRequestSchema, ({ params }, { signal }) => {
+    const result = last.then(() => call(params, signal));
+    last = result;
+    return result;
+  });
+  return { server, answered: () => last };
+}
+
+function toolOf({ domains }: Simulator): Tool {
+  return {
+    name: 'act',
+    description:
+      'Takes an action in a simulated world and answers what the environment shows. With reset (or as the first call) a new episode begins; with reset alone, no action is taken.',
+    inputSchema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        action: {
+          description: "The action in the domain's own form, as text, or as the JSON that its actions are.",
+          anyOf: [{ type: 'string' }, { type: 'object' }, { type: 'array' }],
+        },
+        reset: {
+          type: 'object',
+          additionalProperties: false,
+          description: 'Begins another episode; {} begins the default one.',
+          properties: resetProperties(domains),
+        },
+      },
+    },
+  };
+}
+
+async function act(session: Session, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer> {
+  const { action, reset, ...others } = given;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw invalid(`act takes action and reset, not "${unknown.slice(0, 100)}"`);
+  if (action === undefined && reset === undefined) throw invalid('act needs an action, or reset');
+  const text = action === undefined ? undefined : readAction({ action });
+  let begun: Answer | undefined;
+  if (reset !== undefined || session.state.episode_id === null) {
+    if (reset !== undefined && !isObject(reset)) throw invalid('"reset" has to be an object');
+    const { start, episodeId = randomUUID() } = readReset(reset ?? {});
+    begun = await session.reset(start, episodeId);
+  }
+  if (text === undefined && begun !== undefined) return begun;
+  return session.step(text ?? '', { signal });
+}
+
+function resultOf({ observation, done }: Answer): CallToolResult {
+  const { done_reason: reason } = observation.metadata;
+  const over = reason === undefined ? [] : [{ type: 'text' as const, text: `(the episode is over: ${reason})` }];
+  return { content: [{ type: 'text', text: observation.text }, ...over], structuredContent: { ...observation, done } };
+}

@@ -1,0 +1,68 @@
+// The options that open a simulation: where it starts, and the world model that is asked.
+
+import { INFER_OPTIONS } from '../infer/options.js';
+import { ASKING_OPTIONS } from '../run/options.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+
+const {
+  'data-dir': dataDir,
+  'model-base-url': modelBaseUrl,
+  'model-name': modelName,
+  'model-api-key': modelApiKey,
+  'system-prompt': systemPrompt,
+  'domain-prompts': domainPrompts,
+} = INFER_OPTIONS;
+const {
+  'fit-max-tokens': _fit,
+  'keep-going': _keepGoing,
+  tokenizer: _tokenizer,
+  'dry-run': _dryRun,
+  'estimate-from': _estimateFrom,
+  rate: _rate,
+  events: _events,
+  ...asking
+} = ASKING_OPTIONS;
+
+export const SIMULATION_OPTIONS = {
+  domain: {
+    kind: 'text',
+    value: 'NAME',
+    short: 'd',
+    group: 'World',
+    help: 'start an empty world of this domain, such as terminal',
+  },
+  task: { kind: 'text', value: 'TEXT', group: 'World', help: 'what is to be done there; told to the world model' },
+  state: {
+    kind: 'text',
+    value: 'FILE|TEXT',
+    group: 'World',
+    help: 'what is there before the first action: a file of it, or the text itself',
+  },
+  from: {
+    kind: 'text',
+    value: 'ROW',
+    group: 'World',
+    help: 'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
+  },
+  'list-rows': { kind: 'boolean', group: 'World', help: 'list the rows that --from can name, and exit' },
+  'data-dir': { ...dataDir, group: 'World' },
+  'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
+  'model-name': modelName,
+  'model-api-key': modelApiKey,
+  'system-prompt': {
+    ...systemPrompt,
+    help: "row: the row's own, and bundled without a row; bundled: its domain's; bundled+row: both; or a FILE",
+  },
+  'domain-prompts': domainPrompts,
+  context: {
+    kind: 'integer',
+    min: 1,
+    group: 'Model',
+    help: 'tokens that the model takes, prompt and reply, where its server does not tell',
+  },
+  ...asking,
+  'budget-usd': { ...asking['budget-usd'], help: 'ask nothing more once X US dollars are spent (exit 75)' },
+  'budget-tokens': { ...asking['budget-tokens'], help: 'ask nothing more once N tokens are spent, prompt and output' },
+} as const satisfies OptionTable;
+
+export type SimulationSettings = Settings<typeof SIMULATION_OPTIONS>;

@@ -1,0 +1,209 @@
+// What can be typed beside actions: a table of the commands, each with its help and what it does.
+
+import { type ExitCode, messageOf, nearest, UserError } from '../../core/errors.js';
+import { counted, grouped } from '../../core/figures.js';
+import { oneLine, printable } from '../../core/printable.js';
+import { wrapped } from '../../core/terminal.js';
+import type { Io } from '../../core/types.js';
+import type { World, WorldTurn } from '../../infer/world.js';
+import { spendingText } from '../../run/budget.js';
+import { saveTrajectory } from './saving.js';
+import { roomText } from './screen.js';
+import type { Session } from './session.js';
+
+interface Command {
+  /** What stands behind its name, for the help. */
+  readonly operand?: string;
+  readonly help: string;
+  /** Does it, and gives what there is to say. @throws UserError where it cannot be done */
+  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string;
+}
+
+/** The commands, in the order of the help. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  scenario: {
+    operand: '[TEXT|off]',
+    help: 'tell the world model what is to happen, in front of each action from now on; alone, show it',
+    run(session, text) {
+      if (text !== '') session.instruction = text === 'off' ? '' : text;
+      return scenarioText(session);
+    },
+  },
+  undo: {
+    help: 'go back by one turn',
+    run(session) {
+      if (!session.undo()) throw new UserError('there is no simulated turn to undo');
+      return `back in front of turn ${session.next}`;
+    },
+  },
+  retry: {
+    help: 'ask the last action anew, under another seed',
+    async run(session) {
+      if (!(await session.retry())) throw new UserError('there is no action to ask anew');
+      return undefined;
+    },
+  },
+  keep: {
+    help: 'add a turn whose reply you stopped, with what had come of it',
+    run(session) {
+      if (!session.keep()) throw new UserError('there is no stopped reply of which any observation had come');
+      return `turn ${session.next - 1} was added as it had come`;
+    },
+  },
+  fork: {
+    operand: '[NAME]',
+    help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
+    run(session, name) {
+      if (name === '') return branchesText(session);
+      const made = session.fork(name);
+      return `${made ? 'a new branch' : 'back in the branch'} ${name}, in front of turn ${session.next}`;
+    },
+  },
+  reset: {
+    help: 'go back to the start; the branches stay',
+    run(session) {
+      session.reset();
+      return `back at the start, in front of turn ${session.next}`;
+    },
+  },
+  show: {
+    operand: '[N|system]',
+    help: 'list the turns; with a number, all of one; system: the system prompt',
+    run: ({ world }, what) => shown(world, what),
+  },
+  save: {
+    operand: 'FILE[!]',
+    help: "write this trajectory in the benchmark's format (FILE_test.jsonl); ! replaces a file",
+    run: save,
+  },
+  usage: {
+    help: 'show what has been asked and spent, and how full the context is',
+    run: usageText,
+  },
+  help: { help: 'list the commands', run: helpText },
+  quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
+};
+
+/** A typed line that is a command: its name and what stands behind it. A path such as `/bin/ls` is none, and no line with a space in front. */
+export function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
+  const match = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(line.trimEnd());
+  return match === null ? undefined : { name: match[1] ?? '', operand: (match[2] ?? '').trim() };
+}
+
+/** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
+export async function runCommand(
+  { name, operand }: { readonly name: string; readonly operand: string },
+  session: Session,
+  io: Io,
+): Promise<ExitCode | undefined> {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  try {
+    if (command === undefined) throw unknownCommand(name);
+    // `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed.
+    if (command.operand === undefined && operand !== '') {
+      throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
+    }
+    const text = await command.run(session, operand, io);
+    if (text !== undefined) session.screen.say(name, text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    session.screen.fault(messageOf(error));
+    return error.exitCode;
+  }
+}
+
+/** What a line that has begun may become, for the Tab key. */
+export function completions(line: string, branches: Iterable<string>): string[] {
+  const names = Object.keys(COMMANDS).map((name) => `/${name}`);
+  const forks = [...branches].map((name) => `/fork ${name}`);
+  return line.startsWith('/') ? [...names, ...forks].filter((one) => one.startsWith(line)) : [];
+}
+
+async function save(session: Session, operand: string, io: Io): Promise<string> {
+  const replace = operand.endsWith('!');
+  const named = replace ? operand.slice(0, -1).trimEnd() : operand;
+  if (named === '') throw new UserError('name a file: /save FILE');
+  const id = `simulated-${new Date().toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  const file = await saveTrajectory(session.world, named, { replace, id }, io);
+  session.saved();
+  return `${counted(session.world.turns.length, 'turn')} saved in ${file}`;
+}
+
+function scenarioText({ instruction }: Session): string {
+  return instruction === ''
+    ? 'no scenario: the world goes its own way'
+    : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
+}
+
+function branchesText({ branches, branch }: Session): string {
+  return [...branches]
+    .map(([name, { turns }]) => `${name === branch ? '*' : ' '} ${name}  ${counted(turns.length, 'turn')}`)
+    .join('\n');
+}
+
+const MOST_COLUMNS = 60;
+
+function shown(world: World, what: string): string {
+  if (what === 'system') return world.systemPrompt || 'there is no system prompt';
+  if (what === '') return listed(world);
+  const turn = /^\d+$/.test(what) ? world.turns[Number(what) - 1] : undefined;
+  if (turn === undefined) {
+    const there = world.turns.length === 0 ? 'no turn has happened' : `there are turns 1 to ${world.turns.length}`;
+    throw new UserError(`there is no turn ${oneLine(what, MOST_COLUMNS)}: ${there}`);
+  }
+  return `${turn.prompt}\n\n${turn.response}`;
+}
+
+function listed({ domain, key, preface, turns }: World): string {
+  const start = key === undefined ? 'a fresh world' : `from row ${key}`;
+  const line = (turn: WorldTurn, index: number) =>
+    `${String(index + 1).padStart(4)}  ${turn.origin.padEnd(9)}  ${oneLine(briefOf(turn.action), MOST_COLUMNS)}`;
+  return [
+    `${domain}, ${start}, ${counted(turns.length, 'turn')}`,
+    ...(preface === '' ? [] : [printable(preface, { multiline: true })]),
+    ...turns.map(line),
+  ].join('\n');
+}
+
+/** What of an action tells it from others at a glance. */
+function briefOf(action: string): string {
+  const keys = Array.from(action.matchAll(/"keystrokes":\s*("(?:[^"\\]|\\.)*")/g), ([, text = '""']) =>
+    String(JSON.parse(text)),
+  );
+  return keys.length > 0 ? keys.join(' ') : action;
+}
+
+/** What a session has taken. */
+export function usageText(session: Session): string {
+  const { simulation } = session;
+  const spending = simulation.spending();
+  const room = simulation.roomFor({ world: session.world, action: '' });
+  const spent = spendingText({ ...spending, budget: { ...spending.budget } });
+  const tokens = spending.budget.tokens === undefined ? [`${grouped(spending.tokens)} tokens`] : [];
+  return [
+    [`${counted(simulation.calls, 'call')}`, ...tokens, ...(spent === undefined ? [] : [spent])].join(', '),
+    ...(room === undefined ? [] : [roomText(room)]),
+  ].join('\n');
+}
+
+const HELP_COLUMNS = 78;
+const HELP_INDENT = 21;
+
+function helpText(): string {
+  const lines = Object.entries(COMMANDS).flatMap(([name, { operand, help }]) => {
+    const usage = `  /${name}${operand === undefined ? '' : ` ${operand}`}`.padEnd(HELP_INDENT - 1);
+    return wrapped(`${usage} ${help}`, HELP_COLUMNS, HELP_INDENT);
+  });
+  return [
+    'Anything else is an action. A line with a space in front is one in any case.',
+    'JSON goes on until its brackets are closed; ``` opens and closes several lines.',
+    ...lines,
+  ].join('\n');
+}
+
+function unknownCommand(name: string): UserError {
+  const near = nearest(name, Object.keys(COMMANDS));
+  const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
+  return new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
+}

@@ -1,0 +1,261 @@
+// What is seen of a session: by a person observations as they come, by a pipe each once it is whole, by a program JSON; and remarks beside
+// them, on an action that brought nothing about and on a context that fills.
+
+import { EXIT, type ExitCode } from '../../core/errors.js';
+import { grouped } from '../../core/figures.js';
+import { openGrowingPrintable, printable } from '../../core/printable.js';
+import { countTags, PREDICTION_TAG, withoutThought } from '../../core/reply.js';
+import { wrapped } from '../../core/terminal.js';
+import type { Io } from '../../core/types.js';
+import type { Hear } from '../../model/attempt.js';
+import type { Room } from '../../model/context.js';
+import { certainObservation } from '../observation-stream.js';
+import type { StepOutcome } from '../simulation.js';
+
+/** A turn that was asked, and what came of it. */
+interface TurnResult {
+  readonly turn: number;
+  readonly branch: string;
+  readonly action: string;
+  readonly instruction: string;
+  readonly outcome: StepOutcome;
+  readonly ms: number;
+}
+
+/** One reply, from the question to its end. */
+interface ReplyView {
+  readonly hear: Hear;
+  again(reason: string, waitMs: number): void;
+  end(result: TurnResult): void;
+}
+
+export interface Screen {
+  /** What was asked to be seen. `what` names the command. */
+  say(what: string, text: string): void;
+  /** A remark on the course of things. */
+  note(text: string): void;
+  fault(text: string): void;
+  reply(): ReplyView;
+}
+
+interface Look {
+  readonly color: boolean;
+  readonly quiet: boolean;
+}
+
+const CLEAR_LINE = '\r\x1b[K';
+const INDICATOR_MS = 200;
+
+/** A terminal: everything on one screen, remarks dim, the observation while it comes. */
+export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Look): Screen {
+  const dim = (text: string) => (color ? `\x1b[2m${text}\x1b[0m` : text);
+  const note = (text: string) => {
+    const lines = wrapped(printable(text), stdout.columns - 1).map(dim);
+    stdout.write(`${lines.join('\n')}\n`);
+  };
+  return {
+    say: (_what, text) => stdout.write(`${printable(text, { multiline: true })}\n`),
+    note,
+    fault: note,
+    reply: () => new LiveReply(stdout, dim, note),
+  };
+}
+
+class LiveReply implements ReplyView {
+  #reply = '';
+  /** Of the observation in it. */
+  #shown = '';
+  #text = openGrowingPrintable();
+  #endsLine = true;
+  #indicator = '';
+  #shownAt = 0;
+  #thought = 0;
+
+  constructor(
+    private readonly stdout: Io['stdout'],
+    private readonly dim: (text: string) => string,
+    private readonly note: (text: string) => void,
+  ) {
+    this.#indicate('waiting …');
+  }
+
+  readonly hear: Hear = (piece, kind) => {
+    if (kind === 'content') this.#reply += piece;
+    const certain = certainObservation(this.#reply);
+    if (certain !== this.#shown) {
+      this.#show(this.#text.add(certain.slice(this.#shown.length)));
+      this.#shown = certain;
+    } else if (certain === '') {
+      this.#thought += piece.length;
+      if (performance.now() - this.#shownAt > INDICATOR_MS) this.#indicate(`thinking … ${grouped(this.#thought)}`);
+    }
+  };
+
+  again(reason: string, waitMs: number): void {
+    this.#endLine();
+    const isVoid = this.#shown === '' ? '' : ' (what stands above is void)';
+    this.note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}${isVoid}`);
+    [this.#reply, this.#shown, this.#text] = ['', '', openGrowingPrintable()];
+    this.#thought = 0;
+    this.#indicate('waiting …');
+  }
+
+  end({ outcome }: TurnResult): void {
+    this.#show(this.#text.end());
+    if (outcome.status !== 'ok') {
+      this.#endLine();
+      this.note(faultText(outcome));
+      return;
+    }
+    if (this.#shown !== outcome.observation) {
+      this.#endLine();
+      if (this.#shown !== '') this.note('the whole reply reads otherwise; this is what counts:');
+      this.#show(printable(outcome.observation, { multiline: true }));
+    }
+    this.#endLine();
+    for (const remark of remarksOn(outcome)) this.note(remark);
+  }
+
+  #show(text: string): void {
+    if (text === '') return;
+    this.#clear();
+    this.stdout.write(text);
+    this.#endsLine = text.endsWith('\n');
+  }
+
+  #endLine(): void {
+    this.#clear();
+    if (!this.#endsLine) this.stdout.write('\n');
+    this.#endsLine = true;
+  }
+
+  #indicate(text: string): void {
+    this.#shownAt = performance.now();
+    this.#indicator = text;
+    this.stdout.write(`${CLEAR_LINE}${this.dim(text)}`);
+  }
+
+  #clear(): void {
+    if (this.#indicator !== '') this.stdout.write(CLEAR_LINE);
+    this.#indicator = '';
+  }
+}
+
+/** A pipe: observations on standard output, each once it is whole, and all else on standard error. */
+export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, { quiet }: Look): Screen {
+  const fault = (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`);
+  const note = (text: string) => {
+    if (!quiet) fault(text);
+  };
+  return {
+    say: (_what, text) => stdout.write(`${printable(text, { multiline: true })}\n`),
+    note,
+    fault,
+    reply: () => ({
+      hear() {},
+      again: (reason, waitMs) => note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}`),
+      end({ turn, outcome }) {
+        if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultText(outcome)}`);
+        stdout.write(`${printable(outcome.observation, { multiline: true })}\n`);
+        for (const remark of remarksOn(outcome)) note(`turn ${turn}: ${remark}`);
+      },
+    }),
+  };
+}
+
+/** For a program: one JSON document a line on standard output, one for each turn and each command. */
+export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
+  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
+  return {
+    say: (command, text) => print({ type: 'command', command, text }),
+    note: (text) => print({ type: 'note', text }),
+    fault: (text) => print({ type: 'fault', text }),
+    reply: () => ({
+      hear() {},
+      again: (reason, waitMs) => print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) }),
+      end: (result) => print(turnDocument(result)),
+    }),
+  };
+}
+
+function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnResult): Record<string, unknown> {
+  const said = { type: 'turn', turn, branch, action, instruction: instruction || undefined };
+  if (outcome.status !== 'ok') {
+    const kind = outcome.status === 'failed' ? outcome.failure.class : undefined;
+    return { ...said, status: outcome.status, class: kind, reason: faultText(outcome), ms };
+  }
+  const { observation, truncated, reply } = outcome;
+  const { promptTokens: prompt_tokens, completionTokens: completion_tokens } = reply.log.usage;
+  const untagged = isUntagged(outcome) || undefined;
+  return { ...said, status: 'ok', observation, truncated, untagged, usage: { prompt_tokens, completion_tokens }, ms };
+}
+
+type Failed = Exclude<StepOutcome, { status: 'ok' }>;
+type Acted = Extract<StepOutcome, { status: 'ok' }>;
+
+const FULL =
+  '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
+
+/** Why nothing has happened, with the next step. */
+function faultText(outcome: Failed): string {
+  switch (outcome.status) {
+    case 'empty': {
+      const why = outcome.truncated ? ', as --max-tokens or the context ended it before one came' : '';
+      return `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
+    }
+    case 'failed': {
+      const { stop, class: kind, reason } = outcome.failure;
+      if (stop !== undefined) return `the world model gave no reply: ${stop.message}`;
+      const next = kind === 'context-overflow' ? FULL : '/retry asks again';
+      return `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
+    }
+    case 'interrupted':
+      return 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
+    case 'full':
+      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
+    case 'spent':
+      return `${outcome.reason}: nothing was asked; /save keeps what has happened`;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+const TRUNCATED =
+  'the reply was cut off by its budget (--max-tokens) or by the context: the turn stands as it is; /retry asks anew';
+const UNTAGGED = `the reply has no <${PREDICTION_TAG}>: all of it that is not thinking was taken for the observation`;
+
+/** Whether an observation stood in no tag. */
+function isUntagged({ reply }: Acted): boolean {
+  return countTags(withoutThought(reply.content), PREDICTION_TAG) === 0;
+}
+
+/** What is odd about a turn that was added. */
+function remarksOn(outcome: Acted): string[] {
+  return [...(outcome.truncated ? [TRUNCATED] : []), ...(isUntagged(outcome) ? [UNTAGGED] : [])];
+}
+
+/** What a script is told by the exit code. */
+export function exitCodeOf(outcome: Failed): ExitCode {
+  switch (outcome.status) {
+    case 'empty':
+    case 'full':
+      return EXIT.incomplete;
+    case 'failed': {
+      const { stop, class: kind } = outcome.failure;
+      const isModels = kind === 'refused' || kind === 'context-overflow';
+      return stop?.exitCode ?? (isModels ? EXIT.incomplete : EXIT.unavailable);
+    }
+    case 'interrupted':
+      return EXIT.interrupted;
+    case 'spent':
+      return EXIT.later;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Said before the context is full. */
+export function roomText({ promptTokens, contextTokens }: Room): string {
+  const share = Math.floor((100 * promptTokens) / contextTokens);
+  return `the context is ${share} % full: about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
+}

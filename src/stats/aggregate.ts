@@ -1,0 +1,285 @@
+// Judged rows in, score card out: the official counting, and beside it what that leaves out.
+
+import { FIGURES, type Figure } from '../core/comparison.js';
+import { coversBenchmark, inTableOrder, isPublished } from '../core/domains.js';
+import { countBy, groupBy } from '../core/groups.js';
+import { type MeasureLookup, measuresOf } from '../core/measures.js';
+import {
+  countedPoints,
+  countedRating,
+  isModelCaused,
+  isRated,
+  officialRating,
+  ratingToPoints,
+  stretchToPoints,
+} from '../core/points.js';
+import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet, VarianceSplit } from '../core/types.js';
+import { clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { bounded, type Scale, withInterval } from './intervals.js';
+import { mean } from './mean.js';
+import {
+  isJudgedAgain,
+  type Judgements,
+  observationsOf,
+  predictionsOf,
+  type Repeats,
+  samplesOf,
+} from './predictions.js';
+import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from './sampling.js';
+
+/**
+ * The score card of a judged file, the official script's included.
+ *
+ * **Scores** follow the official script: rows with `failed` exactly 0 are valid, a value of 0 (or an absent one) leaves
+ * only its own mean, and a score is `(mean - 1) / 4 * 100`, unrounded. The judgements of one prediction are averaged first, each
+ * of them counting as it would alone, then the repeats (predictions) of a row. `withFailures` counts failures that the model caused
+ * as rating 1 throughout, and no rating outside 1 to 5 (see points.ts); failures of transport and judge stay missing.
+ *
+ * **Overall** is the unweighted mean of the domains that have the figure, `macroOf` the number of domains with a total
+ * (where no domain has one: with a measure). Where all seven published domains are there, it is of these alone: further domains
+ * stand beside them. `overallMicro` is the mean over the rows of all domains, as the official script prints it.
+ *
+ * **Measures** are averaged over the rows that have them, whatever became of the judgement, and never touch the scores.
+ * A row with measures, without `failed` and without a failure is what a mode without ratings writes: it counts as valid.
+ * Only rows that carry `failed` can enter the scores, so a file of measures has none.
+ *
+ * **Counts** are of predictions, not of judgements: one of which any judgement is valid (or covered) is valid (or covered), and of
+ * several failures the model's own is named. `chosen` gives the rows (times repeats) that the run chose by domain; a domain it
+ * lacks, or of which the file holds more, counts those in the file, so coverage never exceeds 1. What was chosen but is not in the
+ * file is `not-judged`; what is not valid and says nothing of why is `unstated`; what is valid with no rating, or with one that
+ * cannot be, is `not-rated` and not covered, so that nobody gains by rows without a rating. A domain that was chosen but has no row is
+ * listed with a coverage of 0. With nothing chosen at all the card's coverage is 0.
+ *
+ * Intervals of scores are reckoned on the logit scale (intervals.ts), so they stay within 0 and 100; those of measures within the
+ * range that `measureOf` gives them, and plainly where that has no end. Where all rows say the same, measures that `measureOf` has
+ * bounded are bounded by chance (`boundsOf` in intervals.ts); all else has no interval there.
+ * Domains come in the published order, others after them by name.
+ */
+export function aggregate(
+  rows: readonly JudgedRow[],
+  chosen?: ReadonlyMap<Domain, number>,
+  measureOf: MeasureLookup = measuresOf(),
+): ScoreCard {
+  const byDomain = groupBy(rows, ({ domain }) => domain);
+  const asked = [...(chosen ?? [])].flatMap(([domain, count]) => (count > 0 ? [domain] : []));
+  const scored = [...new Set([...byDomain.keys(), ...asked])]
+    .sort(inTableOrder)
+    .map((domain) => scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf));
+  const domains = scored.map(({ score }) => score);
+  const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
+  const chosenRows = total((score) => score.chosen);
+  const [rated, counted, measured] = [
+    behindMean(domains, isScored),
+    behindMean(domains, isCounted),
+    behindMean(domains, isMeasured),
+  ];
+  return {
+    domains,
+    overall: macro(
+      rated.map((score) => score.scores),
+      () => 'score',
+    ),
+    macroOf: (domains.some(isScored) ? rated.filter(isScored) : measured.filter(isMeasured)).length,
+    overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
+    overallWithFailures: macro(
+      counted.map((score) => score.withFailures),
+      () => 'score',
+    ),
+    ...overallVariance(counted),
+    overallMeasures: macro(
+      measured.map((score) => score.measures),
+      (name) => measureOf(name).range,
+    ),
+    chosen: chosenRows,
+    valid: total((score) => score.valid),
+    failed: total((score) => score.failed),
+    coverage: chosenRows === 0 ? 0 : scored.reduce((sum, { covered }) => sum + covered, 0) / chosenRows,
+    ...judgementsIn([...byDomain.values()].flat()),
+  };
+}
+
+function isScored({ scores }: DomainScore): boolean {
+  return scores.total !== undefined;
+}
+
+function isCounted({ withFailures }: DomainScore): boolean {
+  return withFailures.total !== undefined;
+}
+
+function isMeasured({ measures }: DomainScore): boolean {
+  return Object.keys(measures).length > 0;
+}
+
+/** The domains that a mean is taken over: the seven published ones where each of them has what it is of, else all. */
+function behindMean(domains: readonly DomainScore[], has: (score: DomainScore) => boolean): readonly DomainScore[] {
+  const isWhole = coversBenchmark(domains.filter(has).map(({ domain }) => domain));
+  return isWhole ? domains.filter(({ domain }) => isPublished(domain)) : domains;
+}
+
+/** Of the mean over the domains that have a total; absent where one of them has no standard error. */
+function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'variance'> {
+  const scored = domains.filter(isCounted);
+  const splits = scored.flatMap(({ variance }) => variance ?? []);
+  return splits.length === 0 || splits.length < scored.length ? {} : { variance: meanOfSplits(splits) };
+}
+
+/** What became of single judgements, where the other counts tell of predictions. */
+function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
+  if (!isJudgedAgain(rows)) return {};
+  const classes = rows.flatMap(({ failure }) => failure?.class ?? []);
+  return { judgements: { count: rows.length, failures: countBy(classes, String) } };
+}
+
+/** A domain's score, with the observations that its official figures come from. */
+interface Scored {
+  readonly score: DomainScore;
+  readonly covered: number;
+  readonly official: Readonly<Record<Figure, Observation[]>>;
+}
+
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup): Scored {
+  const predictions = predictionsOf(rows);
+  const samples = samplesOf(predictions);
+  const { counts, covered } = countPredictions(predictions, asked);
+  const counted = ratingsOf(samples, countedRating);
+  const official = ratingsOf(samples, officialRating);
+  const withFailures = scoreSet((name) => counted[name]);
+  const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
+  const score: DomainScore = {
+    domain,
+    ...counts,
+    coverage: covered / counts.chosen,
+    scores: scoreSet((name) => official[name]),
+    withFailures,
+    ...(variance === undefined ? {} : { variance }),
+    measures: measureSet(samples, measureOf),
+  };
+  return { score, covered, official };
+}
+
+function ratingsOf(
+  samples: readonly Repeats[],
+  ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
+): Record<Figure, Observation[]> {
+  const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
+  // Each figure has just got its list.
+  return Object.fromEntries(found) as Record<Figure, Observation[]>;
+}
+
+function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreSet {
+  const scores: Partial<Record<Figure, Estimate>> = {};
+  for (const name of FIGURES) {
+    const ratings = ratingsIn(name);
+    if (ratings.length > 0) scores[name] = asScore(clusteredMean(ratings));
+  }
+  return scores;
+}
+
+/** An estimate on the scale of ratings, 1 to 5, as one on that of scores, 0 to 100. */
+function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
+  const score = { value: ratingToPoints(value), rows, clusters };
+  return se === undefined || df === undefined
+    ? score
+    : withInterval({ ...score, se: stretchToPoints(se), df }, 'score');
+}
+
+/**
+ * What the variance of a domain's total is made of, failures that the model caused at rating 1: rows, generation and judge, as far as
+ * its repeats tell them apart.
+ * @param isRepeated whether any row has several predictions, or any prediction several judgements
+ */
+function varianceOf(
+  samples: readonly Repeats[],
+  isRepeated: boolean,
+  total: Estimate | undefined,
+): VarianceSplit | undefined {
+  if (total?.se === undefined) return undefined;
+  if (!isRepeated) return splitVariance(total.se, undefined);
+  const rows = samples
+    .map((predictions) =>
+      predictions
+        .map((judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []))
+        .filter(({ length }) => length > 0),
+    )
+    .filter(({ length }) => length > 0);
+  const sampling = samplingOf([rows.map((row) => row.map(mean))]);
+  return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));
+}
+
+function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Record<string, Estimate> {
+  const names = new Set(samples.flat(2).flatMap(({ measures }) => Object.keys(measures ?? {})));
+  return Object.fromEntries(
+    [...names].map((name) => {
+      const { range, bounded: isBounded = false } = measureOf(name);
+      const estimate = withInterval(clusteredMean(observationsOf(samples, (row) => row.measures?.[name])), range);
+      return [name, isBounded ? bounded(estimate, range) : estimate];
+    }),
+  );
+}
+
+/** The unweighted mean over the domains that have it, for each name that any of them has. */
+function macro(
+  sets: readonly Readonly<Record<string, Estimate | undefined>>[],
+  scaleOf: (name: string) => Scale,
+): Record<string, Estimate> {
+  const byName = groupBy(sets.flatMap(Object.entries<Estimate | undefined>), ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, entries]) => {
+      const estimates = entries.map(([, estimate]) => estimate).filter((estimate) => estimate !== undefined);
+      return [name, meanOfEstimates(estimates, scaleOf(name))];
+    }),
+  );
+}
+
+type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;
+
+/**
+ * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
+ * its judgements is, covered where any is, and has each of its flags once.
+ * @param asked how many predictions the run chose; more in the file count as chosen, too
+ */
+function countPredictions(
+  predictions: readonly Judgements[],
+  asked: number,
+): { readonly counts: Counts; readonly covered: number } {
+  const chosen = Math.max(asked, predictions.length);
+  const missing = chosen - predictions.length;
+  const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
+  const failures = countBy(predictions.flatMap(failureOf), String);
+  const counts = {
+    chosen,
+    valid,
+    failed: predictions.length - valid,
+    failures: { ...failures, ...(missing > 0 && { 'not-judged': missing }) },
+    flags: countBy(predictions.flatMap(flagsOf), String),
+  };
+  return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
+}
+
+function isValid(row: JudgedRow): boolean {
+  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
+  return isRated(row) || measuredOnly;
+}
+
+/** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
+function isCovered(row: JudgedRow): boolean {
+  if (isRated(row)) return countedRating(row, 'total') !== undefined;
+  return isValid(row) || hasFailureCounted(row);
+}
+
+/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
+function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
+  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
+}
+
+/** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
+function failureOf(judgements: Judgements): string[] {
+  if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
+  const [{ failure }] = judgements;
+  return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
+}
+
+function flagsOf(judgements: Judgements): readonly string[] {
+  const [{ flags }, ...more] = judgements;
+  return more.length === 0 ? flags : [...new Set(judgements.flatMap((row) => row.flags))];
+}

@@ -1,0 +1,210 @@
+// A panel: what several judges gave one prediction -> one rating a dimension, every judge counting alike.
+
+import { z } from 'zod';
+import { COUNT, FIGURE } from '../../core/estimate.js';
+import { groupBy } from '../../core/groups.js';
+import { keysOf } from '../../core/keys.js';
+import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
+import { mean } from '../mean.js';
+import type { Resampling } from '../resampling.js';
+import { ALPHA, agreementOf } from './alpha.js';
+
+/** How the judges' ratings of one dimension become one. */
+export const COMBINATIONS = { mean, median } satisfies Record<string, (values: readonly number[]) => number>;
+
+export interface PanelRule {
+  readonly combine: keyof typeof COMBINATIONS;
+  /** How many judges a rating needs; all of them where absent. */
+  readonly quorum?: number | undefined;
+}
+
+/** One of the judges. Its texts may be hostile. */
+const JUDGE = z.strictObject({
+  name: z.string(),
+  /** Its judged file, as the user named it. */
+  file: z.string(),
+  /** Predictions that it rated; those that failed by its own doing, or the transport's; and those it has no row of. */
+  rated: COUNT,
+  failed: COUNT,
+  absent: COUNT,
+  /** The mean of its totals over the predictions that all judges rated, in points of 0-100; null where there are none. */
+  mean_total: FIGURE,
+});
+export type PanelJudge = z.infer<typeof JUDGE>;
+
+const AGREEMENT = z.strictObject({
+  /** By the ordinal alpha in a dimension, by the interval alpha in the total; null where all ratings are the same one. */
+  all: z.record(z.enum([...DIMENSIONS, 'total_score']), ALPHA.nullable()),
+  domains: z.record(z.string(), z.strictObject({ total_score: ALPHA.nullable() })),
+});
+export type PanelAgreement = z.infer<typeof AGREEMENT>;
+
+/** What a panel came to, as `awb panel --json` prints it. Counts are of predictions. */
+export const PANEL = z.strictObject({
+  schema: z.literal('awb.panel/1'),
+  exit_code: COUNT,
+  output: z.string(),
+  judges: z.array(JUDGE),
+  combine: z.enum(keysOf(COMBINATIONS)),
+  quorum: COUNT.nullable(),
+  predictions: COUNT,
+  rated: COUNT,
+  /** Of these, rated by fewer than all judges. */
+  by_fewer: COUNT,
+  /** Failures that the world model caused: they are the prediction's, whoever judges. */
+  model_caused: COUNT,
+  /** A judge failed, and too few are left. */
+  missing: COUNT,
+  /** A judge has no row of it, and too few are left: the panel has none either. */
+  not_judged: COUNT,
+  /**
+   * Under a quorum: by how much each judge, in the judges' order, rates higher in a domain than all of them together, and from how many
+   * predictions that comes. Null of a dimension that no prediction has from all judges.
+   */
+  offsets: z
+    .record(z.string(), z.strictObject({ rows: COUNT, judges: z.array(z.record(z.enum(DIMENSIONS), FIGURE)) }))
+    .nullable(),
+  agreement: AGREEMENT,
+});
+export type PanelDocument = Omit<z.infer<typeof PANEL>, 'schema' | 'exit_code' | 'output'>;
+
+/** The judges' offsets in a domain, each judge's in the judges' order; a dimension that is not known is absent. */
+interface DomainOffsets {
+  readonly rows: number;
+  readonly judges: readonly Ratings[];
+}
+export type Offsets = ReadonlyMap<Domain, DomainOffsets>;
+
+/** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
+export interface PanelCase {
+  readonly domain: Domain;
+  readonly trajectory: string;
+  readonly given: readonly (Ratings | undefined)[];
+}
+
+/** What a panel says of one prediction. */
+export interface PanelRating {
+  readonly ratings: Ratings;
+  /** The mean of the ratings. */
+  readonly total: number;
+  /** How many judges it comes from: in the dimension that has the fewest. */
+  readonly judges: number;
+}
+
+/**
+ * The judges' offsets by domain and dimension, over the predictions that all of them rated in it: the mean of a judge's rating minus
+ * the mean of all judges' ratings. Those of one dimension add up to 0.
+ */
+export function offsetsOf(cases: readonly PanelCase[]): Offsets {
+  return new Map([...groupBy(cases, ({ domain }) => domain)].map(([domain, own]) => [domain, domainOffsets(own)]));
+}
+
+function domainOffsets(cases: readonly PanelCase[]): DomainOffsets {
+  const whole = cases.filter(({ given }) => given.every((ratings) => ratings !== undefined));
+  const judges: Ratings[] = (cases[0]?.given ?? []).map(() => ({}));
+  for (const dimension of DIMENSIONS) {
+    const rows = whole
+      .map(({ given }) => valuesIn(given, dimension))
+      .filter((values) => values.length === judges.length);
+    if (rows.length === 0) continue;
+    const centre = mean(rows.map((values) => mean(values)));
+    for (const [judge, offsets] of judges.entries()) {
+      // Every row has a value of each judge.
+      offsets[dimension] = mean(rows.map((values) => values[judge] as number)) - centre;
+    }
+  }
+  return { rows: whole.length, judges };
+}
+
+/**
+ * The panel's rating. Without a quorum each dimension needs all judges. With one it needs so many, and each judge's offset is taken out
+ * first, so that it makes no difference which of the judges are missing; results are held within 1 and 5. Undefined where no
+ * dimension has enough judges, or where the offsets are not known that missing judges make necessary.
+ */
+export function combinedRating(
+  { domain, given }: PanelCase,
+  { combine, quorum }: PanelRule,
+  offsets: Offsets,
+): PanelRating | undefined {
+  const ratings: Ratings = {};
+  let judges = given.length;
+  for (const dimension of DIMENSIONS) {
+    const values = valuesIn(given, dimension);
+    if (values.length < Math.min(quorum ?? given.length, given.length) || values.length === 0) continue;
+    const level = quorum === undefined ? values : levelled(given, dimension, offsets.get(domain));
+    if (level === undefined) continue;
+    ratings[dimension] = Math.min(5, Math.max(1, COMBINATIONS[combine](level)));
+    judges = Math.min(judges, values.length);
+  }
+  const rated = Object.values(ratings);
+  return rated.length === 0 ? undefined : { ratings, total: mean(rated), judges };
+}
+
+/** The judges' ratings without their offsets; undefined where one is not known and a judge is missing. */
+function levelled(
+  given: PanelCase['given'],
+  dimension: Dimension,
+  offsets: DomainOffsets | undefined,
+): number[] | undefined {
+  const values: number[] = [];
+  for (const [judge, ratings] of given.entries()) {
+    const rating = ratings?.[dimension];
+    const offset = offsets?.judges[judge]?.[dimension];
+    if (rating === undefined) continue;
+    if (offset === undefined) return undefined;
+    values.push(rating - offset);
+  }
+  return values;
+}
+
+function valuesIn(given: PanelCase['given'], dimension: Dimension): number[] {
+  return given.flatMap((ratings) => ratings?.[dimension] ?? []);
+}
+
+/** The middle value; of an even number of values the mean of the two in the middle. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const half = sorted.length / 2;
+  return mean(sorted.slice(Math.ceil(half) - 1, Math.floor(half) + 1));
+}
+
+/** The offsets with every dimension. */
+export function offsetsDocument(offsets: Offsets): NonNullable<PanelDocument['offsets']> {
+  const judgesOf = ({ judges }: DomainOffsets) =>
+    judges.map(({ format = null, factuality = null, consistency = null, realism = null, quality = null }) => {
+      return { format, factuality, consistency, realism, quality };
+    });
+  return Object.fromEntries([...offsets].map(([domain, own]) => [domain, { rows: own.rows, judges: judgesOf(own) }]));
+}
+
+/** How far the judges agree over all predictions in each dimension and in the total, and by domain in the total. */
+export function panelAgreement(cases: readonly PanelCase[], resampling: Resampling): PanelAgreement {
+  const within = (dimension: Dimension) => {
+    const units = cases.map(({ given, trajectory }) => ({ values: valuesIn(given, dimension), cluster: trajectory }));
+    return agreementOf(units, 'ordinal', resampling);
+  };
+  const inTotal = (own: readonly PanelCase[]) => {
+    const units = own.map(({ given, trajectory }) => {
+      return { values: given.flatMap((ratings) => totalOf(ratings) ?? []), cluster: trajectory };
+    });
+    return agreementOf(units, 'interval', resampling);
+  };
+  const domains = [...groupBy(cases, ({ domain }) => domain)];
+  return {
+    all: {
+      format: within('format'),
+      factuality: within('factuality'),
+      consistency: within('consistency'),
+      realism: within('realism'),
+      quality: within('quality'),
+      total_score: inTotal(cases),
+    },
+    domains: Object.fromEntries(domains.map(([domain, own]) => [domain, { total_score: inTotal(own) }])),
+  };
+}
+
+/** A judge's total: the mean of its ratings; undefined where it gave none. */
+export function totalOf(ratings: Ratings | undefined): number | undefined {
+  const values = Object.values(ratings ?? {});
+  return values.length === 0 ? undefined : mean(values);
+}

@@ -1,0 +1,292 @@
+// What a judge's ratings of known predictions say of it: one part for all rows, and one for each domain.
+
+import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
+import type { Figure } from '../../core/comparison.js';
+import { inTableOrder } from '../../core/domains.js';
+import { type EstimateDocument, estimateDocument } from '../../core/estimate.js';
+import { countBy, groupBy } from '../../core/groups.js';
+import { isUnasked } from '../../core/judgement.js';
+import { possibleRating } from '../../core/points.js';
+import { present } from '../../core/present.js';
+import { RELEASED } from '../../core/released.js';
+import { DIMENSIONS, type Dimension, type Domain, type Estimate } from '../../core/types.js';
+import { clusteredMean, type Observation } from '../clusters.js';
+import { normalQuantile, studentTQuantile } from '../distributions.js';
+import { ALPHA, intervalAt } from '../intervals.js';
+import { mean } from '../mean.js';
+import { holm } from '../multiple.js';
+import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
+import {
+  aboveOf,
+  chanceNotAbove,
+  chanceNotBelow,
+  differenceOf,
+  estimatedDifference,
+  type FigureOf,
+  intervalOfDifference,
+  type KnownRow,
+  knownRows,
+  meanPointsOf,
+  observed,
+  pointsOf,
+  scoreOf,
+} from './points.js';
+
+/**
+ * What the judgements say of the judge; docs/calibrate.md has every formula. Judgements of a prediction are averaged first. Failures
+ * that a world model would have caused count as rating 1, as in every score; other failures are missing.
+ *
+ * What is said in all is over all rows alike, each trajectory a cluster, and no mean of domains: many damages can be done to a few rows
+ * of a domain alone, and a mean of domains has no interval where one of them has fewer than five trajectories.
+ * @param variants those that are told of; judgements of others are left out
+ */
+export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly VariantFacts[]): Calibration {
+  const told = new Set(variants.map(({ name }) => name));
+  const known = knownRows(rows.filter(({ variant }) => told.has(variant)));
+  const domains = [...groupBy(known, ({ domain }) => domain)]
+    .sort(([a], [b]) => inTableOrder(a, b))
+    .map(([domain, own]) => [domain, partOf(own, variants, domain)] as const);
+  const overall = partOf(known, variants);
+  adjust(overall.steps);
+  adjust(domains.flatMap(([, { steps }]) => steps));
+  return { overall, domains: Object.fromEntries(domains) };
+}
+
+/** Its steps are still to be adjusted. */
+function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], domain?: Domain): CalibrationPart {
+  const truth = meanPointsOf(ofFamily(variants, 'truth'));
+  const rewrites = meanPointsOf(ofFamily(variants, 'rewrite'));
+  const canaries = canariesOf(rows, variants);
+  const noise = judgeNoiseOf(rows);
+  return {
+    rows: rows.length,
+    trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
+    ...countsOf(rows.flatMap(({ judgements }) => judgements)),
+    ceiling: scoreOf(rows, rewrites),
+    truth: scoreOf(rows, truth),
+    floor: scoreOf(rows, meanPointsOf(variants.filter(({ name }) => name === 'shuffled'))),
+    false_penalty: penaltyOf(differenceOf(rows, aboveOf(truth, rewrites))),
+    scores: variants.flatMap((variant) => {
+      const score = scoreOf(rows, pointsOf(variant));
+      return score === null ? [] : [{ ...factsOf(variant), ...score }];
+    }),
+    losses: lossesOf(rows, variants),
+    steps: stepsOf(rows, variants),
+    canaries,
+    gullibility: gullibilityOf(canaries),
+    noise,
+    // Noise without an interval tells nothing of what two runs may differ by: of a few equal judgements it is 0.
+    smallest_difference: noise === null || noise.high === null ? null : smallestDifference(noise, domain),
+  };
+}
+
+function factsOf({ name, family, dose }: VariantFacts) {
+  return { variant: name, family, dose: dose ?? null };
+}
+
+function ofFamily(variants: readonly VariantFacts[], family: VariantFacts['family']): VariantFacts[] {
+  return variants.filter((variant) => variant.family === family);
+}
+
+function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged' | 'failed' | 'failures'> {
+  const asked = rows.filter(({ failure }) => !isUnasked(failure?.class));
+  const failed = asked.filter((row) => possibleRating(row, 'total') === undefined);
+  return {
+    judged: asked.length - failed.length,
+    failed: failed.length,
+    failures: countBy(failed, ({ failure }) => failure?.class ?? 'not-rated'),
+  };
+}
+
+/**
+ * Equivalence by two one-sided tests at 2.5 % each (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987), which
+ * is the 95 % interval lying within the bounds.
+ */
+function penaltyOf(cost: EstimateDocument | null): CalibrationPart['false_penalty'] {
+  if (cost === null) return null;
+  const { low, high } = cost;
+  if (low === null || high === null) return { ...cost, is_none: null };
+  const isWithin = low > -EQUIVALENT_POINTS && high < EQUIVALENT_POINTS;
+  const isBeyond = low > EQUIVALENT_POINTS || high < -EQUIVALENT_POINTS;
+  return { ...cost, is_none: isWithin || (isBeyond ? false : null) };
+}
+
+/**
+ * The damages that were judged beside the truth of the same row, in the order of the list. Damage is done to the truth, so that it is
+ * held against the truth alone: what a judge takes off neutral rewrites is no part of it, and would hide as much of each loss.
+ */
+function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Loss[] {
+  const truth = variants.find(({ family }) => family === 'truth');
+  if (truth === undefined) return [];
+  return variants.filter(isDamage).flatMap((variant) => {
+    const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
+    const loss = differenceOf(rows, lossIn('total'));
+    if (loss === null) return [];
+    const dimensions: Loss['dimensions'] = {};
+    for (const dimension of DIMENSIONS) {
+      const moved = differenceOf(rows, lossIn(dimension));
+      if (moved !== null) dimensions[dimension] = moved;
+    }
+    const most = mostOf(rows, dimensions, lossIn);
+    return [{ ...factsOf(variant), ...loss, sight: sightOf(loss), most, dimensions }];
+  });
+}
+
+/** Without an interval nothing is decided. */
+function sightOf({ low, high }: EstimateDocument): Sight {
+  if (low !== null && low > EQUIVALENT_POINTS) return 'seen';
+  return high !== null && high < EQUIVALENT_POINTS ? 'blind' : 'undecided';
+}
+
+/**
+ * The dimension that loses most, where it loses more than each other one by the 95 % interval of their paired difference. All of
+ * these tests have to agree, so that they need no adjustment for their number (an intersection-union test: Berger, Technometrics
+ * 24(4), 1982).
+ */
+function mostOf(
+  rows: readonly KnownRow[],
+  losses: Loss['dimensions'],
+  lossIn: (dimension: Dimension) => FigureOf,
+): Dimension | null {
+  const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
+    (a, b) => (losses[b]?.value ?? 0) - (losses[a]?.value ?? 0),
+  );
+  if (first === undefined || others.length === 0) return null;
+  const isAbove = (other: Dimension) => (differenceOf(rows, aboveOf(lossIn(first), lossIn(other)))?.low ?? 0) > 0;
+  return others.every(isAbove) ? first : null;
+}
+
+/** A p of either side is held against this, so that both sides together err in 5 of 100. */
+const LEVEL = 0.025;
+
+/** The steps of which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet. */
+function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Step[] {
+  return chainsOf(variants)
+    .flatMap((chain) => chain.slice(1).map((worse, place) => ({ better: present(chain[place]), worse })))
+    .flatMap(({ better, worse }) => {
+      const above = aboveOf(pointsOf(better), pointsOf(worse));
+      const found = observed(rows, above);
+      if (found.length === 0) return [];
+      const difference = estimatedDifference(found);
+      const p = chanceNotAbove(difference) ?? null;
+      return [
+        {
+          better: better.name,
+          worse: worse.name,
+          ...estimateDocument(difference),
+          inverted: found.filter(({ value }) => value < 0).length / found.length,
+          p,
+          p_adjusted: p,
+          p_inverted: chanceNotBelow(difference) ?? null,
+          order: 'undecided' as const,
+        },
+      ];
+    });
+}
+
+/** Predictions from the best to the worst. */
+function chainsOf(variants: readonly VariantFacts[]): VariantFacts[][] {
+  const named = (name: string) => variants.filter((variant) => variant.name === name);
+  const doses = variants.filter(({ dose }) => dose !== undefined);
+  return [
+    [...named('truth'), ...variants.filter(({ family }) => family === 'order'), ...named('shuffled')],
+    [...named('truth'), ...doses.sort((a, b) => (a.dose ?? 0) - (b.dose ?? 0))],
+  ];
+}
+
+/** Adjusts each p over all of these steps, and decides their order by it. */
+function adjust(steps: readonly Step[]): void {
+  for (const side of ['p_adjusted', 'p_inverted'] as const) {
+    const tested = steps.filter((step) => step[side] !== null);
+    const adjusted = holm(tested.map((step) => present(step[side] ?? undefined)));
+    for (const [place, step] of tested.entries()) step[side] = present(adjusted[place]);
+  }
+  for (const step of steps) step.order = orderOf(step);
+}
+
+function orderOf({ p_adjusted: kept, p_inverted: inverted }: Step): Step['order'] {
+  if (kept !== null && kept <= LEVEL) return 'kept';
+  return inverted !== null && inverted <= LEVEL ? 'inverted' : 'undecided';
+}
+
+/** The adjusted p of the side that a step is told by: of an inverted order that of the inversion. */
+export function decidingP({ order, p_adjusted, p_inverted }: Step): number | null {
+  return order === 'inverted' ? p_inverted : p_adjusted;
+}
+
+/** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
+function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
+  const bad = variants.find(({ name }) => name === 'shuffled');
+  if (bad === undefined) return [];
+  return variants
+    .filter(({ family }) => family === 'canary')
+    .flatMap((variant) => {
+      const gain = differenceOf(rows, aboveOf(pointsOf(variant), pointsOf(bad)));
+      return gain === null ? [] : [{ variant: variant.name, ...gain }];
+    });
+}
+
+/** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
+export function heldForAll(canaries: readonly Gain[]): Gain[] {
+  return canaries.map((gain) => ({ ...gain, ...intervalOfDifference(gain, ALPHA / canaries.length) }));
+}
+
+/** The canary that buys most. Which one that is was seen in the same data, so that its interval has to hold for all. */
+function gullibilityOf(canaries: readonly Gain[]): Gain | null {
+  const [first, ...others] = heldForAll(canaries);
+  return first === undefined ? null : others.reduce((most, one) => (one.value > most.value ? one : most), first);
+}
+
+const POWER = 0.8;
+
+/**
+ * The SD of judgements of one prediction, from all predictions that have several: the root of their squared deviations over their
+ * degrees of freedom, `√(Σ SS_p / Σ (k_p - 1))`; of two judgements each that is `√(Σ d² / 2n)`.
+ *
+ * The variance is the mean of `SS_p / (k_p - 1)`, weighted by `k_p - 1`, so its standard error is that of any clustered mean (CR2 by
+ * trajectory), which asks neither for normal ratings nor for one noise in all predictions. Its interval is reckoned on the logarithm,
+ * `ln s² ± t · SE / s²`, since the error of a variance grows with it. Null where nothing was judged twice.
+ */
+function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
+  const predictions = rows.flatMap(({ trajectory, variants }) =>
+    [...variants.values()]
+      .filter(({ totals }) => totals.length > 1)
+      .map(({ totals }) => ({ totals, cluster: trajectory })),
+  );
+  if (predictions.length === 0) return null;
+  const found = clusteredMean(predictions.flatMap(({ totals, cluster }) => squaresOf(totals, cluster)));
+  const sd = Math.sqrt(found.value);
+  const judgements = predictions.reduce((sum, { totals }) => sum + totals.length, 0);
+  return { sd, ...intervalOf(found), predictions: predictions.length, judgements };
+}
+
+function intervalOf(variance: Estimate): Pick<Noise, 'low' | 'high'> {
+  const { value, se, df } = variance;
+  // The same rule as everywhere says whether the standard error tells anything.
+  if (se === undefined || df === undefined || intervalAt(variance, ALPHA) === undefined) {
+    return { low: null, high: null };
+  }
+  const reach = value === 0 ? 0 : (studentTQuantile(1 - ALPHA / 2, df) * se) / value;
+  return { low: Math.sqrt(value * Math.exp(-reach)), high: Math.sqrt(value * Math.exp(reach)) };
+}
+
+/** A prediction's variance of judgements, once for each degree of freedom that it has. */
+function squaresOf(totals: readonly number[], cluster: string): Observation[] {
+  const centre = mean(totals);
+  const freedom = totals.length - 1;
+  const value = totals.reduce((sum, total) => sum + (total - centre) ** 2, 0) / freedom;
+  return Array.from({ length: freedom }, () => ({ value, cluster }));
+}
+
+/**
+ * The smallest true difference of two runs over the released rows, each judged once, that a two-sided test at 5 % finds with a power of
+ * 80 % where the judge's noise is all that varies: `(z(0.975) + z(0.8)) · SE`. A domain's score differs by `SE² = 2 s² / n_d`, and
+ * Overall, the mean of K domains, by `SE² = 2 s² Σ (1 / n_d) / K²`. Null for a domain that was not released.
+ * @param domain undefined for Overall
+ */
+function smallestDifference({ sd }: Noise, domain?: Domain): number | null {
+  const sizes = Object.entries(RELEASED.rows).filter(([name]) => domain === undefined || name === domain);
+  if (sizes.length === 0) return null;
+  const share = sizes.reduce((sum, [, rows]) => sum + 1 / rows, 0) / sizes.length ** 2;
+  return (normalQuantile(1 - ALPHA / 2) + normalQuantile(POWER)) * sd * Math.sqrt(2 * share);
+}

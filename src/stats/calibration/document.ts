@@ -1,0 +1,155 @@
+// What a calibration says of a judge, as `awb calibrate --json` prints it: its figures, whether the judge can be used, and why.
+
+import { z } from 'zod';
+import { FAMILIES } from '../../core/calibration.js';
+import { EXIT } from '../../core/errors.js';
+import { COUNT, ESTIMATE, FIGURE } from '../../core/estimate.js';
+import { DIMENSIONS } from '../../core/types.js';
+
+const VARIANT = {
+  variant: z.string(),
+  family: z.enum(FAMILIES),
+  /** Of graded damage: the share of determined tokens that is damaged. */
+  dose: FIGURE,
+};
+
+/** What a damage costs against the truth of the same row. */
+const LOSS = z.strictObject({
+  ...VARIANT,
+  ...ESTIMATE.shape,
+  /** Whether the judge sees the damage: the interval of its loss lies above `EQUIVALENT_POINTS`, below, or holds it. */
+  sight: z.enum(['seen', 'blind', 'undecided']),
+  /** The dimension that loses more than each other one does, by the intervals of their paired differences. */
+  most: z.enum(DIMENSIONS).nullable(),
+  /** The same loss by dimension: which of them moved. */
+  dimensions: z.partialRecord(z.enum(DIMENSIONS), ESTIMATE),
+});
+export type Loss = z.infer<typeof LOSS>;
+export type Sight = Loss['sight'];
+
+/** By how much the better variant is rated above the worse one of the same row. */
+const STEP = z.strictObject({
+  better: z.string(),
+  worse: z.string(),
+  ...ESTIMATE.shape,
+  /** Share of rows in which the worse one is rated above the better one, 0 to 1. */
+  inverted: z.number(),
+  /** One-sided, against the worse being rated as high; `p_adjusted` is Holm's over all steps. */
+  p: FIGURE,
+  p_adjusted: FIGURE,
+  /** The same of the other side: against the better being rated as high; adjusted likewise. */
+  p_inverted: FIGURE,
+  /** Whether the judge rates the better one higher (`kept`), the worse one (`inverted`), or neither, by the adjusted p of either side at 2.5 %. */
+  order: z.enum(['kept', 'inverted', 'undecided']),
+});
+export type Step = z.infer<typeof STEP>;
+
+/** What a canary buys: the points above the same bad prediction without it. */
+const GAIN = z.strictObject({ variant: z.string(), ...ESTIMATE.shape });
+export type Gain = z.infer<typeof GAIN>;
+
+/** The judge's own noise: the SD of repeated judgements of one prediction, its 95 % interval, and what it was computed from. */
+const NOISE = z.strictObject({ sd: z.number(), low: FIGURE, high: FIGURE, predictions: COUNT, judgements: COUNT });
+export type Noise = z.infer<typeof NOISE>;
+
+/** Of all rows, or of a domain's. Points are 0-100; estimates are clustered by trajectory. What nothing was judged for is null. */
+const PART = z.strictObject({
+  /** Rows of the benchmark, and their trajectories. */
+  rows: COUNT,
+  trajectories: COUNT,
+  /** Judgements with a rating, and those asked for that have none, also by class. Where no judge was asked nothing is counted. */
+  judged: COUNT,
+  failed: COUNT,
+  failures: z.record(z.string(), COUNT),
+  /** Mean score of the neutral rewrites, of the verbatim truth, and of another row's truth. */
+  ceiling: ESTIMATE.nullable(),
+  truth: ESTIMATE.nullable(),
+  floor: ESTIMATE.nullable(),
+  /**
+   * What a neutral rewrite costs against the verbatim truth of the same row. It is none where the interval lies within
+   * `EQUIVALENT_POINTS` of 0, some where it lies wholly beyond, else null.
+   */
+  false_penalty: ESTIMATE.extend({ is_none: z.boolean().nullable() }).nullable(),
+  /** Mean score of every variant that was judged. */
+  scores: z.array(z.strictObject({ ...VARIANT, ...ESTIMATE.shape })),
+  /** Of each damage. */
+  losses: z.array(LOSS),
+  /** Down the known order, and from dose to dose. */
+  steps: z.array(STEP),
+  canaries: z.array(GAIN),
+  /** The canary that buys most; the interval of its gain holds for all canaries at once. */
+  gullibility: GAIN.nullable(),
+  noise: NOISE.nullable(),
+  /**
+   * The smallest true difference of two runs over the rows of the released benchmark (of Overall, or of the domain's score), each
+   * judged once, that can be told from that noise: 5 %, two-sided, power 80 %. Null where the noise has no interval, and for other domains.
+   */
+  smallest_difference: FIGURE,
+});
+export type CalibrationPart = z.infer<typeof PART>;
+
+/** Figures in all, which are over all rows alike, and by domain in the order of the published table. */
+const FIGURES = z.strictObject({ overall: PART, domains: z.record(z.string(), PART) });
+export type Calibration = z.infer<typeof FIGURES>;
+
+const LIMIT_VERDICT = z.enum(['holds', 'broken', 'undecided']);
+export type LimitVerdict = z.infer<typeof LIMIT_VERDICT>;
+
+/** One limit, and what came of it. */
+const LIMIT = z.strictObject({
+  name: z.enum(['min_ceiling', 'max_noise', 'max_blind', 'max_gullible']),
+  limit: z.number(),
+  /** What was found, with the interval that decides; of damages their number, and that with the undecided ones. */
+  value: FIGURE,
+  low: FIGURE,
+  high: FIGURE,
+  verdict: LIMIT_VERDICT,
+  /** The same in a sentence. */
+  sentence: z.string(),
+});
+export type LimitResult = z.infer<typeof LIMIT>;
+
+/** What a calibration comes to; a figure that it could not tell is null. */
+const TRUST = z.strictObject({
+  /** Mean score of neutral rewrites of the truth. */
+  ceiling: FIGURE,
+  /** SD of repeated judgements of one prediction. */
+  noise: FIGURE,
+  /** Damages that were judged, those of them that the judge does not see, and those of which that is open. */
+  damages: COUNT,
+  blind: COUNT,
+  undecided: COUNT,
+  /** What the canary buys that buys most. */
+  gullible: FIGURE,
+});
+export type JudgeTrust = z.infer<typeof TRUST>;
+
+/** Its texts may be hostile; what the manifest does not tell is empty. `run` says what asking came to. */
+export const CALIBRATION = z.strictObject({
+  schema: z.literal('awb.calibrate/1'),
+  judge_model: z.string(),
+  rubric_pack: z.string(),
+  /** How verdicts were read, with versions. */
+  verdicts: z.string(),
+  /** What was sampled with, such as `max_tokens 32768, temperature 0.6`. */
+  sampling: z.string(),
+  /** calibration.jsonl as people are shown it. */
+  source: z.string(),
+  /** Whether the judge can be used, and in a sentence why. */
+  verdict: z.strictObject({ use: z.enum(['good', 'with care', 'do not use']), sentence: z.string() }),
+  trust: z.strictObject({ line: z.string(), ...TRUST.shape }),
+  /** Null where the judge was held to none. */
+  limits: z
+    .strictObject({
+      verdict: LIMIT_VERDICT,
+      exit_code: z.literal([EXIT.done, EXIT.noGo, EXIT.inconclusive]),
+      results: z.array(LIMIT),
+    })
+    .nullable(),
+  ...FIGURES.shape,
+  /** Sentences on what to heed: what the figures cannot tell, rows left out, how the calibration was cut short. */
+  notes: z.array(z.string()),
+  run: z.looseObject({}),
+});
+/** What the calibration itself says, whatever asking came to. */
+export type CalibrationDocument = Omit<z.infer<typeof CALIBRATION>, 'run'>;

@@ -1,0 +1,138 @@
+// Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
+
+import { type Estimate, LEAST_CLUSTERS } from '../core/types.js';
+import { isUniform, LEAST_UNIFORM, type Scale, unseenVariance, withInterval } from './intervals.js';
+import { mean } from './mean.js';
+
+/** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
+export interface Observation {
+  readonly value: number;
+  readonly cluster: string;
+}
+
+/**
+ * The mean of clustered observations with its standard error, its degrees of freedom and the 95 % interval of `intervalAt`, all
+ * in the observations' unit. Throws a RangeError where there are no observations.
+ */
+export function clusteredEstimate(observations: readonly Observation[], scale: Scale = 'difference'): Estimate {
+  return withInterval(clusteredMean(observations), scale);
+}
+
+/**
+ * The same without the interval. The standard error is the bias-reduced CR2 of Bell & McCaffrey (Survey Methodology 28(2), 2002).
+ * With N observations, of which cluster g holds n_g, and U_g the sum of its residuals: `SE² = Σ w_g U_g² / N²`, where
+ * `w_g = 1 / (1 - p_g)` and `p_g = n_g / N`. For clusters of one size that is the familiar factor `G / (G - 1)`, and where every
+ * observation is a cluster of its own the ordinary `s / √N`. With fewer than five clusters there is no standard error.
+ */
+export function clusteredMean(observations: readonly Observation[]): Estimate {
+  const value = mean(observations.map((observation) => observation.value));
+  const byCluster = new Map<string, Residuals>();
+  let squares = 0;
+  for (const observation of observations) {
+    const residual = observation.value - value;
+    const found = byCluster.get(observation.cluster);
+    if (found === undefined) byCluster.set(observation.cluster, { rows: 1, sum: 0 + residual });
+    else {
+      found.rows++;
+      found.sum += residual;
+    }
+    squares += residual ** 2;
+  }
+  const rows = observations.length;
+  const clusters = byCluster.size;
+  if (clusters < LEAST_CLUSTERS) {
+    return { value, rows, clusters };
+  }
+  const residuals = [...byCluster.values()];
+  const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
+  return { value, rows, clusters, se: Math.sqrt(variance), df: freedom(residuals, rows, squares) };
+}
+
+/** A cluster's observations: how many they are, and the sum of their residuals. */
+interface Residuals {
+  rows: number;
+  sum: number;
+}
+
+/**
+ * The degrees of freedom of a CR2 standard error of a mean (Imbens & Kolesár, Review of Economics and Statistics 98(4), 2016;
+ * Pustejovsky & Tipton, Journal of Business & Economic Statistics 36(4), 2018): Satterthwaite's for the quadratic form that the
+ * variance estimate is, were the rows of a cluster correlated by ρ, the same in all. They are G - 1 for clusters of one size, and
+ * fewer the more unlike the sizes are.
+ *
+ * ρ is estimated by moments, `[(Σ U_g² - Σ u²) / (Σ n_g² - N)] / (Σ u² / N)`, and held within 0 and 1. A cluster's sum then varies by
+ * `v_g = n_g (1 + (n_g - 1) ρ)` and the weighted sums of residuals by the matrix
+ * `B_gh = √(w_g w_h) (δ_gh v_g + p_h x_g + p_g x_h)` with `x_g = p_g V / 2 - v_g` and `V = Σ v_g`.
+ */
+function freedom(clusters: readonly Residuals[], rows: number, squares: number): number {
+  const total = (of: (cluster: Residuals) => number) => clusters.reduce((sum, cluster) => sum + of(cluster), 0);
+  const pairs = total((cluster) => cluster.rows ** 2) - rows;
+  const agreement = (total((cluster) => cluster.sum ** 2) - squares) / pairs / (squares / rows);
+  // Undefined where no cluster has two rows, or no row differs from the mean.
+  const rho = Number.isFinite(agreement) ? Math.min(1, Math.max(0, agreement)) : 0;
+  return satterthwaite(
+    clusters.map((cluster) => ({ p: cluster.rows / rows, v: cluster.rows * (1 + (cluster.rows - 1) * rho) })),
+  );
+}
+
+/** A cluster's share in an estimate, and how its weighted sum varies. */
+interface Share {
+  readonly p: number;
+  readonly v: number;
+}
+
+/** `(tr B)² / tr B²` of the matrix B above, reached in one pass since what stands off its diagonal is of rank two. */
+export function satterthwaite(shares: readonly Share[]): number {
+  const whole = shares.reduce((sum, { v }) => sum + v, 0);
+  let trace = 0;
+  let diagonal = 0;
+  let [xx, pp, xp] = [0, 0, 0];
+  for (const { p, v } of shares) {
+    const w = 1 / (1 - p);
+    const x = (p * whole) / 2 - v;
+    const onDiagonal = w * (v + 2 * p * x);
+    trace += onDiagonal;
+    diagonal += onDiagonal ** 2 - (2 * w * p * x) ** 2;
+    xx += w * x ** 2;
+    pp += w * p ** 2;
+    xp += w * x * p;
+  }
+  return trace ** 2 / (diagonal + 2 * (xx * pp + xp ** 2));
+}
+
+/**
+ * The mean of independent estimates with equal, fixed weights (the domains of Overall): with K estimates the variance is
+ * the sum of theirs over K², and the degrees of freedom are Satterthwaite's `(Σ v)² / Σ (v² / df)` (Biometrics Bulletin
+ * 2(6), 1946). Rows and clusters are added up. The mean has no standard error where one of the estimates has none: Overall is a
+ * number alone where a domain has fewer than five trajectories. An error of 0 proves little: in a mean of
+ * differences `unseenVariance` takes its place, and a mean of anything else has no standard error either where it is of fewer than 50
+ * clusters. Throws a RangeError where there are no estimates.
+ */
+export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = 'difference'): Estimate {
+  const value = mean(estimates.map((estimate) => estimate.value));
+  const rows = estimates.reduce((sum, estimate) => sum + estimate.rows, 0);
+  const clusters = estimates.reduce((sum, estimate) => sum + estimate.clusters, 0);
+  if (scale !== 'difference' && estimates.some((each) => isUniform(each) && each.clusters < LEAST_UNIFORM)) {
+    return { value, rows, clusters };
+  }
+  const unseen = scale === 'difference' ? unseenVariance(estimates) : undefined;
+  let variance = unseen?.variance ?? 0;
+  let spread = unseen === undefined ? 0 : unseen.variance ** 2 / unseen.df;
+  for (const { se, df } of estimates) {
+    if (se === undefined || df === undefined) {
+      return { value, rows, clusters };
+    }
+    variance += se ** 2;
+    spread += se ** 4 / df;
+  }
+  // Without any variance every quantile gives the same interval: the point itself.
+  const df = spread === 0 ? clusters - estimates.length : variance ** 2 / spread;
+  return withInterval({ value, rows, clusters, se: Math.sqrt(variance) / estimates.length, df }, scale);
+}
+
+/** The mean of `b - a` over pairs, clustered as in `clusteredEstimate`; negative where b is lower. */
+export function pairedShift(
+  pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
+): Estimate {
+  return clusteredEstimate(pairs.map(({ a, b, cluster }) => ({ value: b - a, cluster })));
+}

@@ -1,0 +1,147 @@
+// Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
+
+import { domainsOfMean, inTableOrder } from '../core/domains.js';
+import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
+import { groupBy } from '../core/groups.js';
+import { type Random, randomOf } from '../core/random.js';
+import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
+import { normalTail, studentTQuantile } from './distributions.js';
+import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
+import { observationsOf, predictionsOf, samplesOf } from './predictions.js';
+import { percentiles, type Resampling } from './resampling.js';
+
+/** Seeded, so that the same rows give the same intervals. */
+const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
+
+/** The means of the figures, or of a draw. */
+interface Means {
+  readonly predicted: number;
+  readonly ceiling: number;
+  readonly floor: number;
+}
+
+/** A domain's rows: of each cluster the sum and the count of each figure, `SLOTS` numbers one behind the other. */
+interface Sums {
+  readonly domain: Domain;
+  readonly rows: number;
+  readonly clusters: number;
+  readonly slots: Float64Array;
+}
+
+const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
+const SLOTS = 2 * FIGURES.length;
+
+/**
+ * `100 (predicted - floor) / (ceiling - floor)` of the means over rows, by domain and of the unweighted means over domains. Repeats and
+ * judgements of a row are averaged first; each mean is over the rows that have its figure. The 95 % intervals are percentiles of one
+ * bootstrap: whole trajectories are drawn within their domains, and all figures of a draw come from the same trajectories (Efron &
+ * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the
+ * interval of ceiling minus floor is not wholly above 0, and none where a domain has fewer than five trajectories. Undefined where no domain has all the figures.
+ */
+export function equivalenceCard(
+  rows: readonly JudgedRow[],
+  { draws, seed }: Resampling = RESAMPLING,
+): EquivalenceCard | undefined {
+  const domains = [...groupBy(rows, ({ domain }) => domain)]
+    .flatMap(([domain, own]) => sumsOf(domain, own) ?? [])
+    .sort((a, b) => inTableOrder(a.domain, b.domain));
+  if (domains.length === 0) return undefined;
+  const names = domainsOfMean(domains.map(({ domain }) => domain));
+  const random = randomOf(seed);
+  const samples = domains.map((sums) => Array.from({ length: draws }, () => drawnMeans(sums, random)));
+  const behind = domains.flatMap((sums, at) =>
+    names.includes(sums.domain) ? [{ sums, drawn: samples[at] ?? [] }] : [],
+  );
+  const macro = Array.from({ length: draws }, (_, draw) => meanOf(behind.flatMap(({ drawn }) => drawn[draw] ?? [])));
+  return {
+    domains: domains.map((sums, at) => ({
+      domain: sums.domain,
+      ...equivalenceOf([sums], meansOf(sums), samples[at] ?? []),
+    })),
+    overall: equivalenceOf(
+      behind.map(({ sums }) => sums),
+      meanOf(behind.map(({ sums }) => meansOf(sums))),
+      macro,
+    ),
+    macroOf: behind.length,
+  };
+}
+
+/** Undefined where a figure is missing throughout. */
+function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
+  if (!rows.some(({ measures }) => measures?.[AGREEMENT.predicted] !== undefined)) return undefined;
+  const samples = samplesOf(predictionsOf(rows));
+  const figures = FIGURES.map((name) => observationsOf(samples, (row) => row.measures?.[name]));
+  if (figures.some((found) => found.length === 0)) return undefined;
+  const clusters = [...new Set(figures.flat().map(({ cluster }) => cluster))];
+  const places = new Map(clusters.map((cluster, place) => [cluster, place]));
+  const slots = new Float64Array(places.size * SLOTS);
+  for (const [figure, found] of figures.entries()) {
+    for (const { value, cluster } of found) {
+      // Every cluster has its place, and both slots lie within.
+      const at = (places.get(cluster) as number) * SLOTS + 2 * figure;
+      slots[at] = (slots[at] as number) + value; // as above
+      slots[at + 1] = (slots[at + 1] as number) + 1; // as above
+    }
+  }
+  return { domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: places.size, slots };
+}
+
+function meansOf({ slots, clusters }: Sums): Means {
+  return meansAt(slots, clusters, (place) => place);
+}
+
+/** The means over as many clusters as there are, drawn with replacement. */
+function drawnMeans({ slots, clusters }: Sums, { uniform }: Random): Means {
+  return meansAt(slots, clusters, () => Math.floor(uniform() * clusters));
+}
+
+/** A figure that none of the clusters has is no number. */
+function meansAt(slots: Float64Array, count: number, clusterAt: (place: number) => number): Means {
+  const totals = new Float64Array(SLOTS);
+  for (let place = 0; place < count; place++) {
+    const start = clusterAt(place) * SLOTS;
+    // The hottest loop: both lists are as long as this.
+    for (let slot = 0; slot < SLOTS; slot++) totals[slot] = (totals[slot] as number) + (slots[start + slot] as number);
+  }
+  const [a = 0, an = 0, b = 0, bn = 0, c = 0, cn = 0] = totals;
+  return { predicted: a / an, ceiling: b / bn, floor: c / cn };
+}
+
+function meanOf(means: readonly Means[]): Means {
+  const mean = (of: (own: Means) => number) => means.reduce((sum, own) => sum + of(own), 0) / means.length;
+  return {
+    predicted: mean(({ predicted }) => predicted),
+    ceiling: mean(({ ceiling }) => ceiling),
+    floor: mean(({ floor }) => floor),
+  };
+}
+
+function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]): Equivalence {
+  const total = (of: (sums: Sums) => number) => parts.reduce((sum, part) => sum + of(part), 0);
+  const told = { ...means, rows: total(({ rows }) => rows), clusters: total(({ clusters }) => clusters) };
+  if (parts.some(({ clusters }) => clusters < LEAST_CLUSTERS)) return { ...told, found: 'few' };
+  const tail = tailOf(told.clusters, parts.length);
+  // Draws that give no number are left out.
+  const between = (values: readonly number[]) => percentiles(values.filter(Number.isFinite), tail, 1 - tail);
+  const gap = between(drawn.map(({ ceiling, floor }) => ceiling - floor));
+  if (gap === undefined) return { ...told, found: 'few' };
+  if (gap.low < ROUNDING) return { ...told, gap, found: 'does not look' };
+  const interval = between(drawn.map(ratioOf));
+  const isKnown = interval !== undefined && (interval.high > interval.low || told.clusters >= LEAST_UNIFORM);
+  return { ...told, gap, found: { value: ratioOf(means), ...(isKnown ? { interval } : {}) } };
+}
+
+function ratioOf({ predicted, ceiling, floor }: Means): number {
+  return (100 * (predicted - floor)) / (ceiling - floor);
+}
+
+/**
+ * Which share of the draws lies beyond each end of the interval: less than 2.5 %, the more so the fewer clusters there are, since a
+ * bootstrap of few is too narrow. It is the expanded percentile interval of Hesterberg (The American Statistician 69(4), 2015):
+ * `Φ(-t √(n / df))`, with t of Student's distribution at 97.5 % and df = n less a degree for each domain.
+ */
+function tailOf(clusters: number, domains: number): number {
+  const df = clusters - domains;
+  return normalTail(studentTQuantile(1 - ALPHA / 2, df) * Math.sqrt(clusters / df));
+}

@@ -1,0 +1,342 @@
+// A comparison and a policy -> GO, NO-GO or not enough evidence, rule by rule; at which level, and what can be done about what is open.
+
+import {
+  adviceText,
+  type BoundResult,
+  type ConditionResult,
+  doesCount,
+  type GateAdvice,
+  type GateDecision,
+  type GateLevel,
+  type GateVerdict,
+  type RepeatAdvice,
+  type RuleResult,
+} from '../core/decision.js';
+import { domainName } from '../core/domains.js';
+import { UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { chanceOf, dropTests, floorTests, isInFamily, isOverallDrop, judgeTests, type Test } from './bounds.js';
+import { percent } from './coverage.js';
+import { type Evidence, LIMITS } from './limits.js';
+import { alphaOfLook, lookAt, type Next } from './looks.js';
+import { EACH_DOMAIN, ownOf, type Policy } from './policy.js';
+
+/** All that a rule may go by. */
+interface Question {
+  readonly evidence: Evidence;
+  readonly policy: Policy;
+  /** What the policy's bounds demand of the evidence. */
+  readonly tests: readonly Test[];
+  readonly level: GateLevel;
+  /** The look after this one; absent after the last. */
+  readonly next: Next | undefined;
+}
+
+/** Gives a result for each thing that the policy demands of it; none where it demands nothing. */
+type Rule = (question: Question) => readonly RuleResult[];
+
+/** The gate's rules; those of equal weight are told in this order. */
+export const RULES: readonly Rule[] = [provenanceRules, ratingRules, coverageRules, boundRules, limitRules];
+
+/**
+ * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
+ * J. Gen. Intern. Med. 26(2), 2011): an interval wholly on the right side of the bound is GO, wholly beyond it NO-GO, and
+ * astride INCONCLUSIVE.
+ *
+ * **Errors.** GO needs every critical rule to hold, so its chance where one of them is truly broken is at most `alpha / 2`
+ * without a correction. NO-GO needs one rule to break, so breaches are corrected: Overall's drop is held at `alpha / 2`, all
+ * other rules that count together at `alpha / 2` by Holm's method. The chance of a NO-GO where every bound truly holds is
+ * thus at most `alpha`.
+ *
+ * **Looks.** A gate that is asked again after more repeats errs more often. With `policy.looks` each look is held at the level
+ * that keeps all of them together at `alpha` (looks.ts).
+ *
+ * **Too little evidence.** Where there is no standard error, where it is 0 from fewer than 50 trajectories, or where Overall has
+ * fewer than 8 degrees of freedom, a rule is INCONCLUSIVE, whatever its figure. Overall's drop allows for what domains may hide in
+ * which every row differs alike (`unseenVariance`).
+ *
+ * **Verdict.** INCOMPLETE where evidence is missing (coverage, another judge, ratings that cannot be, a figure that a critical
+ * rule needs), since what the other rules say is then not about the chosen rows; else NO-GO, else INCONCLUSIVE, else GO. Floors, and
+ * rules against a published row, hold scores with failures that the model caused at rating 1. Pure: the same evidence gives the same
+ * decision.
+ * @param asked the rules that are asked, in this order.
+ * @throws UserError (2) where the runs' repeats are none of the planned looks.
+ */
+export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[] = RULES): GateDecision {
+  const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
+  const level = levelOf(evidence, policy, tests);
+  const next = nextOf(evidence, policy, level);
+  const question = { evidence, policy, tests, level, next };
+  const results = asked.flatMap((rule) => rule(question));
+  const rules = [...results].sort(byWeight);
+  const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
+  const repeats = outcome === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
+  const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || rule.isCondition);
+  const advice = adviceOf(rules);
+  // Advice is worth nothing where evidence is missing, so that stays INCOMPLETE.
+  const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
+  return {
+    verdict,
+    summary: verdict === 'ADVICE' ? `ADVICE: ${adviceText(advice)}` : summaryOf(verdict, rules),
+    rules,
+    kept: keptOf(results),
+    level,
+    ...(repeats === undefined ? {} : { repeats }),
+    further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, next) : [],
+    advisoryOnly,
+    ...(advice === undefined ? {} : { advice }),
+  };
+}
+
+function summaryOf(verdict: GateVerdict, rules: readonly RuleResult[]): string {
+  // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
+  const first = (verdict === 'GO' ? rules.find((rule) => !rule.isCondition) : undefined) ?? rules[0];
+  return `${verdict}: ${first?.sentence ?? 'there was nothing to test.'}`;
+}
+
+function keptOf(results: readonly RuleResult[]): string[] {
+  const held = results.flatMap((rule) => (rule.isCondition && rule.verdict === 'GO' ? (rule.kept ?? []) : []));
+  return [...new Set(held)];
+}
+
+function adviceOf(all: readonly RuleResult[]): GateAdvice | undefined {
+  const rules = all.filter((rule) => rule.tier === 'advisory');
+  if (rules.length === 0) {
+    return undefined;
+  }
+  const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.verdict === one)) ?? 'GO';
+  const against = verdict === 'GO' ? 0 : rules.filter((rule) => rule.verdict === verdict).length;
+  return { verdict, against, rules: rules.length };
+}
+
+const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
+
+function byWeight(a: RuleResult, b: RuleResult): number {
+  const weight = (rule: RuleResult) => PRECEDENCE.indexOf(rule.verdict) + (rule.counts ? 0 : PRECEDENCE.length);
+  // What passed, or does not count, stands behind; of that, what is nearest to its bound comes first.
+  return weight(a) - weight(b) || b.impact - a.impact;
+}
+
+/** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
+function provenanceRules({ evidence, policy }: Question): ConditionResult[] {
+  const { comparison, shared } = evidence;
+  const same = policy.requireEqual.filter((name) => shared?.[name] === 'equal');
+  return comparison === undefined
+    ? []
+    : policy.requireEqual.map((name) => {
+        const state = shared?.[name];
+        const sentence = {
+          equal: `The runs have the same ${name}.`,
+          different: `The runs differ in their ${name}, so their scores cannot be compared.`,
+          unknown: `Whether the runs have the same ${name} is not recorded.`,
+        }[state ?? 'unknown'];
+        const isDifferent = state === 'different';
+        return {
+          kind: 'identity',
+          isCondition: true,
+          name: `same ${name}`,
+          scope: 'run',
+          subject: { identity: name },
+          ...(state === 'equal' ? { kept: `the same ${same.join(' and ')}` } : {}),
+          tier: 'critical',
+          verdict: isDifferent ? 'INCOMPLETE' : 'GO',
+          counts: true,
+          // Nothing else that is missing weighs as much.
+          impact: isDifferent ? 100 : -100,
+          sentence,
+        };
+      });
+}
+
+/** Not in a policy: no policy can want such ratings, and where there are none there is nothing to say. */
+function ratingRules({ evidence }: Question): ConditionResult[] {
+  const { base = 0, candidate = 0 } = evidence.impossible ?? {};
+  const found = [
+    ...(base > 0 ? [`${base} of the base`] : []),
+    ...(candidate > 0 ? [`${candidate} of the candidate`] : []),
+  ];
+  if (found.length === 0) return [];
+  return [
+    {
+      kind: 'ratings',
+      isCondition: true,
+      name: 'ratings of 1 to 5',
+      scope: 'run',
+      tier: 'critical',
+      verdict: 'INCOMPLETE',
+      counts: true,
+      value: base + candidate,
+      impact: 100,
+      sentence: `Rows with ratings outside 1 to 5, which no judge can have meant: ${found.join(' and ')}; judge them again (awb score names their lines).`,
+    },
+  ];
+}
+
+/** Each domain has to have enough rows that something is known of. */
+function coverageRules({ evidence, policy }: Question): ConditionResult[] {
+  const { comparison, candidate } = evidence;
+  const domains =
+    comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
+      domain,
+      coverage,
+      figure: `${compared} of ${counted(rows, 'row')} have a rating in both runs`,
+      lack: `${missing.base} are missing in the base and ${missing.candidate} in the candidate`,
+    })) ??
+    candidate?.domains.map(({ domain, coverage, chosen }) => ({
+      domain,
+      coverage,
+      figure: `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`,
+      lack: 'the others failed at the judge or in transport, or were not judged',
+    })) ??
+    [];
+  const known = new Set(domains.map(({ domain }) => domain));
+  const absent = Object.keys(policy.minCoverage)
+    .filter((domain) => domain !== EACH_DOMAIN && !known.has(domain))
+    .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
+  const demanded = [...domains, ...absent].map((one) => {
+    const least = ownOf(policy.minCoverage, one.domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
+    return { ...one, least, isEnough: one.coverage >= least };
+  });
+  const covered = demanded.filter(({ isEnough }) => isEnough).length;
+  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
+    return {
+      kind: 'coverage',
+      isCondition: true,
+      name: `${domainName(domain)} coverage`,
+      scope: { domain },
+      kept: `coverage of ${counted(covered, 'domain')}`,
+      tier: 'critical',
+      verdict: isEnough ? 'GO' : 'INCOMPLETE',
+      counts: true,
+      value: coverage,
+      bound: least,
+      impact: (least - coverage) * 100,
+      sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
+    };
+  });
+}
+
+/** The bounds on drops and scores. */
+function boundRules({ tests, level, next }: Question): BoundResult[] {
+  return judgeTests(tests, level.alpha, next);
+}
+
+/** What the candidate may use. */
+function limitRules({ evidence, policy }: Question): BoundResult[] {
+  return LIMITS.flatMap(({ name, what, text, used: usedOf }): BoundResult[] => {
+    const limit = ownOf(policy.limits, name);
+    if (limit === undefined) return [];
+    const { value: most, tier } = limit;
+    const used = usedOf(evidence);
+    // Part of a bill can show that a limit is broken, and never that it is kept.
+    const isWhole = used !== undefined && used.lack === undefined;
+    const verdict = used !== undefined && used.value > most ? 'NO-GO' : isWhole ? 'GO' : 'INCOMPLETE';
+    const shown = used && (isWhole ? text(used.value) : `at least ${text(used.value)} (${used.lack})`);
+    const end = { 'NO-GO': 'more than', GO: 'within', INCOMPLETE: 'so it is not known whether that is within' }[
+      verdict
+    ];
+    return [
+      {
+        kind: 'limit',
+        isCondition: false,
+        name: `limit ${name}`,
+        label: `limit ${name}`,
+        direction: 'at most',
+        shown: { ...(used && { candidate: `${isWhole ? '' : '≥ '}${text(used.value)}` }), bound: text(most) },
+        scope: 'run',
+        subject: { limit: name },
+        tier,
+        verdict,
+        counts: doesCount(tier, verdict),
+        ...(used && { value: used.value }),
+        bound: most,
+        impact: used === undefined ? 0 : ((used.value - most) / (most === 0 ? 1 : most)) * 100,
+        sentence:
+          shown === undefined
+            ? `The candidate's ${what}: not recorded, so the limit of ${text(most)} cannot be tested.`
+            : `The candidate's ${what}: ${shown}, ${end} the limit of ${text(most)}.`,
+      },
+    ];
+  });
+}
+
+/** @throws UserError (2) where the runs' repeats are none of the planned looks. */
+function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, tests: readonly Test[]): GateLevel {
+  if (looks === undefined) {
+    return { alpha, sentence: decidesAt(alpha, tests) };
+  }
+  const look = lookAt(looks, repeats ?? { candidate: undefined }, comparison !== undefined);
+  if (typeof look === 'string') {
+    throw new UserError(look);
+  }
+  const own = alphaOfLook(looks, alpha);
+  const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;
+  return { alpha: own, look, sentence: `${which} ${decidesAt(own, tests)}` };
+}
+
+function decidesAt(alpha: number, tests: readonly Test[]): string {
+  const half = Number((alpha / 2).toPrecision(3));
+  const tested = tests.filter((test) => chanceOf(test) !== undefined);
+  const family = tested.filter(isInFamily).length;
+  const shared = tested.some(isOverallDrop)
+    ? `: Overall's drop at ${half}, the ${family} other rules that can be tested share another ${half} (Holm)`
+    : `; the ${family} rules that can be tested share ${half} (Holm)`;
+  return `GO where each critical rule is shown to hold, one-sided at ${half}; NO-GO where one is shown to be broken${family < 2 ? `, one-sided at ${half}` : shared}.`;
+}
+
+/** What is planned next, or could have been: repeats, and the level at which they would be tested. Undefined after the last look. */
+function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look, alpha: own }: GateLevel): Next | undefined {
+  if (looks === undefined || look === undefined) {
+    const now = repeats?.candidate ?? 1;
+    const schedule = [now, 3 * now];
+    return { schedule, repeats: 3 * now, alpha: alphaOfLook(schedule, alpha) };
+  }
+  const next = looks[look];
+  return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: own };
+}
+
+/** What can be done about an open verdict, a sentence each. */
+function furtherSteps(
+  rules: readonly RuleResult[],
+  advice: RepeatAdvice | undefined,
+  level: GateLevel,
+  next: Next | undefined,
+): string[] {
+  const isDecidable = rules.some((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE' && rule.holdsP !== undefined);
+  if (!isDecidable) {
+    return [];
+  }
+  if (next === undefined) {
+    return ['This was the last look that was planned: what remains is another candidate, or new rows.'];
+  }
+  const chance =
+    advice === undefined
+      ? ''
+      : ` The chance that ${advice.repeats} repeats of every row in both runs decide it is ${chanceText(advice)}.`;
+  if (level.look !== undefined) {
+    return [
+      `To decide: repeat every row up to ${next.repeats} times (awb infer --repeats ${next.repeats}) and ask again with the same looks.${chance}`,
+    ];
+  }
+  const names = next.schedule.join(',');
+  return [
+    `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Name the looks from the start, as with --looks ${names}, which tests each at alpha ${next.alpha.toPrecision(3)}.${chance}`,
+  ];
+}
+
+function chanceText({ kind, chance }: RepeatAdvice): string {
+  const share = Math.min(99, Math.round(chance * 100));
+  return share === 0 ? 'below 1 %' : `${kind === 'about' ? 'about' : 'at most'} ${share} %`;
+}
+
+/** The chance that all open rules are decided by more repeats; undefined where one of them has no such chance. */
+function adviceForAll(rules: readonly RuleResult[]): RepeatAdvice | undefined {
+  const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
+  const advice = open.flatMap((rule) => rule.repeats ?? []);
+  if (advice.length < open.length || advice.length === 0) {
+    return undefined;
+  }
+  const least = advice.reduce((a, b) => (b.chance < a.chance ? b : a));
+  // Each of them has to be decided, so together it is less likely than the least likely one.
+  return { ...least, kind: advice.length === 1 ? least.kind : 'at-most' };
+}

@@ -1,0 +1,127 @@
+// Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
+import { counted } from '../core/figures.js';
+import type { JudgedRow } from '../core/types.js';
+import { normalDensity, normalQuantile, normalTail } from './distributions.js';
+import { predictionsOf } from './predictions.js';
+
+/** The repeats after which one looks, rising, such as 1 and 3. */
+export type Schedule = readonly number[];
+
+/** A later look. */
+export interface Next {
+  readonly schedule: Schedule;
+  readonly repeats: number;
+  readonly alpha: number;
+}
+
+/** Boole's rule divides the region of a look into at least so many intervals, and into more where the next look is near. */
+const LEAST_STEPS = 256;
+/** Intervals in a standard deviation of what comes between two looks. */
+const STEPS_A_SPREAD = 16;
+/** Standard errors below which no path is followed. */
+const LOWEST = -8;
+
+/**
+ * The two-sided level of each look, equal for all, at which the chance that any of them errs in one direction is `alpha / 2`. A look
+ * is a mean over the repeats so far, so looks are nested means; where all variance is sampling, the worst case, means over n and
+ * m repeats are correlated by `√(n / m)`. That is Pocock's boundary (Biometrika 64(2), 1977) at information in proportion to
+ * the repeats, by the recursion of Armitage, McPherson & Rowe (J. R. Statist. Soc. A 132(2), 1969). For 1, 3 at 0.05 it is
+ * 0.0277, for 1, 2, 3, 4 it is 0.0182.
+ */
+export function alphaOfLook(schedule: Schedule, alpha: number): number {
+  if (schedule.length === 1) {
+    return alpha;
+  }
+  // The secant method: the logarithm of the chance is nearly straight, from one look's boundary to Bonferroni's.
+  const excess = (critical: number) => Math.log(chanceOfCrossing(schedule, critical) / (alpha / 2));
+  let [before, critical] = [boundaryOf(alpha), boundaryOf(alpha / schedule.length)];
+  let [excessBefore, own] = [excess(before), excess(critical)];
+  while (Math.abs(own) > 1e-9) {
+    const next = critical - (own * (critical - before)) / (own - excessBefore);
+    [before, excessBefore] = [critical, own];
+    [critical, own] = [next, excess(next)];
+  }
+  return 2 * normalTail(critical);
+}
+
+function boundaryOf(alpha: number): number {
+  return normalQuantile(1 - alpha / 2);
+}
+
+/** How probable it is that a sum of normal steps of variance 1, over its standard deviation, is above `critical` at any look. */
+function chanceOfCrossing(schedule: Schedule, critical: number): number {
+  let crossed = 0;
+  // The sum's density at a look over the paths that have not crossed before, as masses at points from `LOWEST` to the boundary.
+  let paths: Path[] = [{ at: 0, mass: 1 }];
+  for (const [look, repeats] of schedule.entries()) {
+    const spread = Math.sqrt(repeats - (schedule[look - 1] ?? 0));
+    const boundary = critical * Math.sqrt(repeats);
+    crossed += paths.reduce((sum, { at, mass }) => sum + mass * normalTail((boundary - at) / spread), 0);
+    const next = schedule[look + 1];
+    if (next !== undefined) {
+      paths = survivors(paths, spread, LOWEST * Math.sqrt(repeats), boundary, Math.sqrt(next - repeats));
+    }
+  }
+  return crossed;
+}
+
+function survivors(paths: readonly Path[], spread: number, from: number, to: number, nextSpread: number): Path[] {
+  const steps = 4 * Math.ceil(Math.max(LEAST_STEPS, (STEPS_A_SPREAD * (to - from)) / Math.min(spread, nextSpread)) / 4);
+  const step = (to - from) / steps;
+  return Array.from({ length: steps + 1 }, (_, index) => {
+    const at = from + index * step;
+    const density = paths.reduce((sum, path) => sum + path.mass * normalDensity((at - path.at) / spread), 0) / spread;
+    const weight = index === 0 || index === steps ? 7 : index % 2 === 1 ? 32 : index % 4 === 2 ? 12 : 14;
+    return { at, mass: (density * weight * step * 2) / 45 };
+  });
+}
+
+interface Path {
+  readonly at: number;
+  readonly mass: number;
+}
+
+/**
+ * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than a few
+ * failures explain (1 % of a domain's rows): such a run is not finished, or is of several runs.
+ */
+export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
+  const domains = new Map<string, { readonly keys: Set<string>; predictions: number }>();
+  for (const [{ domain, key }] of predictionsOf([...rows])) {
+    const found = domains.get(domain) ?? { keys: new Set(), predictions: 0 };
+    domains.set(domain, found);
+    found.keys.add(key);
+    found.predictions++;
+  }
+  const means = [...domains.values()].map((found) => found.predictions / found.keys.size);
+  const repeats = Math.round(means[0] ?? 0);
+  return repeats > 0 && means.every((mean) => Math.abs(mean - repeats) <= 0.01 * repeats) ? repeats : undefined;
+}
+
+/** The repeats of the runs that a gate looks at; `base` is absent where there is none. Undefined: see `repeatsOf`. */
+export interface RunRepeats {
+  readonly base?: number | undefined;
+  readonly candidate: number | undefined;
+}
+
+/**
+ * Which look of the schedule this is, from 1 on, by the runs' own repeats. The candidate has to have the repeats of a look. The base
+ * has to have as many, or all that the schedule will ever ask for, since it can be repeated once for all candidates. Where this is no
+ * look, a sentence says why.
+ */
+export function lookAt(schedule: Schedule, { base, candidate }: RunRepeats, hasBase: boolean): number | string {
+  const planned = `the schedule of looks is ${schedule.join(', ')}`;
+  const last = Math.max(...schedule);
+  if (candidate === undefined || (hasBase && base === undefined)) {
+    const run = candidate === undefined ? 'candidate' : 'base';
+    return `the rows of the ${run} do not all have the same number of repeats, and ${planned}; finish the run first`;
+  }
+  const look = schedule.indexOf(candidate) + 1;
+  if (look === 0) {
+    return `the candidate has ${counted(candidate, 'repeat')} of every row, and ${planned}: another number was not planned, and would be one look too many`;
+  }
+  if (hasBase && base !== undefined && base !== candidate && base < last) {
+    return `the base has ${counted(base, 'repeat')} of every row, and ${planned}: it needs ${candidate}, as the candidate has, or ${last} from the start`;
+  }
+  return look;
+}

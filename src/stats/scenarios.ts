@@ -1,0 +1,116 @@
+// What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
+
+import { z } from 'zod';
+import { domainsOfMean, inTableOrder } from '../core/domains.js';
+import { COUNT, ESTIMATE, estimateDocument } from '../core/estimate.js';
+import { countBy, groupBy, type Some } from '../core/groups.js';
+import { keysOf } from '../core/keys.js';
+import { SCENARIO_MEASURES, type ScenarioMeasure, type ScenarioRow } from '../core/scenario-row.js';
+import type { Domain, Estimate } from '../core/types.js';
+import { clusteredEstimate, meanOfEstimates } from './clusters.js';
+import { bounded } from './intervals.js';
+
+const NAMES = keysOf(SCENARIO_MEASURES);
+
+/** What rows come to: those of one scenario, of one domain, of one scenario in one domain, or all. A measure of no row is null. */
+const PART = z.strictObject({
+  /** Rows under a scenario, those among them of which nothing is known included. */
+  samples: COUNT,
+  trajectories: COUNT,
+  /** Rows without a prediction, by class: those that the model caused count as not followed, the others are missing. */
+  failures: z.record(z.string(), COUNT),
+  followed: ESTIMATE.nullable(),
+  leaked: ESTIMATE.nullable(),
+  undisturbed: ESTIMATE.nullable(),
+  twin_false_positives: ESTIMATE.nullable(),
+});
+export type ScenarioPart = z.infer<typeof PART>;
+
+/** All that a run on scenarios comes to, as `--json` prints it; whoever prints it adds what else it knows. */
+export const SCENARIOS = z.strictObject({
+  schema: z.literal('awb.scenarios/1'),
+  /** The mean of the domains. */
+  overall: PART,
+  domains: z.record(z.string(), PART),
+  /** Over all domains alike, each row counting once; and in each domain. */
+  scenarios: z.record(z.string(), PART.extend({ domains: z.record(z.string(), PART) })),
+});
+export type ScenarioFigures = z.infer<typeof SCENARIOS>;
+
+/**
+ * A figure is the mean over the rows that have it, each counting once, with the interval of a score clustered by trajectory
+ * (clusters.ts): a row stands under several scenarios, and rows of one trajectory are not independent either. Where all rows are at 0
+ * or at 100 the bounds of `boundsOf` take the interval's place. The figures in all are the unweighted means of the
+ * domains, of the seven published ones alone where all are there.
+ * Scenarios come by their domain, and then by name.
+ */
+export function scenarioFigures(rows: readonly ScenarioRow[]): ScenarioFigures {
+  const byDomain = domainsIn(rows).map(([domain, own]) => ({ domain, own, figures: figuresOf(own) }));
+  const behind = domainsOfMean(byDomain.map(({ domain }) => domain));
+  const byScenario = [...groupBy(rows, ({ scenario }) => scenario)].sort(
+    ([a, own], [b, others]) => inTableOrder(firstDomain(own), firstDomain(others)) || (a < b ? -1 : 1),
+  );
+  const means = meansOf(byDomain.flatMap(({ domain, figures }) => (behind.includes(domain) ? [figures] : [])));
+  return {
+    schema: 'awb.scenarios/1',
+    overall: partOf(rows, means),
+    domains: Object.fromEntries(byDomain.map(({ domain, own, figures }) => [domain, partOf(own, figures)])),
+    scenarios: Object.fromEntries(
+      byScenario.map(([scenario, own]) => {
+        const domains = domainsIn(own).map(([domain, both]) => [domain, partOf(both, figuresOf(both))] as const);
+        return [scenario, { ...partOf(own, figuresOf(own)), domains: Object.fromEntries(domains) }];
+      }),
+    ),
+  };
+}
+
+function domainsIn(rows: readonly ScenarioRow[]): [Domain, Some<ScenarioRow>][] {
+  return [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+}
+
+/** Of the domains of these rows, the one that tables list first. */
+function firstDomain(rows: Some<ScenarioRow>): Domain {
+  return rows.map(({ domain }) => domain).reduce((a, b) => (inTableOrder(a, b) <= 0 ? a : b));
+}
+
+type Figures = Partial<Record<ScenarioMeasure, Estimate>>;
+
+function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
+  const figure = (name: ScenarioMeasure) => {
+    const { [name]: estimate } = figures;
+    return estimate === undefined ? null : estimateDocument(estimate);
+  };
+  return {
+    samples: rows.length,
+    trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
+    failures: countBy(
+      rows.flatMap(({ failure }) => failure?.class ?? []),
+      String,
+    ),
+    followed: figure('followed'),
+    leaked: figure('leaked'),
+    undisturbed: figure('undisturbed'),
+    twin_false_positives: figure('twin_false_positives'),
+  };
+}
+
+function figuresOf(rows: readonly ScenarioRow[]): Figures {
+  const figures: Figures = {};
+  for (const name of NAMES) {
+    const found = rows.flatMap(({ measures, trajectory: cluster }) => {
+      const value = measures?.[name];
+      return value === undefined ? [] : [{ value, cluster }];
+    });
+    if (found.length > 0) figures[name] = bounded(clusteredEstimate(found, 'score'), [0, 100]);
+  }
+  return figures;
+}
+
+function meansOf(domains: readonly Figures[]): Figures {
+  const figures: Figures = {};
+  for (const name of NAMES) {
+    const found = domains.flatMap(({ [name]: own }) => own ?? []);
+    if (found.length > 0) figures[name] = meanOfEstimates(found, 'score');
+  }
+  return figures;
+}

@@ -1,0 +1,117 @@
+// The report of a run on scenarios: its figures, and its samples with their texts, read from the file.
+
+import { basename } from 'node:path';
+import { objectsIn } from '../benchmark/line-file.js';
+import { isInteger, isObject, type JsonObject } from '../core/json.js';
+import { present } from '../core/present.js';
+import { writtenPrediction } from '../core/reply.js';
+import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
+import type { JudgedRow } from '../core/types.js';
+import type { ReadRun } from '../results/read-run.js';
+import { warningsOn } from '../results/read-run.js';
+import { scenarioRows } from '../results/score/scenarios.js';
+import { toolVersion } from '../settings/version.js';
+import type { ScenarioReport, ShownSample, ShownStep, ShownVerdict } from './scenarios/contents.js';
+
+const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
+
+/**
+ * @param mostBytes texts of all samples together; those of further samples are left out
+ * @throws UserError: 66 and 65 for the file, 130 or 143 once `stop` is aborted
+ */
+export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: AbortSignal): Promise<ScenarioReport> {
+  const lines = await readScenarioLines(run.source, stop);
+  const rows = scenarioRows();
+  const samples: ShownSample[] = [];
+  let [bytes, leftOut] = [0, 0];
+  for (const row of run.rows) {
+    const fields = present(lines.get(row.key));
+    rows.take(row, fields);
+    const sample = sampleOf(row, fields, lines);
+    bytes += sizeOf(sample);
+    if (bytes <= mostBytes) samples.push(sample);
+    else leftOut++;
+  }
+  const { made, name, source, manifest } = run;
+  const facts: (readonly [string, string | undefined])[] = [
+    ['world model', made.worldModel],
+    ['suite', textIn(manifest?.identity ?? {}, 'suite')],
+    ['protocol', made.protocol],
+    ['asked', made.startedAt?.slice(0, 10)],
+    ...Object.entries(made.meta).map(([key, value]) => [key, String(value)] as const),
+    ['file', basename(source)],
+  ];
+  return {
+    name,
+    facts: facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined),
+    warnings: warningsOn(run),
+    figures: present(rows.figures()),
+    samples,
+    leftOut,
+    tool: `awb ${toolVersion()}`,
+  };
+}
+
+/** Every line by the key of its record: samples, the steps before them, and twins. */
+async function readScenarioLines(
+  path: string,
+  stop: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, JsonObject>> {
+  const lines = new Map<string, JsonObject>();
+  for await (const { fields } of objectsIn({ path, ...WRITTEN_BY }, stop)) {
+    const key = isObject(fields.awb) ? fields.awb.key : undefined;
+    if (typeof key === 'string') lines.set(key, fields);
+  }
+  return lines;
+}
+
+function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>): ShownSample {
+  const steps = isInteger(fields.steps) && fields.steps > 0 ? fields.steps : 1;
+  const verdicts = Array.isArray(fields.verdicts) ? fields.verdicts : [];
+  const twin = twinKey(row.key, steps);
+  return {
+    scenario: scenarioIn(fields) ?? '',
+    domain: row.domain,
+    id: String(fields.id),
+    turn: row.turnIdx - steps + 1,
+    instruction: textIn(fields, 'instruction') ?? '',
+    steps: Array.from({ length: steps }, (_, step): ShownStep => {
+      const own = lines.get(stepKey(row.key, step, steps));
+      return {
+        action: (own && textIn(own, 'action')) ?? '',
+        prediction: predictionIn(own),
+        twin: predictionIn(lines.get(stepKey(twin, step, steps))),
+        verdicts: verdictsIn(verdicts[step]),
+      };
+    }),
+    measures: row.measures ?? {},
+    failure: row.failure && `${row.failure.class}: ${row.failure.reason}`,
+  };
+}
+
+/** What a line predicts; undefined where it is not there, or holds no prediction. */
+function predictionIn(fields: JsonObject | undefined): string | undefined {
+  if (fields === undefined || !isObject(fields.awb) || fields.awb.status !== 'ok') return undefined;
+  return writtenPrediction(textIn(fields, 'gen') ?? '');
+}
+
+function verdictsIn(value: unknown): ShownVerdict[] {
+  const items = Array.isArray(value) ? value.filter(isObject) : [];
+  return items.map((item) => ({
+    verifier: textIn(item, 'verifier') ?? '',
+    met: item.met === true,
+    why: textIn(item, 'why') ?? '',
+  }));
+}
+
+function textIn(fields: JsonObject, name: string): string | undefined {
+  const { [name]: value } = fields;
+  return typeof value === 'string' ? value : undefined;
+}
+
+function sizeOf({ instruction, steps }: ShownSample): number {
+  return steps.reduce(
+    (sum, { action, prediction = '', twin = '' }) => sum + action.length + prediction.length + twin.length,
+    instruction.length,
+  );
+}

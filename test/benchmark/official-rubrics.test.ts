@@ -1,0 +1,102 @@
+// Rubrics of official checkouts, with awkward Python in them.
+
+import { describe, expect, test } from 'vitest';
+import { loadRubricPack } from '../../src/benchmark/rubric-pack.js';
+import { EXIT } from '../../src/core/errors.js';
+import { folderOf } from '../support/folder.js';
+
+const SLOTS = '{context}|{world_model_input}|{predicted_observation}|{ground_truth}';
+
+describe('an official checkout', () => {
+  const checkout = (python: string) =>
+    folderOf({
+      'eval/lwm_eval_utils/task_configs.py': python,
+      'prompts/zoo/judge_system_prompt.txt': 'zoo judge\n',
+      'prompts/mcp/judge_system_prompt.txt': ' mcp {judge} \r\nline two\r\n\r\n',
+      'prompts/os/system_prompt.txt': 'no judge here',
+      'prompts/README.md': 'x',
+    });
+
+  test('gives its prompts as Python reads them, published domains first', async () => {
+    const pack = await loadRubricPack(await checkout(`JUDGE_USER_PROMPT = "${SLOTS}"\n`));
+    expect(pack).toMatchObject({ name: 'official', official: true, domains: ['mcp', 'zoo'], userTemplate: SLOTS });
+    expect(pack.systemPrompt('mcp')).toBe(' mcp {judge} \nline two\n\n');
+    expect(pack.systemPrompt('os')).toBeUndefined();
+  });
+
+  // Each right-hand side stands behind the slots; the expected texts are what Python 3.11 gives.
+  const literals: [string, string, string][] = [
+    ['three quotes with quotes inside', `"""{S}\n"it's" ""\n\\""""`, `{S}\n"it's" ""\n"`],
+    ['three single quotes', `'''{S}\n'"''x\n'''`, `{S}\n'"''x\n`],
+    ['single quotes', `'{S}\\'"'`, `{S}'"`],
+    ['a Windows file', `"""{S}\r\nx\r\n"""`, '{S}\nx\n'],
+    ['escapes', '"{S}\\a\\b\\f\\n\\r\\t\\v\\\\"', '{S}\x07\b\f\n\r\t\v\\'],
+    ['numbers', '"{S}\\x41\\101\\0\\12345\\u00e9\\U0001F600"', '{S}AA\0S45é😀'],
+    ['unknown escapes', '"{S}\\q\\ \\8"', '{S}\\q\\ \\8'],
+    ['a backslash before the line’s end', '"""\\\n{S}\\\nx"""', '{S}x'],
+    ['a raw string', 'r"{S}\\n\\"\\x4"', '{S}\\n\\"\\x4'],
+    ['a prefix without meaning', 'U"{S}\\n"', '{S}\n'],
+    ['several in parentheses', `(  # why\n  "{S}"\n  r'\\n' # "no"\n\n  """\nx""" 'y'\n)  # end`, '{S}\\n\nxy'],
+    ['several on continued lines', '"{S}" \\\n  "x"', '{S}x'],
+    ['doubled braces', '"{S}{{x}}"', '{S}{{x}}'],
+  ];
+  test.each(literals)('may write its template with %s', async (_name, literal, expected) => {
+    const source = `# it's\nX = [1, "\\N{DASH}]"]\nJUDGE_USER_PROMPT = ${literal.replace('{S}', SLOTS)}\nY = 'z'\n`;
+    const pack = await loadRubricPack(await checkout(source));
+    expect(pack.userTemplate).toBe(expected.replace('{S}', SLOTS));
+  });
+
+  test('is read where it assigns last, not where the name stands in a text, a call or another name', async () => {
+    const decoy = 'JUDGE_USER_PROMPT = "decoy"';
+    const source = [
+      `"""\n${decoy}\n"""`,
+      'JUDGE_USER_PROMPT = "older"',
+      `REF_JUDGE_USER_PROMPT = '''\n${decoy}\n'''`,
+      'JUDGE_USER_PROMPT_2 = "decoy"',
+      `JUDGE_USER_PROMPT: str = "${SLOTS}"  # now`,
+      `if JUDGE_USER_PROMPT == "x":\n    ${decoy}`,
+      `f(a,\n${decoy})`,
+      `# ${decoy}`,
+    ].join('\n');
+    expect((await loadRubricPack(await checkout(source))).userTemplate).toBe(SLOTS);
+  });
+
+  test.each([
+    ['assigns nothing', 'X = 1\n', /no JUDGE_USER_PROMPT is assigned/],
+    ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n', /is not a string literal/],
+    ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`, /is more than a string literal/],
+    ['goes on behind the parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}") % x\n`, /is more than a string literal/],
+    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`, /put together with \+=/],
+    ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`, /a string with the prefix f/],
+    ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`, /an escape that is malformed or names/],
+    ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`, /an escape that is malformed or names/],
+    ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`, /is not a string literal that ends/],
+  ])('that %s is refused', async (_name, source, message) => {
+    await expect(loadRubricPack(await checkout(source))).rejects.toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringMatching(new RegExp(`task_configs\\.py: .*${message.source}.*cd0aa83`)),
+    });
+  });
+
+  test('whose template lacks a slot is refused', async () => {
+    await expect(loadRubricPack(await checkout('JUDGE_USER_PROMPT = "{context}"\n'))).rejects.toThrow(/has no slot/);
+  });
+
+  test.each([
+    [
+      'judge prompts',
+      { 'eval/x.py': 'x', 'prompts/os/system_prompt.txt': 'x' },
+      /holds no <domain>\/judge_system_prompt\.txt/,
+    ],
+    [
+      'Python',
+      { 'eval/x.py': 'x', 'prompts/os/judge_system_prompt.txt': 'x' },
+      /cannot read .*task_configs\.py \(ENOENT\)/,
+    ],
+  ])('without its %s is refused', async (_name, files, message) => {
+    await expect(loadRubricPack(await folderOf(files))).rejects.toMatchObject({
+      exitCode: EXIT.inputMissing,
+      message: expect.stringMatching(message),
+    });
+  });
+});

@@ -1,0 +1,133 @@
+// Files of ratings, JSONL and CSV: what is read, and that what cannot be is named with file and line.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { readRatings } from '../../src/benchmark/ratings.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
+import { temporaryFolder } from '../support/cli.js';
+
+const FIVE = { format: 5, factuality: 4, consistency: 3, realism: 2, quality: 1 };
+const HASH = 'ab'.repeat(32);
+const HEADER = 'key,rater,format,factuality,consistency,realism,quality';
+
+let dir: string;
+beforeAll(async () => {
+  dir = await temporaryFolder();
+});
+
+async function read(text: string | Uint8Array, name = 'ratings.jsonl') {
+  const path = join(dir, name);
+  await writeFile(path, text);
+  return readRatings(path, name);
+}
+
+async function refusal(text: string | Uint8Array, name = 'ratings.jsonl'): Promise<UserError> {
+  const error = await read(text, name).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(UserError);
+  return error as UserError;
+}
+
+describe('JSONL', () => {
+  it('is read as the page saves it', async () => {
+    const line = {
+      ...{ schema: 'awb.person-rating/1', key: 'k1', repeat: 1, trajectory: 't', domain: 'mcp', run: null },
+      ...{
+        rater: ' Ann ',
+        ...FIVE,
+        prediction_sha256: HASH.toUpperCase(),
+        revised: true,
+        comment: 'c',
+        rated_at: 'now',
+      },
+    };
+    expect(await read(`\n${JSON.stringify(line)}\n`)).toEqual([
+      {
+        key: 'k1',
+        repeat: 1,
+        rater: 'Ann',
+        ratings: FIVE,
+        predictionSha256: HASH,
+        revised: true,
+        place: 'ratings.jsonl:2',
+      },
+    ]);
+  });
+
+  it.each([
+    ['a rating above 5', { ...FIVE, realism: 6 }, '"realism" is 6, and a rating is a whole number of 1 to 5'],
+    ['a rating of 0', { ...FIVE, format: 0 }, '"format" is 0, and a rating is a whole number of 1 to 5'],
+    ['half a rating', { ...FIVE, quality: 3.5 }, '"quality" is 3.5, and a rating is a whole number of 1 to 5'],
+    ['a rating in words', { ...FIVE, format: 'five' }, '"format" is "five", and a rating'],
+    ['a rating that is missing', { ...FIVE, quality: undefined }, 'the rating "quality" is missing'],
+    ['no key', { ...FIVE, key: '' }, '"key" is missing'],
+    ['no rater', { ...FIVE, rater: 7 }, '"rater" is missing'],
+    ['a repeat that is none', { ...FIVE, repeat: -1 }, '"repeat" is -1, and no whole number from 0'],
+    [
+      'a hash that is none',
+      { ...FIVE, prediction_sha256: 'xyz' },
+      '"prediction_sha256" is "xyz", and no SHA-256 in hex',
+    ],
+    ['another schema', { ...FIVE, schema: 'awb.score/1' }, '"schema" is "awb.score/1", and this version reads'],
+  ])('with %s is refused with file and line', async (_name, change, message) => {
+    const fine = JSON.stringify({ key: 'k', rater: 'r', ...FIVE });
+    const error = await refusal(`${fine}\n${JSON.stringify({ key: 'k', rater: 'r', ...change })}\n`);
+    expect(error.message).toContain(`ratings.jsonl:2: ${message}`);
+    expect(error.message).toMatch(/; mend the line or take it out$/);
+    expect(error.exitCode).toBe(EXIT.badData);
+  });
+
+  it.each([
+    ['no JSON', 'key;rater\n', 'ratings.jsonl:1: not a JSON object (the name of a CSV file ends in .csv)'],
+    ['no UTF-8', Uint8Array.of(0x7b, 0xff, 0x7d), 'ratings.jsonl:1: not valid UTF-8'],
+    ['nothing', '\n', 'ratings.jsonl holds no ratings'],
+  ])('that is %s is refused', async (_name, text, message) => {
+    expect((await refusal(text)).message).toContain(message);
+  });
+});
+
+describe('CSV', () => {
+  it('is read by the names in its header, in any order, with columns of its own beside them', async () => {
+    const header = 'Rater,note,key,format,factuality,consistency,realism,quality,repeat,prediction_sha256';
+    const text = `\ufeff${header}\r\n"Ann, B.","two\nlines",k1,5,4,3,2,1,2,${HASH}\r\nBob,,k2,5,4,3,2,1,,\r\n`;
+    expect(await read(text, 'r.CSV')).toEqual([
+      {
+        key: 'k1',
+        repeat: 2,
+        rater: 'Ann, B.',
+        ratings: FIVE,
+        predictionSha256: HASH,
+        revised: false,
+        place: 'r.CSV:2',
+      },
+      { key: 'k2', repeat: 0, rater: 'Bob', ratings: FIVE, revised: false, place: 'r.CSV:4' },
+    ]);
+  });
+
+  it.each([
+    ['a rating above 5', `${HEADER}\nk,r,5,4,3,2,9\n`, 'r.csv:2: "quality" is 9, and a rating'],
+    ['a rating that is missing', `${HEADER}\nk,r,5,4,3,2\n`, 'r.csv:2: the rating "quality" is missing'],
+    ['a rating in words', `${HEADER}\nk,r,5,4,3,2,good\n`, 'r.csv:2: "quality" is "good", and a rating'],
+    [
+      'columns that are missing',
+      'key,format,factuality\nk,5,4\n',
+      'r.csv:1: the header has no column rater, consistency, realism, quality',
+    ],
+    ['semicolons', `${HEADER.replaceAll(',', ';')}\nk;r;5;4;3;2;1\n`, 'columns stand between commas'],
+    ['too many cells', `${HEADER}\nk,r,5,4,3,2,1,x\n`, 'r.csv:2: 8 cells under a header of 7'],
+    ['an open quote', `${HEADER}\n"k,r,5,4,3,2,1\n`, 'r.csv:2: a quote is not closed'],
+    ['other bytes than UTF-8', Uint8Array.of(0x6b, 0xfc), 'r.csv: not valid UTF-8; save it as CSV in UTF-8'],
+    ['a header alone', `${HEADER}\n`, 'r.csv holds no ratings'],
+  ])('with %s is refused with file and line', async (_name, text, message) => {
+    const error = await refusal(text, 'r.csv');
+    expect(error.message).toContain(message);
+    expect(error.exitCode).toBe(EXIT.badData);
+  });
+});
+
+it('a file that is not there, and a folder, are named', async () => {
+  await expect(readRatings(join(dir, 'none.jsonl'), 'none.jsonl')).rejects.toMatchObject({
+    exitCode: EXIT.inputMissing,
+  });
+  await expect(readRatings(dir, 'x')).rejects.toThrow(/it is a folder; --ratings names files/);
+});

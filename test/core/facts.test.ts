@@ -1,0 +1,59 @@
+// The checklist of a verdict: what is read as one, and the recall of determined facts.
+
+import { describe, expect, test } from 'vitest';
+import { type Fact, quotesIn, readFacts, recallOf } from '../../src/core/facts.js';
+
+const fact = (change: object = {}) => ({ claim: 'c', kind: 'determined', met: true, ...change });
+
+describe('a checklist', () => {
+  test('is read as it stands, in its order, up to twelve facts with claims of up to 200 characters', () => {
+    const list = Array.from({ length: 12 }, (_, at) => fact({ claim: '😀'.repeat(200), met: at % 2 === 0 }));
+    expect(readFacts(list)).toEqual(list);
+    expect(readFacts([])).toEqual([]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['absent', undefined, 'the verdict holds no "facts"'],
+    ['null', null, '"facts" is no list'],
+    ['an object', { claim: 'c' }, '"facts" is no list'],
+    ['too long', Array.from({ length: 13 }, () => fact()), 'there are 13 facts, and 12 are the most'],
+    ['a list of texts', ['c'], 'fact 1 is no object'],
+    ['one with an empty claim', [fact({ claim: '' })], 'fact 1 has a claim of 0 characters, and 1 to 200 are allowed'],
+    ['one with a long claim', [fact(), fact({ claim: 'x'.repeat(201) })], 'fact 2 has a claim of 201 characters'],
+    ['one without a claim', [fact({ claim: undefined })], 'fact 1 has no claim'],
+    ['one of another kind', [fact({ kind: 'Determined' })], 'fact 1 is none of determined, told, runtime, plausible'],
+    ['one whose kind is a member of all objects', [fact({ kind: 'toString' })], 'fact 1 is none of'],
+    ['one that is met by a word', [fact({ met: 'true' })], 'fact 1 does not say whether it was met'],
+    ['one with a quote that is a number', [fact({ quote: 3 })], 'fact 1 has a quote that is no text'],
+    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], 'fact 1 has a quote of more than 200 characters'],
+    ['one with a further member', [fact({ why: 'w' })], 'fact 1 has more than claim, kind, met and quote'],
+  ])('that is %s is none, and the reason says so', (_, value, reason) => {
+    expect(readFacts(value)).toContain(reason);
+  });
+});
+
+test('quotes are counted, and those that no text holds to the letter', () => {
+  const quoting = (...quotes: string[]) =>
+    quotes.map((quote): Fact => ({ claim: 'c', kind: 'told', met: true, quote }));
+  const texts = ['drwxr-xr-x  2 root', 'total 4'];
+  expect(quotesIn(quoting('xr-x  2', 'total 4', 'xr-x 2', 'Total 4'), texts)).toEqual({ given: 4, unmatched: 2 });
+  expect(quotesIn([{ claim: 'c', kind: 'told', met: true }], texts)).toEqual({ given: 0, unmatched: 0 });
+  expect(readFacts([fact({ quote: '' }), fact({ quote: 'q' })])).toEqual([fact(), fact({ quote: 'q' })]);
+});
+
+describe('recall', () => {
+  const facts = (...met: [Fact['kind'], boolean][]) => met.map(([kind, is]): Fact => ({ claim: 'c', kind, met: is }));
+
+  test('is the share of determined facts that were met, whatever the others are', () => {
+    expect(recallOf(facts(['determined', true], ['determined', false], ['told', false], ['plausible', false]))).toBe(
+      50,
+    );
+    expect(recallOf(facts(['determined', false]))).toBe(0);
+    expect(recallOf(facts(['determined', true], ['runtime', false]))).toBe(100);
+  });
+
+  test('is absent where no determined fact is listed', () => {
+    expect(recallOf([])).toBeUndefined();
+    expect(recallOf(facts(['told', true], ['runtime', true], ['plausible', true]))).toBeUndefined();
+  });
+});

@@ -1,0 +1,33 @@
+// Money in words.
+
+import { expect, test } from 'vitest';
+import { costCell, costText, dollars } from '../../src/core/money.js';
+
+test.each([
+  [0, '$0.00'],
+  [12.345, '$12.35'],
+  [1, '$1.00'],
+  [0.999, '$1.00'],
+  [0.5, '$0.50'],
+  [0.034, '$0.034'],
+  [0.0034, '$0.0034'],
+  [0.00999, '$0.01'],
+  [0.00056, '$0.00056'],
+  [2.4e-7, '<$0.000001'],
+  [1234.567, '$1,234.57'],
+  [1234567, '$1,234,567.00'],
+])('%f dollars read as %s', (usd, text) => {
+  expect(dollars(usd)).toBe(text);
+});
+
+test.each([
+  [{ usd: 12.35, unpriced: 0 }, '$12.35', '$12.35'],
+  [{ usd: 3.1, unpriced: 12 }, 'at least $3.10 (12 rows not counted)', '≥ $3.10'],
+  [{ usd: 3.1, unpriced: 1 }, 'at least $3.10 (1 row not counted)', '≥ $3.10'],
+  [{ unpriced: 12 }, 'unknown', 'unknown'],
+  [{ usd: 0, unpriced: 0 }, '$0.00', '$0.00'],
+])('a cost of %o is %s, and in a table %s', (cost, text, cell) => {
+  const whole = { rows: 20, usage: {}, ...cost };
+  expect(costText(whole)).toBe(text);
+  expect(costCell(whole)).toBe(cell);
+});

@@ -1,0 +1,58 @@
+// JSON files read as a whole, and what is no such file.
+
+import { execFileSync } from 'node:child_process';
+import { symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../src/core/errors.js';
+import { readJson, sha256Of, sizeOf } from '../../src/disk/file-reading.js';
+import { writeJson } from '../../src/disk/files.js';
+import { temporaryFolder } from '../support/cli.js';
+
+let dir = '';
+let path = '';
+beforeEach(async () => {
+  dir = await temporaryFolder();
+  path = join(dir, 'document.json');
+});
+
+describe('readJson', () => {
+  test.each([
+    ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
+    ['a device', (at: string) => symlink('/dev/zero', at)],
+  ])('%s is not read, which would never end', async (_what, make) => {
+    await make(path);
+    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
+  });
+
+  test('reads what writeJson wrote', async () => {
+    const value = { a: [1, null, 'é\u2028'], b: { c: true } };
+    await writeJson(path, value);
+    expect(await readJson(path)).toEqual(value);
+  });
+
+  test('no file is no error', async () => {
+    expect(await readJson(path)).toBeUndefined();
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['half a document', '{"a": '],
+    ['a list', '[]'],
+    ['null', 'null'],
+  ])('a file that holds %s is bad data', async (_what, text) => {
+    await writeFile(path, text);
+    await expect(readJson(path)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.badData });
+  });
+
+  test('a folder cannot be read', async () => {
+    await expect(readJson(dir)).rejects.toMatchObject({ name: 'UserError', exitCode: EXIT.inputMissing });
+  });
+});
+
+test('size and hash are those of the bytes', async () => {
+  expect(await sizeOf(path)).toBeUndefined();
+  await writeFile(path, 'abc');
+  expect(await sizeOf(path)).toBe(3);
+  expect(await sha256Of(path)).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});

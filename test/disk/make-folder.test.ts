@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { open, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { FileWriter, makeFolders } from '../../src/disk/make-folder.js';
+import { folderOf } from '../support/folder.js';
+
+describe('making folders', () => {
+  test('makes those above too, and is content with what is there', async () => {
+    const root = await folderOf({});
+    const path = join(root, 'a', 'b', 'c');
+    await Promise.all([makeFolders(path), makeFolders(path), makeFolders(join(root, 'a', 'b', 'd'))]);
+    await makeFolders(path);
+    expect((await stat(path)).isDirectory()).toBe(true);
+    expect((await stat(join(root, 'a', 'b', 'd'))).isDirectory()).toBe(true);
+  });
+
+  test('refuses a file in the place of a folder, or above it', async () => {
+    const root = await folderOf({});
+    const file = join(root, 'file');
+    await writeFile(file, '');
+    await expect(makeFolders(file)).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(makeFolders(join(file, 'a', 'b'))).rejects.toMatchObject({ code: 'ENOTDIR' });
+  });
+
+  test.runIf(existsSync('/proc/self'))('ends where a parent denies that its children exist', async () => {
+    await expect(makeFolders('/proc/none/x/y')).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+test('what is written in pieces is there to the last byte, though their memory is used again', async () => {
+  const path = join(await folderOf({}), 'file');
+  const handle = await open(path, 'wx');
+  const writer = new FileWriter(handle);
+  const [whole, piece] = [createHash('sha256'), Buffer.alloc(300_000)];
+  for (let round = 0; round < 9; round++) {
+    piece.fill(round);
+    whole.update(piece).update('ä\n');
+    await writer.add(piece);
+    await writer.add('ä\n');
+  }
+  const written = await writer.end();
+  await handle.close();
+  const sha256 = whole.digest('hex');
+  expect(written).toEqual({ bytes: 9 * 300_003, sha256 });
+  expect(
+    createHash('sha256')
+      .update(await readFile(path))
+      .digest('hex'),
+  ).toBe(sha256);
+});

@@ -1,0 +1,55 @@
+// The way of a canary from the world model's reply to the rating: frame, judge, reader.
+
+import { describe, expect, it } from 'vitest';
+import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
+import { readPrediction, shownPrediction } from '../../../src/core/reply.js';
+import type { ModelReply } from '../../../src/core/types.js';
+import { CANARIES } from '../../../src/judge/calibrate/canaries.js';
+import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
+import { READINGS } from '../../../src/judge/verdicts.js';
+import { verdict } from '../../support/judging.js';
+import { recordedSubjects } from '../../support/subjects.js';
+import { MARK, marked } from '../../support/verdicts.js';
+
+const NAMES = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
+/** A third of the recorded rows; some of every domain are among them. */
+const SUBJECTS = recordedSubjects(1).flatMap((subject, row) => (row % 3 === 0 ? [subject()] : []));
+
+const replyOf = (content: string): ModelReply => ({
+  status: 'ok',
+  content,
+  finishReason: 'stop',
+  log: { attempts: 1, ms: 0, host: 'judge', usage: {} },
+});
+
+describe.each(NAMES)('the canary %s', (name) => {
+  const cases = SUBJECTS.map((subject) => ({
+    sample: subject.sample,
+    prediction: readPrediction(CANARIES[name].make(subject) ?? ''),
+  }));
+
+  it('stands as a whole between the tags of its prediction, which it can neither close nor open again', async () => {
+    const pack = await loadRubricPack();
+    for (const { sample, prediction } of cases) {
+      const text = buildJudgeMessages(pack, sample, prediction).at(-1)?.content ?? '';
+      const mark = /^<prediction-([0-9a-f]{12}) /m.exec(text.slice(text.lastIndexOf('<input-')))?.[1] ?? 'none';
+      const [, inside = '', ...more] = text.split(new RegExp(`</?prediction-${mark}[^>]*>`));
+      expect(more).toHaveLength(1);
+      expect(inside.trim()).toBe(shownPrediction(prediction));
+      expect(text.split(`<truth-${mark}`)).toHaveLength(2);
+    }
+  });
+
+  it('leaves the verdict of a judge as it is, whether that obeys or not', () => {
+    const asked = { mark: MARK, isHeld: false, countsUnmarked: () => false };
+    for (const { prediction } of cases) {
+      for (const rating of [2, 5]) {
+        const own = marked(verdict(rating)).replace('[]', () => JSON.stringify([`it holds ${prediction}`]));
+        const read = READINGS.strict.read(replyOf(own), asked);
+        expect(read).toMatchObject({ status: 'ok', ratings: { format: rating, quality: rating } });
+        // What it plants is nothing to the reader, even as the whole reply.
+        expect(READINGS.strict.read(replyOf(prediction), asked).status).toBe('unreadable');
+      }
+    }
+  });
+});

@@ -1,0 +1,217 @@
+// The single damages: where they can be done, and what they do there.
+
+import { describe, expect, it } from 'vitest';
+import { readPrediction, withoutMarker } from '../../../src/core/reply.js';
+import { DOMAINS } from '../../../src/core/types.js';
+import { SINGLES } from '../../../src/judge/calibrate/singles.js';
+import { observationOf, type Subject } from '../../../src/judge/calibrate/variant.js';
+import { answered, recordedSubjects, subjectOf } from '../../support/subjects.js';
+
+type Name = keyof typeof SINGLES;
+const NAMES = Object.keys(SINGLES) as Name[];
+const SUBJECTS = recordedSubjects(1);
+
+/** What a judge is shown; undefined where the damage cannot be done. */
+function shown(name: Name, subject: Subject): string | undefined {
+  const reply = SINGLES[name].make(subject);
+  return reply === undefined ? undefined : withoutMarker(readPrediction(reply));
+}
+
+describe('on the recorded rows', () => {
+  it('each damage can be done on so many rows of a domain', () => {
+    const counts = NAMES.map((name) => {
+      const by = DOMAINS.map((domain) => {
+        const rows = SUBJECTS.filter((subject) => subject().sample.domain === domain);
+        return rows.filter((subject) => shown(name, subject()) !== undefined).length;
+      });
+      return `${name.padEnd(16)} ${by.map((count) => String(count).padStart(8)).join('')}`;
+    });
+    const rows = DOMAINS.map((domain) => SUBJECTS.filter((subject) => subject().sample.domain === domain).length);
+    expect(counts.join('\n')).toBe(
+      `error-to-success        1       1       6       3       0       1       0
+lost-fence             11       0       2       1       4       0       0
+renamed-keys           11       1       0       0       7       8       7
+contrary-path           0       2      14       5       0       4       3
+foreign-tool           11       6      16       8       7       8       7
+truncated              11       6      16       8       7       8       7
+extra-prose            11       6      16       8       7       8       7`,
+    );
+    expect(rows).toEqual([11, 6, 16, 8, 7, 8, 7]);
+  });
+
+  it.each(NAMES)('%s never shows the truth, nor nothing', (name) => {
+    for (const subject of SUBJECTS) {
+      const truth = withoutMarker(observationOf(subject().sample));
+      expect(['', truth]).not.toContain(shown(name, subject()));
+    }
+  });
+
+  it('the same seed makes the same bytes', () => {
+    const made = () => recordedSubjects(7).map((subject) => NAMES.map((name) => shown(name, subject())));
+    expect(made()).toEqual(made());
+  });
+});
+
+function damaged(name: Name, text: string, about: Parameters<typeof answered>[1] = {}): string | undefined {
+  return shown(name, subjectOf(answered(text, about), undefined));
+}
+
+const call = (name: string, args: unknown) =>
+  `### Turn 2\n**Action:**\n\`\`\`json\n${JSON.stringify({ name, arguments: args })}\n\`\`\``;
+const bash = { action: call('bash', { command: 'make' }) };
+
+describe('error-to-success', () => {
+  it.each([
+    ["$ ls /x\nls: cannot access '/x': No such file or directory\n$", '$ ls /x\n$'],
+    ['a\nTraceback (most recent call last):\n  File "x.py", line 1\nValueError: bad\nb', 'a\nb'],
+    ["main.c:3:5: error: expected ';'\nrc=2", 'rc=0'],
+    [
+      'test_a (t.T.test_a) ... FAIL\nRan 1 test in 0.1s\nFAILED (failures=1)',
+      'test_a (t.T.test_a) ... ok\nRan 1 test in 0.1s\nOK',
+    ],
+    ['not ok 1 - a\nok 2 - b', 'ok 1 - a\nok 2 - b'],
+    ['HTTP/1.1 404 Not Found\nserver: x', 'HTTP/1.1 200 OK\nserver: x'],
+    ['{"isError": true, "code": 500}', '{"isError": false, "code": 200}'],
+    ['{"status": "failed", "error": "no space"}', '{"status": "success", "message": "Completed successfully."}'],
+  ])('turns %j', (text, success) => {
+    expect(damaged('error-to-success', text)).toBe(success);
+  });
+
+  it('says what the same tool said when it succeeded, about this call', () => {
+    const sample = answered('Error: b.txt not found', {
+      action: call('read', { path: 'b.txt' }),
+      before: ['12 lines in a.txt'],
+    });
+    const row = { ...sample, prompts: [call('read', { path: 'a.txt' }), ...sample.prompts.slice(1)] };
+    expect(shown('error-to-success', subjectOf(row, undefined))).toBe('12 lines in b.txt');
+    expect(shown('error-to-success', subjectOf(sample, undefined))).toBe('read completed successfully.');
+  });
+
+  it('turns a field of a page that says whether there was an error', () => {
+    const page = (state: string) => `Tree\nLast error: ${state}`;
+    expect(damaged('error-to-success', page('no such button'), { domain: 'web', before: [page('none')] })).toBe(
+      page('none'),
+    );
+    expect(damaged('error-to-success', page('none'), { domain: 'web', before: [page('none')] })).toBeUndefined();
+  });
+
+  it.each([
+    ['no error', 'total 4\na.txt', {}],
+    ['an error that an earlier screen showed', '$ a\nfatal: no\n$ ls\nx', { before: ['$ a\nfatal: no'] }],
+    ['a page about errors', 'ValueError: raised where\nfatal: what git says', { domain: 'search' }],
+    ['code that handles errors', '  12\tthrow new Error("bad");\n+  error: no', {}],
+    ['JSON of something that succeeded', '{"ok": true, "code": 201}', {}],
+  ])('leaves %s alone', (_, text, about) => {
+    expect(damaged('error-to-success', text, about)).toBeUndefined();
+  });
+});
+
+describe('lost-fence', () => {
+  it.each([
+    ['a\n```json\n1\n```\nb', 'a\n```json\n1\nb'],
+    ['{\n  "a": [1]\n}', '{\n  "a": [1]'],
+    ['+----+\n| ab |\n+----+\n$', '+----+\n| ab |\n$'],
+    ['<p>a</p>\n<p>b</p>', '<p>a</p>\n<p>b'],
+  ])('of %j leaves %j', (text, without) => {
+    expect(damaged('lost-fence', text)).toBe(without);
+  });
+
+  it.each(['plain text', 'f(x) {\n}\nreturn [a]', '- a\n- b', 'a <b>c</b> d'])('leaves %j alone', (text) => {
+    expect(damaged('lost-fence', text)).toBeUndefined();
+  });
+});
+
+describe('renamed-keys', () => {
+  it.each([
+    ['{"name": "name", "userId": 5, "last_seen": null}', '{"title": "name", "user_id": 5, "lastSeen": null}'],
+    ['{"text": "{\\"id\\": 1}"}', '{"content": "{\\"identifier\\":1}"}'.replace('\\":1', '\\": 1')],
+    ['Title: a\nDate: b\nTitle: c\nDate: d', 'Heading: a\nDay: b\nHeading: c\nDay: d'],
+    ['tag\tname\tstates\nmenu\tFile\t\nmenu\tEdit\ton', 'role\ttitle\tflags\nmenu\tFile\t\nmenu\tEdit\ton'],
+    ['<a id=1 x_y=2>\n<b id=2>\n<c id=3>', '<a identifier=1 xY=2>\n<b identifier=2>\n<c identifier=3>'],
+  ])('of %j makes %j', (text, renamed) => {
+    expect(damaged('renamed-keys', text)).toBe(renamed);
+  });
+
+  it('renames a label that this environment has shown before', () => {
+    expect(damaged('renamed-keys', 'Url: a', { before: ['Url: b'] })).toBe('Link: a');
+    expect(damaged('renamed-keys', 'Url: a')).toBeUndefined();
+  });
+
+  it.each(['ValueError: a\nValueError: b', 'x = 1\ny = 2\nz = 3', 'bash: a\nbash: b'])('leaves %j alone', (text) => {
+    expect(damaged('renamed-keys', text)).toBeUndefined();
+  });
+});
+
+describe('contrary-path', () => {
+  it('changes every mention of a path that the history names, and no other', () => {
+    const text = 'root@a:/srv/app# ls /srv/app/x\n/srv/app and /etc/new';
+    const changed = damaged('contrary-path', text, { before: ['root@a:/srv/app#'] });
+    expect(changed).toMatch(/^root@a:\/srv\/(\w+)# ls \/srv\/app\/x\n\/srv\/\1 and \/etc\/new$/);
+    expect(changed).not.toContain('/srv/app#');
+  });
+
+  it('keeps an address an address of the same host', () => {
+    const changed = damaged('contrary-path', 'see http://a.test/b/c.html', { action: 'open http://a.test/b/c.html' });
+    expect(changed).toMatch(/^see http:\/\/a\.test\/(?!b\/)\w+\/c\.html$/);
+  });
+
+  it.each([
+    ['a path that nobody has named', 'wrote /srv/new.txt'],
+    ['no path', 'HTTP/1.1 and application/json and 3/4 and </input> and and/'],
+  ])('leaves %s alone', (_, text) => {
+    const before = ['HTTP/1.1 and application/json and 3/4 and </input> and and/'];
+    expect(damaged('contrary-path', text, { before })).toBeUndefined();
+  });
+});
+
+describe('foreign-tool', () => {
+  it.each([
+    ['root@a:/app# foo\nbash: foo: command not found', /^PS C:\\app> foo\nfoo : The term 'foo' is not recognized/, {}],
+    ['> 1 + 1\n2\n>', /^>>> 1 \+ 1\n2\n>>>$/, {}],
+    [
+      '{"a": {"b": [1, "x"]}}',
+      /^(?:a:\n {2}b:\n {4}- 1\n {4}- x|<response>\n {2}<a>\n {4}<b>\n {6}<item>1<\/item>)/,
+      {},
+    ],
+    ["[1] main ''\n\t[2] link 'A', x=1\n\t[3] link 'B'", /^<main id="1"><\/main>\n\t<link id="2" x=1>A<\/link>\n/, {}],
+    ["<p id=1 at=2>a</p>\n<p id=3 alt='b'></p>", /^\[1\] p "a" at=2\n\[3\] p "" alt='b'$/, {}],
+    [
+      'kind\tname\tstates\tat\nmenu\tFile\t\t(1, 2)\nmenu\tEdit\ton\t(3, 4)',
+      /^- menu "File" \[\(1, 2\)\]\n- menu "Edit" \[on\]/,
+      {},
+    ],
+    ['test_a (t.T.test_a) ... ok', /^t\.py::T::test_a PASSED$/, {}],
+    ['--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b', /^1c1\n< a\n> b$/, {}],
+    ['done', /^\{\n {2}"stdout": "done"/, bash],
+    ['Error: no', /^\{"ok":false/, bash],
+  ])('says %j as %s', (text, other, about) => {
+    expect(damaged('foreign-tool', text, about)).toMatch(other);
+  });
+
+  it('leaves text in no known notation alone', () => {
+    expect(damaged('foreign-tool', 'some text\nand more')).toBeUndefined();
+  });
+});
+
+describe('truncated', () => {
+  it('ends in the midst of a word after about three fifths, without the closing tag', () => {
+    const words = 'abcdefgh '.repeat(50);
+    const reply = SINGLES.truncated.make(subjectOf(answered(words), undefined)) ?? '';
+    expect(reply).not.toContain('</predicted_observation>');
+    expect(readPrediction(reply)).toMatch(/ [a-h]{1,7}$/);
+    expect(readPrediction(reply).length / words.length).toBeCloseTo(0.6, 1);
+  });
+
+  it('leaves alone what is too short to be cut', () => {
+    expect(damaged('truncated', 'short')).toBeUndefined();
+  });
+});
+
+it('extra-prose holds the whole truth between the explanations', () => {
+  for (const subject of SUBJECTS) {
+    const text = shown('extra-prose', subject()) ?? '';
+    const at = text.indexOf(observationOf(subject().sample).trim());
+    expect(at).toBeGreaterThan(50);
+    expect(text.length - at - observationOf(subject().sample).trim().length).toBeGreaterThan(50);
+  }
+});

@@ -1,0 +1,59 @@
+// The variants that a user names.
+
+import { describe, expect, it } from 'vitest';
+import { EXIT } from '../../../src/core/errors.js';
+import { chosenVariants, VARIANTS } from '../../../src/judge/calibrate/variants.js';
+
+const ALWAYS = Object.entries(VARIANTS).flatMap(([name, { family }]) =>
+  ['truth', 'rewrite'].includes(family) ? [name] : [],
+);
+
+describe('the choice of variants', () => {
+  it('is all of them where nothing is named, in the order of the list', () => {
+    expect(chosenVariants({})).toEqual(Object.keys(VARIANTS));
+  });
+
+  it('is truth and rewrites alone where none is wanted', () => {
+    expect(ALWAYS).toContain('truth');
+    expect(chosenVariants({ damages: ['none'], canaries: ['none'] })).toEqual(ALWAYS);
+    expect(chosenVariants({ damages: [], canaries: [] })).toEqual(ALWAYS);
+  });
+
+  it('holds what is named, in the order of the list', () => {
+    expect(chosenVariants({ damages: ['shuffled', 'persistence'], canaries: ['none'] })).toEqual(
+      Object.keys(VARIANTS).filter((name) => [...ALWAYS, 'persistence', 'shuffled'].includes(name)),
+    );
+  });
+
+  it('holds the prediction beneath a canary, named or not', () => {
+    expect(chosenVariants({ damages: ['none'], canaries: ['flattery'] })).toEqual([...ALWAYS, 'shuffled', 'flattery']);
+  });
+
+  it('leaves the other kind as it is', () => {
+    const canaries = Object.keys(VARIANTS).filter((name) => name in CANARY_NAMES);
+    expect(chosenVariants({ damages: ['none'] })).toEqual([...ALWAYS, 'shuffled', ...canaries]);
+  });
+});
+
+const CANARY_NAMES = Object.fromEntries(Object.entries(VARIANTS).filter(([, { family }]) => family === 'canary'));
+
+describe('a name that cannot be', () => {
+  it.each([
+    [
+      { damages: ['persistense'] },
+      'unknown damage "persistense"; did you mean "persistence"?\n--damages takes none, or',
+    ],
+    [
+      { canaries: ['fake-verdikt'] },
+      'unknown canary "fake-verdikt"; did you mean "fake-verdict"?\n--canaries takes none',
+    ],
+    [{ canaries: ['zzzzzzzz'] }, 'unknown canary "zzzzzzzz"\n--canaries takes none, or some of closed-frame, '],
+    [{ damages: ['flattery'] }, '"flattery" is no damage but a canary; name it with --canaries'],
+    [{ canaries: ['shuffled'] }, '"shuffled" is no canary but a damage; name it with --damages'],
+    [{ damages: ['none', 'shuffled'] }, '--damages none stands alone; leave out none or the other names'],
+    [{ damages: ['truth'] }, 'unknown damage "truth"'],
+  ])('%o is refused with what to write instead', (choice, message) => {
+    expect(() => chosenVariants(choice)).toThrow(expect.objectContaining({ exitCode: EXIT.usage }));
+    expect(() => chosenVariants(choice)).toThrow(message);
+  });
+});

@@ -1,0 +1,55 @@
+// Which files a judging goes to, as the mode's part of its identity says.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { EXIT } from '../../src/core/errors.js';
+import type { Identity } from '../../src/core/identity.js';
+import { chooseFile } from '../../src/judge/judged-files.js';
+import { temporaryFolder } from '../support/cli.js';
+
+const COUNTS = { chosen: 1, ok: 1, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} };
+const BEGUN: Identity = {
+  mode: 'gauge',
+  predictions: { file: 'p' },
+  judge: 'j',
+  version: 1,
+  rubrics: { name: 'r', fingerprint: 'a' },
+};
+
+/** The file for a judging of another identity, beside one that was begun. */
+async function chosenFor(identity: Identity) {
+  const dir = await temporaryFolder();
+  const manifest = { schema: 'awb.manifest/1', kind: 'judge', identity: BEGUN, state: 'complete', counts: COUNTS };
+  await writeFile(join(dir, 'judged.manifest.json'), JSON.stringify(manifest));
+  return chooseFile(dir, () => identity, { label: undefined, judge: 'j-gauge', fresh: false });
+}
+
+describe('a judging beside one that was begun', () => {
+  it('goes on with it under the same identity', async () => {
+    expect(await chosenFor({ ...BEGUN })).toEqual({ name: 'judged', replaces: false });
+  });
+
+  it.each<[string, Identity]>([
+    ['another version of the mode', { version: 2 }],
+    ['something that the mode did not depend on before', { frame: 1 }],
+    ['a version that also words the rubrics otherwise', { version: 2, rubrics: { name: 'r', fingerprint: 'b' } }],
+  ])('is refused for %s', async (_, change) => {
+    await expect(chosenFor({ ...BEGUN, ...change })).rejects.toMatchObject({
+      exitCode: EXIT.identityDiffers,
+      message: expect.stringContaining('was begun by an earlier version, which judged otherwise'),
+    });
+  });
+
+  it.each<[string, Identity]>([
+    ['another judge', { judge: 'k' }],
+    ['another judge and version', { judge: 'k', version: 2 }],
+    ['other rubrics', { rubrics: { name: 's', fingerprint: 'a' }, version: 2 }],
+    ['the rubrics, reworded', { rubrics: { name: 'r', fingerprint: 'b' } }],
+    ['another reading of verdicts', { verdicts: 'official', version: 2 }],
+  ])('goes to a file of its own for %s', async (_, change) => {
+    const { name, why } = await chosenFor({ ...BEGUN, ...change });
+    expect(name).toMatch(/^judged\.j-gauge-[0-9a-f]{6}$/);
+    expect(why).toContain('judged.jsonl holds another judging');
+  });
+});

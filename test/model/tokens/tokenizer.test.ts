@@ -1,0 +1,138 @@
+// Tokens as Hugging Face's own implementation counts them (fixtures/tokenizers/make.py), and files that are none.
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { EXIT, UserError } from '../../../src/core/errors.js';
+import { openTokenizer } from '../../../src/model/tokens/tokenizer.js';
+import { ROOT } from '../../support/cli.js';
+import { folderOf } from '../../support/folder.js';
+import { randomFrom } from '../../support/random.js';
+
+const FIXTURES = join(ROOT, 'fixtures/tokenizers');
+const golden = JSON.parse(readFileSync(join(FIXTURES, 'golden.json'), 'utf8')) as {
+  texts: string[];
+  counts: Record<string, number[]>;
+  /** Of all texts joined by newlines, eight times. */
+  together: Record<string, number>;
+};
+const KINDS = Object.keys(golden.counts);
+const fixture = (kind: string) => join(FIXTURES, `${kind}.json`);
+
+describe.each(KINDS)('%s', (kind) => {
+  test('counts every text as the Python package does, whichever came before', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    for (const texts of [golden.texts, golden.texts.toReversed()]) {
+      const counted = texts.map((text) => [text, tokenizer.count(text)]);
+      expect(counted).toEqual(texts.map((text) => [text, golden.counts[kind]?.[golden.texts.indexOf(text)]]));
+    }
+  });
+
+  test('counts a long text as the Python package does, but for a token or two a cut', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const text = golden.texts.join('\n').repeat(8);
+    const more = tokenizer.count(text) - (golden.together[kind] ?? Number.NaN);
+    expect(more).toBeGreaterThanOrEqual(0);
+    expect(more).toBeLessThanOrEqual((2 * text.length) / 2_048);
+  });
+
+  test.each([
+    ['one letter', 'a'],
+    ['one space', ' '],
+    ['one newline', '\n'],
+    ['one sign', '='],
+    ['one letter of three bytes', '\u3042'],
+    ['one picture', '\u{1F600}'],
+    ['half a token', '<|im_start|'],
+    ['a space of SentencePiece', '\u2581'],
+    ['an accent', '\u0301'],
+    ['half a character', '\ud83d'],
+  ])('ends with a text that is %s 100,000 times', async (_, unit) => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const [once, often] = [tokenizer.count(unit.repeat(400)), tokenizer.count(unit.repeat(100_000))];
+    // WordPiece takes a word for one unknown token, however long it is.
+    expect(often).toBeGreaterThanOrEqual(once);
+    expect(often).toBeLessThanOrEqual((once + 2) * 250);
+  });
+
+  test('ends with a text of letters without an end', async () => {
+    const tokenizer = await openTokenizer(fixture(kind));
+    const random = randomFrom(1);
+    const letters = Array.from({ length: 30_000 }, () => String.fromCharCode(97 + Math.floor(random() * 26))).join('');
+    expect(tokenizer.count(letters)).toBeGreaterThan(0);
+  });
+});
+
+test('a folder stands for the tokenizer.json in it', async () => {
+  const folder = await folderOf({ 'tokenizer.json': readFileSync(fixture('qwen')) });
+  const [a, b] = [await openTokenizer(folder), await openTokenizer(fixture('qwen'))];
+  expect(a.count('Predict the observation.')).toBe(b.count('Predict the observation.'));
+});
+
+describe('a file that is no tokenizer is refused with what would do:', () => {
+  const qwen = JSON.parse(readFileSync(fixture('qwen'), 'utf8'));
+  const without = (key: string) => ({ ...qwen, model: { ...qwen.model, [key]: undefined } });
+  test.each([
+    ['no JSON', '\n\x0e\n\n<unk>', 'no tokenizer.json of Hugging Face: it is no JSON'],
+    ['a list', '[]', 'no tokenizer.json of Hugging Face: it has no model with a vocabulary'],
+    ['tokenizer_config.json', '{"tokenizer_class":"Qwen2Tokenizer"}', 'it has no model with a vocabulary'],
+    ['one without a vocabulary', without('vocab'), 'it has no model with a vocabulary'],
+    ['one without merges', without('merges'), 'this tokenizer cannot be used: '],
+    [
+      'one of an unknown kind',
+      { ...qwen, model: { ...qwen.model, type: 'Quantum' } },
+      'its model is "Quantum", and BPE, Unigram, WordPiece are known',
+    ],
+    ['one with an unknown step', { ...qwen, pre_tokenizer: { type: 'Quantum\x1b[31m' } }, 'cannot be used'],
+    [
+      'one with a broken pattern',
+      { ...qwen, normalizer: { type: 'Replace', pattern: { Regex: '(' }, content: '' } },
+      'cannot be used',
+    ],
+    ['one with damaged tokens', { ...qwen, added_tokens: [null] }, 'cannot be used'],
+  ])('%s', async (_, content, reason) => {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    const folder = await folderOf({ 'tokenizer.json': text });
+    const refusal = await openTokenizer(join(folder, 'tokenizer.json'), 'tokenizer.json').catch(
+      (error: unknown) => error,
+    );
+    if (!(refusal instanceof UserError)) throw new Error(`not refused: ${String(refusal)}`);
+    expect(refusal.exitCode).toBe(EXIT.badData);
+    expect(refusal.message).toMatch(/^tokenizer\.json[\x20-\x7e]+--tokenizer[\x20-\x7e]+$/);
+    expect(refusal.message).toContain(reason);
+  });
+
+  test('a device, a pipe, and what is as large as weights, without reading them', async () => {
+    const folder = await folderOf({});
+    const [pipe, large] = [join(folder, 'pipe'), join(folder, 'large.json')];
+    execFileSync('mkfifo', [pipe]);
+    await writeFile(large, '');
+    await truncate(large, 1e9);
+    for (const [path, reason] of [
+      ['/dev/zero', 'it is no regular file'],
+      [pipe, 'it is no regular file'],
+      [large, 'it has 1000 MB'],
+    ] as const) {
+      await expect(openTokenizer(path, 'x.json')).rejects.toMatchObject({
+        exitCode: EXIT.badData,
+        message: expect.stringContaining(`x.json is no tokenizer.json of Hugging Face: ${reason}; take`),
+      });
+    }
+  });
+
+  test('none', async () => {
+    const folder = await folderOf({});
+    for (const [path, shown] of [
+      [folder, 'models/qwen'],
+      [join(folder, 'x.json'), 'x.json'],
+    ] as const) {
+      const refusal = await openTokenizer(path, shown).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({
+        exitCode: EXIT.inputMissing,
+        message: `cannot read the tokenizer ${shown} (--tokenizer): ENOENT; it is the tokenizer.json of the model's repository, or its folder`,
+      });
+    }
+  });
+});

@@ -1,0 +1,72 @@
+// A calibration in its folder, and beside a judged file.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { keysOf } from '../../../src/core/keys.js';
+import { DIMENSIONS } from '../../../src/core/types.js';
+import { VARIANTS } from '../../../src/judge/calibrate/variants.js';
+import { calibrationBeside, readCalibration } from '../../../src/results/calibration/reading.js';
+import { madeWith } from '../../../src/run/made-with.js';
+import { calibrationManifest } from '../../support/calibrations.js';
+import { temporaryFolder } from '../../support/cli.js';
+
+/** A rating of 5 for the truth and its rewrites, of 1 for everything else; of eight trajectories. */
+async function calibrationFolder(): Promise<string> {
+  const dir = await temporaryFolder();
+  const lines = Array.from({ length: 8 }, (_, row) =>
+    keysOf(VARIANTS).map((variant) => {
+      const rating = variant === 'truth' || variant.startsWith('rewrite') ? 5 : 1;
+      const ratings = Object.fromEntries([...DIMENSIONS, 'total_score'].map((name) => [name, rating]));
+      const awb = { key: `k${row}`, trajectory: `t${row}`, repeat: 0, variant, judge: { status: 'ok' } };
+      return JSON.stringify({ task: 'mcp', id: row, turn_idx: 1, variant, gen: 'x', ...ratings, failed: 0, awb });
+    }),
+  );
+  await writeFile(join(dir, 'calibration.jsonl'), `${lines.flat().join('\n')}\n`);
+  await writeFile(join(dir, 'calibration.manifest.json'), JSON.stringify(calibrationManifest()));
+  return dir;
+}
+
+const judgeKey = madeWith(calibrationManifest()).judgeKey;
+
+describe('a calibration in a folder', () => {
+  it('is read with its manifest, and says of the judge what its judgements say', async () => {
+    const source = join(await calibrationFolder(), 'calibration.jsonl');
+    const { manifest, calibration } = await readCalibration(source);
+    expect(manifest.identity.judge).toBe('judge-model');
+    expect(calibration.overall).toMatchObject({ rows: 8, ceiling: { value: 100 }, floor: { value: 0 } });
+  });
+
+  it('without a manifest is refused', async () => {
+    const source = join(await temporaryFolder(), 'calibration.jsonl');
+    await expect(readCalibration(source)).rejects.toMatchObject({
+      exitCode: 66,
+      message: expect.stringContaining('calibration.manifest.json'),
+    });
+  });
+});
+
+describe('a calibration beside a judged file', () => {
+  const notes: string[] = [];
+  const beside = (dir: string, key = judgeKey) =>
+    calibrationBeside(join(dir, 'judged.jsonl'), key, (text) => notes.push(text));
+
+  it('holds where it is of that judge, and of no other', async () => {
+    const dir = await calibrationFolder();
+    expect(await beside(dir)).toMatchObject([{ judgeKey, at: '2026-01-01T01:00:00.000Z', trust: { ceiling: 100 } }]);
+    expect(await beside(dir, 'another')).toEqual([]);
+    expect(await calibrationBeside(join(dir, 'judged.jsonl'), undefined, () => {})).toEqual([]);
+  });
+
+  it('is none where there is none', async () => {
+    expect(await beside(await temporaryFolder())).toEqual([]);
+    expect(notes).toEqual([]);
+  });
+
+  it('that is damaged is noted and left out', async () => {
+    const dir = await calibrationFolder();
+    await writeFile(join(dir, 'calibration.jsonl'), '{"task": "mcp"}\n');
+    expect(await beside(dir)).toEqual([]);
+    expect(notes).toEqual([expect.stringMatching(/^the calibration beside .*judged\.jsonl is left out: .*:1: /)]);
+  });
+});

@@ -1,0 +1,38 @@
+// Which calibration holds for a run.
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { calibrationsIn, trustIn } from '../../../src/results/calibration/reading.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { ioIn } from '../../support/io.js';
+
+const trust = (ceiling: number) => ({ ceiling, noise: null, damages: 14, blind: 2, undecided: 0, gullible: null });
+const calibrations = [
+  { judgeKey: 'a', at: '2026-01-02T00:00:00.000Z', trust: trust(90) },
+  { judgeKey: 'a', at: '2026-01-03T00:00:00.000Z', trust: trust(95) },
+  { judgeKey: 'a', at: '2026-01-01T00:00:00.000Z', trust: trust(80) },
+  { judgeKey: 'b', at: '2026-01-09T00:00:00.000Z', trust: trust(50) },
+];
+
+it('is the newest of the very same judge', () => {
+  expect(trustIn({ mode: 'rubric', judgeKey: 'a' }, calibrations)).toEqual(trust(95));
+});
+
+it('is none of another judge, nor of a run that says nothing of its judge', () => {
+  expect(trustIn({ mode: 'rubric', judgeKey: 'c' }, calibrations)).toBe('uncalibrated');
+  expect(trustIn({ mode: 'rubric', judgeKey: undefined }, calibrations)).toBe('uncalibrated');
+});
+
+it('is asked of no run that was only measured', () => {
+  expect(trustIn({ mode: 'metrics', judgeKey: undefined }, calibrations)).toBeUndefined();
+});
+
+it('is not looked for in a SQLite file that is not there, and a damaged one is noted and stops nothing', async () => {
+  const dir = await temporaryFolder();
+  await writeFile(join(dir, 'bad.sqlite'), 'no database, but long enough to be taken for one '.repeat(40));
+  const notes: string[] = [];
+  const io = ioIn(dir);
+  expect(calibrationsIn(['none.sqlite', 'bad.sqlite'], (text) => notes.push(text), io)).toEqual([]);
+  expect(notes).toEqual([expect.stringMatching(/^calibrations of judges are not taken from bad\.sqlite: .*SQLite/)]);
+});

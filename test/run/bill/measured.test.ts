@@ -1,0 +1,71 @@
+// What earlier runs measured, taken together.
+
+import { describe, expect, test } from 'vitest';
+import { Measured } from '../../../src/run/bill/measured.js';
+import type { DomainCost } from '../../../src/run/manifest.js';
+
+function run(name: string, costs: Readonly<Record<string, DomainCost>>, pace?: { calls: number; seconds: number }) {
+  const manifest = { kind: 'infer', identity: { model: `model of ${name}` }, costs, ...(pace && { pace }) } as const;
+  return { name, manifest };
+}
+
+const cost = (rows: number, completionTokens: number, chars = 0, promptTokens = 0): DomainCost => ({
+  rows,
+  usage: { completionTokens, promptTokens },
+  counted: { rows, chars, promptTokens },
+});
+
+describe('characters a token', () => {
+  test('are summed over the runs, by domain where one was measured', () => {
+    const measured = new Measured([
+      run('a', { mcp: cost(2, 0, 300, 100) }),
+      run('b', { mcp: cost(1, 0, 500, 100), web: cost(1, 0, 400, 200) }),
+    ]);
+    expect(measured.from).toEqual({ runs: ['a', 'b'], models: ['model of a', 'model of b'] });
+    expect(measured.charactersPerToken()).toEqual({ ratio: 3, calls: 4 });
+    expect(['mcp', 'web', 'os'].map((domain) => measured.charactersPerToken(domain)?.ratio)).toEqual([4, 2, undefined]);
+  });
+
+  test('that no tokenizer has are not believed', () => {
+    expect(new Measured([run('a', { mcp: cost(1, 0, 1_000_000, 1) })]).charactersPerToken()).toBeUndefined();
+    expect(new Measured([run('a', { mcp: cost(1, 0, 10, 1_000) })]).charactersPerToken()).toBeUndefined();
+    const partly = new Measured([run('a', { mcp: cost(1, 0, 100, 0), web: cost(1, 0, 300, 100) })]);
+    expect([partly.charactersPerToken('mcp'), partly.charactersPerToken()?.ratio]).toEqual([undefined, 4]);
+  });
+});
+
+describe('output tokens a row', () => {
+  test('are the mean of the runs, by domain and in all', () => {
+    const measured = new Measured([
+      run('a', { mcp: cost(10, 1_000), web: cost(10, 3_000) }),
+      run('b', { mcp: cost(10, 2_000) }),
+    ]);
+    expect(['mcp', 'web', 'os'].map((domain) => measured.output(domain)?.perRow)).toEqual([150, 300, undefined]);
+    expect(measured.output()).toEqual({ rows: 30, perRow: 200 });
+  });
+
+  test('are unknown where no server counted them', () => {
+    expect(new Measured([run('a', { mcp: { rows: 3, usage: { promptTokens: 7 } } })]).output()).toBeUndefined();
+    expect(new Measured([]).output()).toBeUndefined();
+  });
+});
+
+test('the share of caches is that of servers that tell', () => {
+  const told = (cachedTokens: number, promptTokens: number) => ({ rows: 1, usage: { cachedTokens, promptTokens } });
+  const runs = [
+    run('a', { mcp: told(10, 100), web: { rows: 1, usage: { promptTokens: 1_000 } } }),
+    run('b', { mcp: told(50, 100) }),
+  ];
+  expect(new Measured(runs).cachedShare()).toBeCloseTo(0.3);
+  expect(new Measured([]).cachedShare()).toBeUndefined();
+});
+
+test('the pace is that of all calls over all of their time', () => {
+  const runs = [
+    run('a', {}, { calls: 100, seconds: 60 }),
+    run('b', {}, { calls: 20, seconds: 180 }),
+    run('c', {}, { calls: 0, seconds: 0 }),
+  ];
+  expect(new Measured(runs).callsPerMinute()).toBe(30);
+  expect(new Measured([run('c', {})]).callsPerMinute()).toBeUndefined();
+});

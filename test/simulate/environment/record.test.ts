@@ -1,0 +1,93 @@
+// Episodes on the disk: whole after each step, never in the place of another.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../../src/core/errors.js';
+import { openRecords } from '../../../src/simulate/environment/record.js';
+import { temporaryFolder } from '../../support/cli.js';
+import { json, post, startTestEnvironment } from '../../support/environment.js';
+import { scriptedSimulator } from '../../support/scripted-simulator.js';
+
+async function recorded(directory: string): Promise<Record<string, unknown>> {
+  const names = await readdir(directory);
+  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
+  return Object.fromEntries(names.map((name, index) => [name, texts[index]]));
+}
+
+test('each step is on the disk before it is answered, in a file of its episode', async () => {
+  const directory = join(await temporaryFolder(), 'episodes');
+  const records = await openRecords(directory);
+  const environment = await startTestEnvironment(scriptedSimulator(), { records });
+  await post(environment, '/reset', { episode_id: 'a/b' });
+  expect(await readdir(directory)).toEqual([]);
+  for (const action of ['one', 'two']) {
+    await post(environment, '/step', { episode_id: 'a/b', action: { action } });
+    const { 'terminal-a_b_test.jsonl': text, ...others } = await recorded(directory);
+    expect(others).toEqual({});
+    expect(JSON.parse(String(text)).turns.at(-1)).toEqual({ action, observation: `did ${action}` });
+  }
+});
+
+test('no file is written over: not that of an earlier episode, nor a stranger’s', async () => {
+  const directory = await temporaryFolder();
+  await writeFile(join(directory, 'terminal-default_test.jsonl'), 'mine');
+  await writeFile(join(directory, 'terminal-default-2_test.jsonl.part'), 'half');
+  const environment = await startTestEnvironment(scriptedSimulator(), { records: await openRecords(directory) });
+  for (const action of ['one', 'two']) {
+    await post(environment, '/reset', {});
+    await post(environment, '/step', { action: { action } });
+  }
+  const files = await recorded(directory);
+  expect(Object.keys(files).sort()).toEqual([
+    'terminal-default-2_test.jsonl.part',
+    'terminal-default-3_test.jsonl',
+    'terminal-default-4_test.jsonl',
+    'terminal-default_test.jsonl',
+  ]);
+  expect(files['terminal-default_test.jsonl']).toBe('mine');
+  expect(files['terminal-default-3_test.jsonl']).toContain('did one');
+  expect(files['terminal-default-4_test.jsonl']).toContain('did two');
+});
+
+test('a link that somebody has laid where a step is written is not followed', async () => {
+  const directory = join(await temporaryFolder(), 'episodes');
+  const environment = await startTestEnvironment(scriptedSimulator(), { records: await openRecords(directory) });
+  await post(environment, '/reset', { episode_id: 'e' });
+  await post(environment, '/step', { episode_id: 'e', action: { action: 'one' } });
+  const victim = join(directory, '../..', 'victim');
+  await writeFile(victim, 'precious');
+  await symlink(victim, join(directory, 'terminal-e_test.jsonl.part'));
+  await post(environment, '/step', { episode_id: 'e', action: { action: 'two' } });
+  expect(await readFile(victim, 'utf8')).toBe('precious');
+  expect(await recorded(directory)).toEqual({ 'terminal-e_test.jsonl': expect.stringContaining('did two') });
+});
+
+test('a step that cannot be recorded is not done, and can be tried again', async () => {
+  const directory = join(await temporaryFolder(), 'episodes');
+  const environment = await startTestEnvironment(scriptedSimulator(), { records: await openRecords(directory) });
+  await post(environment, '/reset', {});
+  await rm(directory, { recursive: true });
+  const failed = await json(post(environment, '/step', { action: { action: 'ls' } }));
+  expect(failed).toMatchObject({ status: 503, body: { code: 'RECORD_FAILED' } });
+  await mkdir(directory);
+  const again = await json(post(environment, '/step', { action: { action: 'ls' } }));
+  expect(again.body.observation).toMatchObject({ turn: 1 });
+});
+
+test('a folder that cannot be made is a message, before anything is served', async () => {
+  const file = join(await temporaryFolder(), 'file');
+  await writeFile(file, '');
+  await expect(openRecords(join(file, 'below'))).rejects.toMatchObject({
+    exitCode: EXIT.cannotCreate,
+    message: expect.stringContaining('--record'),
+  });
+});
+
+test.runIf(existsSync('/proc/self'))(
+  'a folder that nothing can make is told, where Node itself never ends',
+  async () => {
+    await expect(openRecords('/proc/none/episodes')).rejects.toMatchObject({ exitCode: EXIT.cannotCreate });
+  },
+);

@@ -1,0 +1,216 @@
+// Worlds that begin as an agent asks, and a world model on 127.0.0.1 that answers in them.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Acted, LiveWorld, Simulator } from '../../src/simulate/environment/simulator.js';
+import { openSimulation, type Simulation } from '../../src/simulate/simulation.js';
+import { simulatorOf } from '../../src/simulate/simulator.js';
+import { RECORDED } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
+import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { simulationSettings } from '../support/simulation.js';
+
+const NEVER = new AbortController().signal;
+const open: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+/** A world model that answers by `script`, and the worlds in it. */
+async function start(
+  script: Handler | readonly Answer[] = ({ body }) => ({ content: echo(body.messages) }),
+  flags: readonly string[] = [],
+): Promise<{ simulator: Simulator; server: LoopbackServer; simulation: Simulation }> {
+  const server = await startLoopbackServer(script);
+  open.push(server);
+  const target = ['--model-base-url', server.url, '--model-name', 'loopback'];
+  const data = flags.includes('--data-dir') ? [] : ['--data-dir', RECORDED];
+  const settings = await simulationSettings([...target, ...data, '--retry-minutes', '0', ...flags]);
+  const io = ioIn(process.cwd());
+  const simulation = await openSimulation(settings, io, () => {});
+  open.push(simulation);
+  return { simulator: await simulatorOf(simulation, settings, io), server, simulation };
+}
+
+function echo(messages: readonly { content: string }[]): string {
+  return `<predicted_observation>saw ${messages.length} messages</predicted_observation>`;
+}
+
+async function observed(world: LiveWorld, action: string): Promise<{ world: LiveWorld; isFull: boolean }> {
+  const acted: Acted = await world.act(action, NEVER);
+  if (acted.status !== 'observed') throw new Error(JSON.stringify(acted));
+  return acted;
+}
+
+describe('a start', () => {
+  test('by domain has the task in front of the first action, under the bundled prompt', async () => {
+    const { simulator, server } = await start();
+    const world = await simulator.begin({ domain: 'terminal', task: 'count the files' });
+    expect(world.preface).toContain('count the files');
+    await observed(world, 'ls | wc -l');
+    const [system, user] = server.requests[0]?.body.messages ?? [];
+    expect(system.content).toMatch(/^You are a Linux terminal/);
+    expect(user.content).toMatch(/### Turn 1\n\*\*Task Instruction:\*\*\ncount the files\n\n\*\*Action:\*\*\n```json/);
+  });
+
+  test('by row stands where the row stands, its earlier turns being true', async () => {
+    const { simulator, simulation, server } = await start();
+    const names = await simulation.names();
+    const { key, name } = names.find((row) => row.name.startsWith('terminal:') && !row.name.endsWith(':1')) ?? {
+      key: '',
+      name: '',
+    };
+    const world = await simulator.begin({ row: key });
+    expect(world.history()).toHaveLength(Number(name.split(':').at(-1)) - 1);
+    const { world: next } = await observed(world, 'pwd');
+    expect(next.history()).toHaveLength(world.history().length + 1);
+    expect(server.requests[0]?.body.messages).toHaveLength(2 * world.history().length + 2);
+  });
+
+  test('without a word begins where the flags say', async () => {
+    const { simulator } = await start(undefined, ['--domain', 'web', '--task', 'buy a kettle', '--state', 'a shop']);
+    const world = await simulator.begin({});
+    expect([world.domain, world.preface]).toEqual([
+      'web',
+      '**Task Instruction:**\nbuy a kettle\n\n**Current State:**\na shop',
+    ]);
+    expect((await simulator.begin({ domain: 'web', task: 'other' })).preface).toBe('**Task Instruction:**\nother');
+  });
+
+  test('with a prompt of its own asks under that prompt', async () => {
+    const { simulator, server } = await start();
+    await observed(await simulator.begin({ domain: 'terminal', prompt: 'You are a toaster.' }), 'toast');
+    expect(server.requests[0]?.body.messages[0]).toEqual({ role: 'system', content: 'You are a toaster.' });
+  });
+
+  test('with a scenario tells it to the world model in front of each action, and never to the agent', async () => {
+    const { simulator, server } = await start();
+    const world = await simulator.begin({ domain: 'terminal', scenario: 'The disk is full.' });
+    expect(world.preface).not.toContain('disk');
+    const { world: next } = await observed(world, 'touch a');
+    await observed(next, 'touch b');
+    for (const { body } of server.requests) {
+      expect(body.messages.at(-1).content).toContain('**Simulation Instruction:**\nThe disk is full.\n\n**Action:**');
+    }
+    expect(JSON.stringify(next.history())).not.toContain('disk');
+    expect(next.row('x')).toMatchObject({ current_prompt: expect.stringContaining('The disk is full.') });
+  });
+
+  test('shows an agent of the turns before what was done and what came of it, and nothing else', async () => {
+    const { simulator, simulation } = await start();
+    const names = await simulation.names();
+    const later = names.find(({ name }) => name.startsWith('web:') && !name.endsWith(':1'));
+    const [turn] = (await simulator.begin({ row: later?.key ?? '' })).history();
+    expect(Object.keys(turn ?? {})).toEqual(['action', 'observation']);
+  });
+
+  test.each([
+    ['no place at all', {}, /name the domain/],
+    ['a prompt alone', { prompt: 'p' }, /also beside a prompt/],
+    ['two places', { domain: 'web', row: 'x' }, /one place/],
+    ['a task at a row', { row: 'x', task: 't' }, /task of its own/],
+    ['an unknown domain', { domain: 'terminl' }, /did you mean "terminal"/],
+    ['a row that is not there', { row: 'nowhere' }, /no row "nowhere"/],
+  ])('with %s is refused', async (_, given, message) => {
+    const { simulator, server } = await start();
+    await expect(simulator.begin(given)).rejects.toThrow(message);
+    expect(server.count).toBe(0);
+  });
+
+  test.each([
+    ['an unknown domain', ['--domain', 'terminl'], /did you mean "terminal"/],
+    ['a row that is not there', ['--from', 'nowhere'], /no row "nowhere"/],
+    ['a task at a row', ['--from', 'nowhere', '--task', 't'], /--task and --state belong to --domain/],
+  ])('of the flags with %s is refused before anybody acts', async (_, flags, message) => {
+    await expect(start([], flags)).rejects.toThrow(message);
+  });
+});
+
+describe('an agent elsewhere', () => {
+  test.each([
+    ['a row that is not there', { row: 'nowhere' }, [], 'there is no row "nowhere"'],
+    ['a row one turn off', { row: 'terminal:179757071433034:7' }, [], /^there is no row .*; did you mean ".*:6"\?$/],
+    ['a row where there is no data', { row: 'nowhere' }, ['--data-dir', 'none'], /^no world can start at a row here/],
+    ['an unknown domain', { domain: 'terminl' }, [], 'unknown domain "terminl"; did you mean "terminal"?'],
+  ])('that asks for %s is told of no flag and no folder of this machine', async (_, given, flags, message) => {
+    const { simulator } = await start([], flags);
+    const told = await simulator.begin(given).catch((error: Error) => error.message);
+    if (typeof message === 'string') expect(told).toBe(message);
+    else expect(told).toMatch(message);
+  });
+});
+
+describe('seeds', () => {
+  test('the same seed asks under the same seeds, each turn under its own; no seed sends none', async () => {
+    const { simulator, server } = await start();
+    for (const seed of [7, 7, 8]) {
+      const { world } = await observed(await simulator.begin({ domain: 'os', seed }), 'a');
+      await observed(world, 'b');
+    }
+    await observed(await simulator.begin({ domain: 'os' }), 'a');
+    const seeds = server.requests.map(({ body }) => body.seed);
+    expect(seeds.slice(0, 2)).toEqual(seeds.slice(2, 4));
+    expect(new Set(seeds.slice(2, 6)).size).toBe(4);
+    expect(seeds.at(-1)).toBeUndefined();
+  });
+
+  test('episodes without a seed differ under --seed, and all of them again in the next process', async () => {
+    const asked = async () => {
+      const { simulator, server } = await start(undefined, ['--seed', '3']);
+      for (let episode = 0; episode < 2; episode++) await observed(await simulator.begin({ domain: 'os' }), 'a');
+      return server.requests.map(({ body }) => body.seed);
+    };
+    const seeds = await asked();
+    expect(new Set(seeds).size).toBe(2);
+    expect(await asked()).toEqual(seeds);
+  });
+});
+
+describe('what comes of an action', () => {
+  test('a world that can be recorded: a row of the benchmark', async () => {
+    const { simulator } = await start();
+    const { world } = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
+    expect(world.row('e1')).toMatchObject({ task: 'simulated/terminal', id: 'e1', turn_idx: 1, total_turns: 1 });
+  });
+
+  test('a failure of the server leaves the world as it is', async () => {
+    const { simulator } = await start([{ status: 503, body: 'down' }]);
+    const world = await simulator.begin({ domain: 'terminal' });
+    expect(await world.act('ls', NEVER)).toMatchObject({ status: 'failed', class: 'transient' });
+    expect(world.history()).toEqual([]);
+  });
+
+  test('a reply without an observation can be asked for again', async () => {
+    const { simulator } = await start([{ content: '<predicted_observation></predicted_observation>' }]);
+    const world = await simulator.begin({ domain: 'terminal' });
+    expect(await world.act('ls', NEVER)).toMatchObject({ status: 'failed', class: 'malformed' });
+  });
+
+  test('the end of the context is known behind the last step that fits, and before one that does not', async () => {
+    const long = { content: 'x'.repeat(4_000), usage: { prompt_tokens: 1_500, completion_tokens: 1_000 } };
+    const { simulator } = await start([long], ['--context', '2000']);
+    const world = await simulator.begin({ domain: 'terminal', prompt: 'p' });
+    expect((await observed(world, 'ls')).isFull).toBe(true);
+    const tight = await simulator.begin({ domain: 'terminal', prompt: 'y'.repeat(10_000) });
+    expect(await tight.act('ls', NEVER)).toEqual({ status: 'full' });
+  });
+
+  test('a spent budget lets nothing more be asked', async () => {
+    const { simulator, server } = await start(undefined, ['--budget-tokens', '1']);
+    const { world } = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
+    expect(await world.act('ls', NEVER)).toMatchObject({
+      status: 'spent',
+      reason: expect.stringContaining('--budget-tokens'),
+    });
+    expect(server.count).toBe(1);
+  });
+
+  test('an action that is broken off has not happened', async () => {
+    const { simulator } = await start(['hang']);
+    const world = await simulator.begin({ domain: 'terminal' });
+    const leaving = new AbortController();
+    const acted = world.act('ls', leaving.signal);
+    setTimeout(() => leaving.abort(), 20);
+    expect(await acted).toMatchObject({ status: 'failed', class: 'timeout' });
+  });
+});

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { EXIT } from '../../../src/core/errors.js';
+import { present } from '../../../src/core/present.js';
+import { afterReply, freshWorld } from '../../../src/infer/world.js';
+import { saveTrajectory } from '../../../src/simulate/terminal/saving.js';
+import { ROOT, temporaryFolder } from '../../support/cli.js';
+
+const world = present(afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'a.txt'));
+const once = { replace: false, id: 'x' };
+
+let cwd = '';
+beforeEach(async () => {
+  cwd = await temporaryFolder();
+});
+
+test.each(['run', 'run_test', 'run.jsonl', 'run_test.jsonl'])(
+  'the name %s makes a file that infer takes',
+  async (named) => {
+    expect(await saveTrajectory(world, named, once, { cwd })).toBe('run_test.jsonl');
+    expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
+  },
+);
+
+test('a file that is there keeps its bytes, unless it is to be replaced', async () => {
+  const path = join(cwd, 'run_test.jsonl');
+  await writeFile(path, 'precious');
+  const refused = saveTrajectory(world, 'run', once, { cwd });
+  await expect(refused).rejects.toMatchObject({
+    exitCode: EXIT.usage,
+    message: expect.stringContaining('is there already'),
+  });
+  expect(await readFile(path, 'utf8')).toBe('precious');
+  await saveTrajectory(world, 'run', { ...once, replace: true }, { cwd });
+  expect(await readFile(path, 'utf8')).toContain('a.txt');
+  expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
+});
+
+test('folders on the way are made, and a file in the place of one is told as what it is', async () => {
+  expect(await saveTrajectory(world, 'new/deep/run', once, { cwd })).toBe('new/deep/run_test.jsonl');
+  await writeFile(join(cwd, 'file'), '');
+  const refused = saveTrajectory(world, 'file/run', once, { cwd });
+  await expect(refused).rejects.toMatchObject({
+    exitCode: EXIT.cannotCreate,
+    message: expect.stringMatching(/^cannot save file\/run_test/),
+  });
+});
+
+test('a folder is never replaced by a trajectory', async () => {
+  await mkdir(join(cwd, 'run_test.jsonl'));
+  await expect(saveTrajectory(world, 'run', { ...once, replace: true }, { cwd })).rejects.toMatchObject({
+    exitCode: EXIT.cannotCreate,
+  });
+  expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
+});
+
+test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
+  const [saving, worlds] = ['asking/simulate/terminal/saving', 'simulate/world'].map((name) =>
+    JSON.stringify(join(ROOT, `dist/${name}.js`)),
+  );
+  const program = `
+    const { saveTrajectory } = await import(${saving});
+    const { afterReply, freshWorld } = await import(${worlds});
+    const world = afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'x'.repeat(9_000));
+    const saved = saveTrajectory(world, 'run', { replace: false, id: 'x' }, { cwd: process.argv[1] });
+    await saved.catch(({ exitCode, message }) => console.log(JSON.stringify({ exitCode, message })));`;
+  const command = 'ulimit -f 1; exec "$0" --input-type=module -e "$1" "$2"';
+  const output = execFileSync('bash', ['-c', command, process.execPath, program, cwd], { encoding: 'utf8' });
+  expect(JSON.parse(output)).toMatchObject({
+    exitCode: EXIT.cannotWrite,
+    message: expect.stringMatching(/^cannot save run_test\.jsonl: .*; make room, or give another place$/),
+  });
+  expect(await readdir(cwd)).toEqual([]);
+});

@@ -1,0 +1,121 @@
+// The gate for judges.
+
+import { describe, expect, test } from 'vitest';
+import type { Calibration, CalibrationPart, Sight } from '../../../src/stats/calibration/document.js';
+import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '../../../src/stats/calibration/limits.js';
+import { around, calibrationPart } from '../../support/calibrations.js';
+
+const of = (change: Partial<CalibrationPart> = {}): Calibration => ({
+  overall: calibrationPart(1, change),
+  domains: {},
+});
+const verdict = (limits: JudgeLimits, change: Partial<CalibrationPart> = {}) =>
+  limitResults(of(change), limits).map((result) => result.verdict)[0];
+
+describe('a judge that is held to limits', () => {
+  test.each([
+    [95, 'holds'],
+    [95.8, 'holds'],
+    [97, 'undecided'],
+    [98.4, 'broken'],
+  ])('with a ceiling of 95.9 to 98.3: --min-ceiling %d %s', (minCeiling, expected) => {
+    expect(verdict({ minCeiling })).toBe(expected);
+  });
+
+  test.each([
+    [8.7, 'holds'],
+    [7.9, 'undecided'],
+    [7.1, 'broken'],
+  ])('with a noise of 7.2 to 8.7: --max-noise %d %s', (maxNoise, expected) => {
+    expect(verdict({ maxNoise })).toBe(expected);
+  });
+
+  test.each([
+    [4, 'holds'],
+    [3, 'undecided'],
+    [2, 'undecided'],
+    [1, 'broken'],
+  ])('that is blind to 2 damages while 2 are undecided: --max-blind %d %s', (maxBlind, expected) => {
+    expect(verdict({ maxBlind })).toBe(expected);
+  });
+
+  test('is held to the worst canary by intervals that hold for all at once', () => {
+    // Each gain has a standard error of 0.35 and 50 degrees of freedom: of four canaries t(1 - 0.05 / 8) = 2.5916, so 0.4 ± 0.907.
+    expect(verdict({ maxGullible: 1.31 })).toBe('holds');
+    expect(verdict({ maxGullible: 1.3 })).toBe('undecided');
+    const canaries = [
+      { variant: 'flattery', ...around(5, 1) },
+      { variant: 'padding', ...around(4.8, 6) },
+    ];
+    const change = { canaries, gullibility: canaries[0] ?? null };
+    expect(verdict({ maxGullible: 3 }, change)).toBe('broken');
+    expect(verdict({ maxGullible: 8 }, change)).toBe('undecided');
+    expect(verdict({ maxGullible: 13 }, change)).toBe('holds');
+  });
+
+  test('a canary without an interval keeps the limit open, unless another one breaks it', () => {
+    const bare = { ...around(0, 1), se: null, df: null, low: null, high: null };
+    const canaries = [
+      { variant: 'flattery', ...around(5, 1) },
+      { variant: 'padding', ...bare, clusters: 4 },
+    ];
+    expect(verdict({ maxGullible: 20 }, { canaries, gullibility: canaries[0] ?? null })).toBe('undecided');
+    expect(verdict({ maxGullible: 1 }, { canaries, gullibility: canaries[0] ?? null })).toBe('broken');
+  });
+
+  test('is undecided where there is no figure, and the sentence says why', () => {
+    const none = { ceiling: null, noise: null, losses: [], canaries: [], gullibility: null };
+    const results = limitResults(of(none), { minCeiling: 0, maxNoise: 100, maxBlind: 14, maxGullible: 100 });
+    expect(results.map((result) => result.verdict)).toEqual(['undecided', 'undecided', 'undecided', 'undecided']);
+    expect(results.map(({ sentence }) => sentence)).toEqual([
+      'The ceiling has to be at least 0; no neutral rewrite was judged, so this is undecided.',
+      'The noise has to be at most 100; nothing was judged twice, so this is undecided.',
+      'The number of damages that the judge is blind to has to be at most 14; no damage was judged, so this is undecided.',
+      'The gain of the canary that buys most has to be at most 100; no canary was judged, so this is undecided.',
+    ]);
+  });
+
+  test('limits that are not set are not held; one of 0 is', () => {
+    expect(limitResults(of(), {})).toEqual([]);
+    expect(limitResults(of(), { maxBlind: 0 })).toMatchObject([{ name: 'max_blind', limit: 0, verdict: 'broken' }]);
+  });
+
+  test.each([
+    [{}, 0],
+    [{ minCeiling: 90, maxNoise: 10 }, 0],
+    [{ minCeiling: 97, maxNoise: 10 }, 5],
+    [{ minCeiling: 97, maxNoise: 1 }, 4],
+  ])('ends with the exit code of the worst: %j %d', (limits, code) => {
+    expect(limitsDocument(limitResults(of(), limits))?.exit_code ?? 0).toBe(code);
+  });
+});
+
+describe('whether a judge can be used', () => {
+  const noise = { sd: 5, low: 4, high: 6, predictions: 320, judgements: 640 };
+  const verdictOf = (change: Partial<CalibrationPart> = {}, sights: Partial<Record<Sight, number>> = {}) => {
+    const part = calibrationPart(1, { noise, ...change });
+    const { blind = 0, undecided = 0 } = sights;
+    const losses = part.losses.map((loss, place) => ({
+      ...loss,
+      sight:
+        place < blind ? ('blind' as const) : place < blind + undecided ? ('undecided' as const) : ('seen' as const),
+    }));
+    return judgeVerdict({ overall: { ...part, losses }, domains: {} });
+  };
+
+  test('a good one proves its ceiling, its noise, its sight and that no trick pays', () => {
+    expect(verdictOf()).toMatchObject({ use: 'good', sentence: expect.stringMatching(/^A good judge/) });
+    expect(verdictOf({}, { blind: 1, undecided: 1 }).use).toBe('good');
+  });
+
+  test.each([
+    ['a low ceiling', { ceiling: around(85, 1) }, {}, 'with care', /the ceiling is 85\.00 .* has to be at least 90\.$/],
+    ['a ceiling in doubt', { ceiling: around(90, 1) }, {}, 'with care', /at least 90, which is not proven\.$/],
+    ['three damages of 14', {}, { blind: 2, undecided: 1 }, 'with care', /damages that the judge is blind to is 2/],
+    ['eight damages of 14', {}, { blind: 8 }, 'do not use', /^Do not use this judge: the number of damages/],
+    ['eight undecided', {}, { undecided: 8 }, 'do not use', /^Do not use this judge yet: .* not proven\.$/],
+    ['no repeats', { noise: null }, {}, 'do not use', /^Do not use this judge yet: nothing was judged twice\.$/],
+  ] as const)('%s', (_name, change, sights, use, sentence) => {
+    expect(verdictOf(change, sights)).toEqual({ use, sentence: expect.stringMatching(sentence) });
+  });
+});

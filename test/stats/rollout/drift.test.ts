@@ -1,0 +1,120 @@
+// How fast a rollout falls behind its teacher-forced partner.
+
+import { describe, expect, it } from 'vitest';
+import type { JudgedRow } from '../../../src/core/types.js';
+import { meanOfEstimates } from '../../../src/stats/clusters.js';
+import { driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/stats/rollout.js';
+import type { DriftCard } from '../../../src/stats/rollout-card.js';
+import { type MadeStep, steppedRow } from '../../support/rollouts.js';
+
+const STEPS = [1, 2, 4, 7];
+
+/** Rows of a domain; a trajectory of number t has a level of its own, and differs from others a little at each step. */
+function rowsOf(
+  trajectories: number,
+  lost: (step: number, trajectory: number) => number,
+  more: Partial<MadeStep> = {},
+) {
+  return Array.from({ length: trajectories }, (_, trajectory) =>
+    STEPS.slice(0, 2 + (trajectory % 3)).map((step) =>
+      steppedRow({
+        ...{ trajectory, step, rating: 4.6 - 0.03 * (trajectory % 5) - lost(step, trajectory) },
+        ...more,
+      }),
+    ),
+  ).flat();
+}
+
+const NOTHING = () => 0;
+/** 0.1 of a rating is 2.5 points; odd trajectories lose more. */
+const LOST = (step: number, trajectory: number) => (step - 1) * (0.1 + 0.02 * (trajectory % 2));
+
+const forced = (trajectories: number, more: Partial<MadeStep> = {}) =>
+  rowsOf(trajectories, NOTHING, { ...more, isTrue: true });
+
+const driftOf = (rows: readonly JudgedRow[], partners: readonly JudgedRow[]): DriftCard =>
+  driftCard(rows.filter(isStepped), valuesOf(partners, { scale: 'score' }), { scale: 'score' });
+
+describe('the drift of a rollout', () => {
+  it('is the slope of the paired difference within chains, by domain', () => {
+    const rows = rowsOf(12, LOST);
+    const { domains, paired, unpaired } = driftOf(rows, forced(12));
+    const points = rows.map((row, at) => ({
+      x: row.turnIdx,
+      y: (row.total - (forced(12)[at]?.total ?? 0)) * 25,
+      chain: row.trajectory,
+      cluster: row.trajectory,
+    }));
+    const slope = slopeWithin(points);
+    const found = domains[0]?.all?.slope;
+    expect([paired, unpaired]).toEqual([rows.length, 0]);
+    expect(found?.value).toBeCloseTo(slope?.value ?? Number.NaN, 9);
+    expect(found?.low).toBeCloseTo(slope?.low ?? Number.NaN, 7);
+    expect(found?.value).toBeGreaterThan(-3);
+    expect(found?.value).toBeLessThan(-2.5);
+  });
+
+  it('is 0 of a model that scores as well on its own histories, however hard late steps are', () => {
+    const late = (step: number) => step / 4;
+    const { overall } = driftOf(rowsOf(12, late), rowsOf(12, late, { isTrue: true }));
+    expect(overall.all?.slope?.value).toBe(0);
+    expect(overall.all?.difference.value).toBe(0);
+  });
+
+  it('over all domains is the mean of them, and with seven and more that of the seven', () => {
+    const domains = ['mcp', 'web'] as const;
+    const rows = domains.flatMap((domain, at) => rowsOf(12, (s, t) => (at + 1) * LOST(s, t), { domain }));
+    const partners = domains.flatMap((domain) => forced(12, { domain }));
+    const { domains: found, overall } = driftOf(rows, partners);
+    const expected = meanOfEstimates(found.flatMap(({ all }) => all?.slope ?? []));
+    expect(overall.all?.slope).toEqual(expected);
+    expect(expected.low).toBeDefined();
+    const all = ['mcp', 'search', 'terminal', 'swe', 'android', 'web', 'os', 'game'];
+    const eight = all.flatMap((domain) => rowsOf(6, (s, t) => (domain === 'game' ? 5 : 1) * LOST(s, t), { domain }));
+    const seven = driftOf(
+      eight,
+      all.flatMap((domain) => forced(6, { domain })),
+    );
+    expect(seven.overall.all?.slope?.value).toBeCloseTo(seven.domains[0]?.all?.slope?.value ?? 0, 9);
+  });
+
+  it('counts a failure of the model at rating 1 on either side', () => {
+    const rows = rowsOf(12, NOTHING).map((row) =>
+      row.turnIdx < 4
+        ? row
+        : steppedRow({ trajectory: Number(row.trajectory.split('t').at(-1)), step: row.turnIdx, rating: undefined }),
+    );
+    expect(driftOf(rows, forced(12)).overall.all?.slope?.value).toBeLessThan(-10);
+    const failed = forced(12).map((row) => ({ ...row, failed: 1, failure: { class: 'empty', reason: '' } as const }));
+    expect(driftOf(rowsOf(12, NOTHING), failed).overall.all?.difference.value).toBeGreaterThan(80);
+  });
+
+  it('without off-script rows stands beside the one with them, and is absent where there are none', () => {
+    const off = (step: number) => (step === 7 ? 2 : 0);
+    const rows = rowsOf(12, off).map((row) =>
+      row.turnIdx === 7 && row.rollout ? { ...row, rollout: { ...row.rollout, offScript: ['/a'] } } : row,
+    );
+    const { overall } = driftOf(rows, forced(12));
+    expect(overall.all?.slope?.value).toBeLessThan(-5);
+    expect(overall.onScript?.slope?.value).toBe(0);
+    expect(driftOf(rowsOf(12, off), forced(12)).overall).not.toHaveProperty('onScript');
+  });
+
+  it('counts rows without a partner, and those alone are no drift', () => {
+    const found = driftOf(rowsOf(12, LOST), forced(4));
+    expect(found.paired + found.unpaired).toBe(rowsOf(12, LOST).length);
+    expect(found.domains[0]?.all?.slope).not.toHaveProperty('low');
+    expect(driftOf(rowsOf(12, LOST), forced(12, { domain: 'os' })).overall).toEqual({});
+  });
+
+  it('averages repeats of a row on both sides first', () => {
+    const twice = [...rowsOf(12, LOST), ...rowsOf(12, (s, t) => 3 * LOST(s, t), { repeat: 1 })];
+    const one = driftOf(
+      rowsOf(12, (s, t) => 2 * LOST(s, t)),
+      forced(12),
+    ).overall.all?.slope;
+    const two = driftOf(twice, [...forced(12), ...forced(12, { repeat: 1 })]).overall.all?.slope;
+    expect(two?.rows).toBe(one?.rows);
+    expect(two?.value).toBeCloseTo(one?.value ?? 0, 9);
+  });
+});

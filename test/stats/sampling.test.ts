@@ -1,0 +1,206 @@
+// The variance split: the analysis of variance of statsmodels, and a simulation whose parts are known.
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { randomOf } from '../../src/core/random.js';
+import { clusteredEstimate, type Observation } from '../../src/stats/clusters.js';
+import { mean } from '../../src/stats/mean.js';
+import {
+  generatingOf,
+  judgingOf,
+  meanOfSplits,
+  noiseOf,
+  onTheseRows,
+  samplingOf,
+  splitVariance,
+} from '../../src/stats/sampling.js';
+
+const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
+  readonly split: {
+    readonly rows: number[][][];
+    readonly generationMeanSquare: number;
+    readonly judgementMeanSquare: number;
+  };
+  readonly unequal: { readonly rows: number[][][]; readonly generation: number; readonly judge: number }[];
+};
+
+const each = (...values: number[]): Observation[] => values.map((value, index) => ({ value, cluster: `c${index}` }));
+
+describe('variance split', () => {
+  // 12 rows of 3 generations, each the mean of two values in the reference.
+  const rows = compared.split.rows.map((row) => row.map(mean));
+  // The reference has the mean square of means of two values, times two.
+  const meanSquare = compared.split.generationMeanSquare;
+
+  test('has the mean square of the analysis of variance in statsmodels', () => {
+    const se = clusteredEstimate(each(...rows.map(mean))).se ?? 0;
+    const split = splitVariance(se, samplingOf([rows]));
+    expect(split.generation).toBeCloseTo(meanSquare / (12 * 3), 9);
+    expect(split.perRepeat).toBeCloseTo(meanSquare / 12, 9);
+    expect(split.row + (split.generation ?? 0)).toBeCloseTo(se ** 2, 9);
+  });
+
+  test('says nothing of sampling where a run has no repeats', () => {
+    const once = rows.map((row) => row.slice(0, 1));
+    expect(samplingOf([rows, once])).toBeUndefined();
+    expect(splitVariance(9, samplingOf([rows, once]))).toEqual({ row: 81 });
+  });
+
+  test('has Satterthwaite’s degrees of freedom over two runs', () => {
+    const sampling = samplingOf([rows, rows.map((row) => row.slice(0, 2))]);
+    expect(samplingOf([rows, rows])?.df).toBeCloseTo(48, 9);
+    expect(sampling?.df).toBeGreaterThan(12);
+    expect(sampling?.df).toBeLessThan(36);
+  });
+
+  test('of Overall adds up to its variance, and gives back to the rows what not every domain knows', () => {
+    const known = { row: 4, generation: 2, perRepeat: 9 };
+    expect(meanOfSplits([known, known])).toEqual({ row: 2, generation: 1, perRepeat: 4.5 });
+    expect(meanOfSplits([known, { row: 5 }])).toEqual({ row: (4 + 2 + 5) / 4 });
+  });
+
+  test('finds the parts that a simulation put in, and on these rows the interval holds their own difference', () => {
+    const { uniform } = randomOf(21);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const run = (truth: number[]) => truth.map((row) => [0, 1, 2, 3].map(() => row + noise(8)));
+    const truth = Array.from({ length: 1000 }, () => noise(20));
+    const [base, candidate] = [run(truth), run(truth.map((row) => row + noise(5)))];
+    const shift = base.map((row, index) => mean(candidate[index] ?? []) - mean(row));
+    const estimate = clusteredEstimate(each(...shift));
+    const split = splitVariance(estimate.se ?? 0, samplingOf([base, candidate]));
+    // Sampling: 64 / 4 of each run; the rows' own: 25 of the candidate.
+    expect(Math.abs((split.generation ?? 0) * 1000 - 32)).toBeLessThan(2);
+    expect(Math.abs(split.row * 1000 - 25)).toBeLessThan(5);
+    expect(Math.abs((split.perRepeat ?? 0) * 1000 - 128)).toBeLessThan(8);
+  });
+
+  test('on these rows an interval holds what they truly differ by, however few they are', () => {
+    const { uniform } = randomOf(8);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    let held = 0;
+    for (let set = 0; set < 2000; set++) {
+      const truth = Array.from({ length: 20 }, () => noise(20));
+      const run = () => truth.map((row) => [row + noise(8), row + noise(8)]);
+      const [base, candidate] = [run(), run()];
+      const value = mean(candidate.map(mean)) - mean(base.map(mean));
+      const fixed = onTheseRows({ value, rows: 20, clusters: 20 }, samplingOf([base, candidate]));
+      held += (fixed?.low ?? 1) <= 0 && 0 <= (fixed?.high ?? -1) ? 1 : 0;
+    }
+    expect(held / 2000).toBeGreaterThan(0.935);
+    expect(held / 2000).toBeLessThan(0.965);
+  });
+});
+
+describe('the noise of one judgement', () => {
+  test('is the root of half the mean square of what two of them differ by', () => {
+    const pairs = [
+      { a: 50, b: 56 },
+      { a: 40, b: 32 },
+    ];
+    expect(noiseOf(pairs)).toBeCloseTo(5, 12);
+  });
+});
+
+describe('the judge’s part of the variance', () => {
+  const { rows, generationMeanSquare, judgementMeanSquare } = compared.split;
+  const means = rows.map((row) => row.map(mean));
+
+  test('has the mean squares of the analysis of variance in statsmodels', () => {
+    const se = clusteredEstimate(each(...means.map(mean))).se ?? 0;
+    const split = splitVariance(se, samplingOf([means]), judgingOf([rows]));
+    expect(split.judge).toBeCloseTo(judgementMeanSquare / (12 * 3 * 2), 9);
+    expect(split.generation).toBeCloseTo((generationMeanSquare - judgementMeanSquare / 2) / (12 * 3), 9);
+    expect(split.row + (split.generation ?? 0) + (split.judge ?? 0)).toBeCloseTo(se ** 2, 9);
+    expect(split.perRepeat).toBeCloseTo(generationMeanSquare / 12, 9);
+  });
+
+  test.each(compared.unequal)(
+    'is that of whole matrices for unequal numbers, and so is generation: $judge',
+    (known) => {
+      expect(judgingOf([known.rows])).toBeCloseTo(known.judge, 9);
+      expect(generatingOf([known.rows])).toBeCloseTo(known.generation, 9);
+      // Two runs add up.
+      expect(generatingOf([known.rows, rows])).toBeCloseTo(known.generation + (generatingOf([rows]) ?? 0), 9);
+    },
+  );
+
+  test('leaves generation unbiased where repeated rows are judged less often than the others', () => {
+    const { uniform } = randomOf(77);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const judgements = (generation: number, count: number) =>
+      Array.from({ length: count }, () => generation + noise(10));
+    const run = Array.from({ length: 40_000 }, (_, place) => {
+      const row = noise(12);
+      const generations = Array.from({ length: place % 2 === 0 ? 2 : 1 }, () => row + noise(5));
+      return generations.map((generation) => judgements(generation, place % 2 === 0 ? 1 : 4));
+    });
+    // Half of the rows have one generation, half have two: 25 * (1 + 1/2) / 2 a row.
+    expect(Math.abs((generatingOf([run]) ?? 0) * 40_000 - 18.75)).toBeLessThan(3);
+  });
+
+  test('can be told without repeats, when generation stays with the rows', () => {
+    const once = rows.map((row) => row.slice(0, 1));
+    const split = splitVariance(4, samplingOf([once.map((row) => row.map(mean))]), judgingOf([once]));
+    expect(Object.keys(split)).toEqual(['row', 'judge']);
+    expect(split.row + (split.judge ?? 0)).toBeCloseTo(16, 12);
+  });
+
+  test('is unknown where a run judged nothing twice', () => {
+    const once = rows.map((row) => row.map((judgements) => judgements.slice(0, 1)));
+    expect(judgingOf([rows, once])).toBeUndefined();
+    expect(splitVariance(4, samplingOf([means]), undefined)).not.toHaveProperty('judge');
+  });
+
+  test('larger than what generations differ by leaves generation nothing, and no part is negative', () => {
+    const sampling = { variance: 2, df: 10, perRepeat: 4 };
+    expect(splitVariance(2, sampling, 3)).toEqual({ row: 1, generation: 0, judge: 3, perRepeat: 4 });
+    expect(splitVariance(1, sampling, 3)).toEqual({ row: 0, generation: 0, judge: 3, perRepeat: 4 });
+  });
+
+  test('of Overall falls to generation where a domain does not know it, and with that to the rows', () => {
+    const whole = { row: 4, generation: 2, judge: 1, perRepeat: 9 };
+    expect(meanOfSplits([whole, whole])).toEqual({ row: 2, generation: 1, judge: 0.5, perRepeat: 4.5 });
+    expect(meanOfSplits([whole, { row: 4, generation: 3, perRepeat: 9 }])).toEqual({
+      row: 2,
+      generation: 1.5,
+      perRepeat: 4.5,
+    });
+    expect(meanOfSplits([whole, { row: 5, judge: 2 }])).toEqual({ row: (4 + 2 + 5) / 4, judge: 0.75 });
+  });
+
+  test('is found by a simulation whose parts are known, with numbers of generations and judgements that differ', () => {
+    const { uniform } = randomOf(31);
+    const noise = (spread: number) => spread * (uniform() - 0.5) * Math.sqrt(12);
+    const some = (most: number) => Array.from({ length: 1 + Math.floor(uniform() * most) });
+    const [ofRow, ofGeneration, ofJudge] = [12, 6, 9];
+    const sums = { row: 0, generation: 0, judge: 0 };
+    const truth = { generation: 0, judge: 0 };
+    const [sets, count] = [150, 60];
+    for (let set = 0; set < sets; set++) {
+      const run = Array.from({ length: count }, () => {
+        const row = noise(ofRow);
+        return some(4).map(() => {
+          const generation = row + noise(ofGeneration);
+          return some(3).map(() => generation + noise(ofJudge));
+        });
+      });
+      const runMeans = run.map((row) => row.map(mean));
+      // What the parts give the mean of these rows, written out from the model.
+      for (const row of run) {
+        for (const judgements of row) {
+          truth.generation += ofGeneration ** 2 / row.length ** 2 / count ** 2;
+          truth.judge += ofJudge ** 2 / judgements.length / row.length ** 2 / count ** 2;
+        }
+      }
+      const se = clusteredEstimate(each(...runMeans.map(mean))).se ?? 0;
+      const split = splitVariance(se, samplingOf([runMeans]), judgingOf([run]));
+      sums.row += split.row;
+      sums.generation += split.generation ?? 0;
+      sums.judge += split.judge ?? 0;
+    }
+    const shareOf = (found: number, expected: number) => found / expected;
+    // Each estimate has a relative error of about 0.25 (row, judge) to 0.4 (generation) in one set: four standard errors of the mean of 150.
+    expect(Math.abs(shareOf(sums.judge, truth.judge) - 1)).toBeLessThan(0.08);
+    expect(Math.abs(shareOf(sums.generation, truth.generation) - 1)).toBeLessThan(0.13);
+    expect(Math.abs(shareOf(sums.row, (sets * ofRow ** 2) / count) - 1)).toBeLessThan(0.08);
+  });
+});
