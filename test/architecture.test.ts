@@ -1,5 +1,7 @@
-// Rules that hold for every source file: no cycles, one place a package, explained casts, no dead exports.
+// Rules that hold for every source file: modules import each other one way, no cycles, one place a package, explained casts, no dead exports.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from './support/sources.js';
 
@@ -7,9 +9,9 @@ import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from '
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   openai: ['model/'],
   undici: ['model/'],
-  'p-limit': ['model/', 'asking/'],
-  'better-sqlite3': ['store/'],
-  'cli-table3': ['report/'],
+  'p-limit': ['run/'],
+  'better-sqlite3': ['disk/sqlite.ts'],
+  'cli-table3': ['core/terminal.ts'],
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
@@ -17,14 +19,23 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   re2js: ['simulate/scenarios/pattern.ts'],
   // Schemas of documents and of files stand where these are made and read.
   zod: ['*'],
-  yaml: ['yaml-file.ts', 'settings/'],
-  '@pydantic/genai-prices': ['prices/'],
-  '@huggingface/tokenizers': ['tokens/'],
+  yaml: ['disk/yaml-file.ts', 'settings/'],
+  '@pydantic/genai-prices': ['model/prices/'],
+  '@huggingface/tokenizers': ['model/tokens/'],
   ws: ['simulate/environment/socket.ts'],
   hono: ['simulate/environment/http.ts'],
   '@hono/node-server': ['simulate/environment/http.ts'],
   '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],
 };
+/** Of each module those that it may import, as the table of docs/architecture.md says; undefined where it may import all. */
+const MODULES: ReadonlyMap<string, readonly string[] | undefined> = new Map(
+  Array.from(
+    readFileSync(join(import.meta.dirname, '../docs/architecture.md'), 'utf8').matchAll(
+      /^\| `(\w+)` \|.*\| ([\w -]+) \|$/gm,
+    ),
+    ([, module = '', imports = '']) => [module, imports === 'all' ? undefined : imports.split(' ')],
+  ),
+);
 const ENDS_PROCESS = /(?<![.\w])process\s*\.\s*(?:exit|exitCode|abort|on|once|addListener)\b/;
 
 /** Breaches of the rules by the files of src, one sentence each. Paths are below src, such as `judge/verdict.ts`. */
@@ -48,12 +59,23 @@ function formBreaches(path: string, { text, code, exports, casts }: SourceFile):
 }
 
 function importBreach(path: string, target: string): string | undefined {
-  if (target.startsWith('node:') || targetOf(path, target) !== undefined) return undefined;
+  if (target.startsWith('node:')) return undefined;
+  const file = targetOf(path, target);
+  if (file !== undefined) return moduleBreach(path, file);
   const name = target.split('/', target.startsWith('@') ? 2 : 1).join('/');
   const doors = DOORS[name] ?? [];
   return doors.some((door) => door === '*' || path === door || (door.endsWith('/') && path.startsWith(door)))
     ? undefined
     : `${path} is no door for ${name}`;
+}
+
+function moduleBreach(path: string, file: string): string | undefined {
+  const [from = '', to = ''] = [path, file].map((each) => each.split('/', 1)[0]);
+  if (!path.includes('/') || from === to || !MODULES.has(from)) return undefined;
+  const may = MODULES.get(from);
+  return may === undefined || may.includes(to)
+    ? undefined
+    : `${path} imports ${file}, and ${from} may not import ${to}`;
 }
 
 function cycleBreaches(sources: Sources): string[] {
@@ -93,6 +115,8 @@ describe('the sources keep their rules', () => {
 
   test('of form, packages and cycles', () => {
     expect(src.has('cli.ts')).toBe(true);
+    expect(MODULES.size).toBeGreaterThan(10);
+    expect([...src.keys()].filter((path) => !path.includes('/'))).toEqual(['bin.ts', 'cli.ts']);
     expect(breaches(src)).toEqual([]);
   });
 
@@ -107,10 +131,11 @@ function sources(...files: readonly (readonly [path: string, text: string])[]): 
 
 describe('the rules bite', () => {
   test.each([
-    ['a package through another door', 'commands/a.ts', "import OpenAI from 'openai';"],
+    ['a module that another may not import', 'core/a.ts', "import type { A } from '../model/a.js';"],
+    ['a package through another door', 'cli/a.ts', "import OpenAI from 'openai';"],
     ["a package's subpath through another door", 'run/a.ts', "import type { X } from 'openai/resources';"],
     ['a package that nobody knows', 'model/a.ts', "import _ from 'lodash';"],
-    ['a command that ends the process', 'commands/a.ts', 'process.exit(1);'],
+    ['a command that ends the process', 'cli/a.ts', 'process.exit(1);'],
     ['a barrel', 'judge/all.ts', "export * from './verdict.js';"],
     ['a cast that says nothing', 'judge/a.ts', 'const c = 1;\nconst a = b as string;'],
     ['a file that imports itself', 'judge/a.ts', "import { a } from './a.js';"],

@@ -57,7 +57,7 @@ test('a folder is never replaced by a trajectory', async () => {
 });
 
 test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
-  const [saving, worlds] = ['asking/simulate/terminal/saving', 'simulate/world'].map((name) =>
+  const [saving, worlds] = ['simulate/terminal/saving', 'infer/world'].map((name) =>
     JSON.stringify(join(ROOT, `dist/${name}.js`)),
   );
   const program = `
