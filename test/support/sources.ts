@@ -1,4 +1,4 @@
-// Source files as the rules of the house see them: what each imports and exports, its functions, its casts and their comments.
+// Source files as the rules see them: what each imports and exports, its casts and their comments.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,11 +18,9 @@ export interface SourceFile {
   readonly text: string;
   /** The text with its comments blanked out. */
   readonly code: string;
-  readonly lines: number;
   readonly imports: readonly Import[];
   /** Names; `*` for everything that another file exports. */
   readonly exports: readonly string[];
-  readonly functions: readonly { readonly name: string; readonly line: number; readonly lines: number }[];
   /** Type assertions but for `as const`; explained where a comment stands on the line or directly above its statement. */
   readonly casts: readonly { readonly line: number; readonly isExplained: boolean }[];
 }
@@ -66,15 +64,12 @@ export function readSource(path: string, text: string): SourceFile {
     for (let line = lineAt(start); line <= lineAt(end); line++) commented.add(line);
     code = code.slice(0, start) + code.slice(start, end).replace(/[^\n]/g, ' ') + code.slice(end);
   }
-  const functions: SourceFile['functions'][number][] = [];
   const casts: SourceFile['casts'][number][] = [];
   walk(program as unknown as Node, [], (node, parents) => {
-    if (isFunction(node))
-      functions.push({ name: nameOf(node), line: lineAt(node.start), lines: linesOf(node, lineAt) });
     if (isCast(node)) casts.push(castOf(node, parents, lineAt, commented));
   });
   const exports = module.staticExports.flatMap(({ entries }) => entries.map((entry) => entry.exportName.name ?? '*'));
-  return { text, code, lines: lineAt(text.length) - 1, imports: importsOf(module, text), exports, functions, casts };
+  return { text, code, imports: importsOf(module, text), exports, casts };
 }
 
 function importsOf(module: ReturnType<typeof parseSync>['module'], text: string): Import[] {
@@ -122,18 +117,6 @@ function walk(node: Node, parents: readonly Node[], visit: (node: Node, parents:
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
-}
-
-function isFunction(node: Node): boolean {
-  return /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type) && node.body !== null;
-}
-
-function nameOf(node: Node): string {
-  return isNode(node.id) ? String(node.id.name) : 'a function';
-}
-
-function linesOf(node: Node, lineAt: (offset: number) => number): number {
-  return lineAt(node.end) - lineAt(node.start) + 1;
 }
 
 function isCast(node: Node): boolean {
