@@ -20,7 +20,7 @@ beforeAll(async () => {
   compiled = await compileStore();
   holder = await compiled.script(
     'holder.js',
-    `import { lockFile } from './store/lock.js';
+    `import { lockFile } from './disk/lock.js';
      const said = await lockFile(process.argv[2], 'busy').then(() => 'held', (error) => error.message);
      setTimeout(() => { gc(); console.log(said); });
      process.stdin.resume();`,
@@ -70,7 +70,7 @@ describe('between processes', () => {
     const taker = await compiled.script(
       'taker.js',
       `import { closeSync, openSync, rmSync } from 'node:fs';
-       import { lockFile } from './store/lock.js';
+       import { lockFile } from './disk/lock.js';
        const [, , path] = process.argv;
        let [held, together] = [0, 0];
        for (const end = Date.now() + 2_000; Date.now() < end; ) {

@@ -79,7 +79,7 @@ describe('reading changes nothing on the disk', () => {
     save(runOf('a'));
     const script = await compiled.script(
       'committing.js',
-      `import { openSqlite } from './store/sqlite.js';
+      `import { openSqlite } from './disk/sqlite.js';
        const database = openSqlite(process.argv[2]);
        database.exec("BEGIN EXCLUSIVE; UPDATE runs SET label = 'later'");
        console.log('locked');
@@ -102,7 +102,7 @@ describe('reading changes nothing on the disk', () => {
     const asNobody = async (): Promise<unknown> => {
       const script = await compiled.script(
         'read.js',
-        `import { openSqlite } from './store/sqlite.js';
+        `import { openSqlite } from './disk/sqlite.js';
          import { openExistingStore } from './store/store.js';
          openSqlite(':memory:').close();
          process.setgroups([]);
