@@ -200,7 +200,7 @@ describe('a command with daily options', () => {
   );
 
   test.each(['infer', 'judge', 'serve'])('awb %s names only options that it has', async (name) => {
-    const { command: real } = (await import(`../src/commands/${name}.ts`)) as { command: CommandSpec };
+    const { command: real } = (await import(`../src/cli/${name}.ts`)) as { command: CommandSpec };
     expect(real.daily?.length).toBeGreaterThan(3);
     expect(Object.keys(real.options)).toEqual(expect.arrayContaining([...(real.daily ?? [])]));
   });
@@ -429,7 +429,9 @@ describe('the process', () => {
       tsc,
       ...options,
       dir,
-      ...['bin.ts', 'hang-up.ts', 'errors.ts', 'json.ts', 'present.ts'].map((file) => join(ROOT, 'src', file)),
+      ...['bin.ts', 'cli/hang-up.ts', 'core/errors.ts', 'core/json.ts', 'core/present.ts'].map((file) =>
+        join(ROOT, 'src', file),
+      ),
     ]);
     writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
   });

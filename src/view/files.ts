@@ -65,7 +65,7 @@ export function pagesAt(output: string, limitBytes: number): Pages {
         const bytes = await write(output, reportPage(report, { inline: kept }, page));
         return { samples: report.samples.length, bytes };
       }
-      const links = { back: `../runs/${encodeURIComponent(basename(output))}`, own: 'texts-' };
+      const links = { back: `../${encodeURIComponent(basename(output))}`, own: 'texts-' };
       let bytes = 0;
       for (let chunk = 0; chunk < count; chunk++) {
         const draft = draftOf(chunk);

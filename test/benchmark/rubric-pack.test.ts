@@ -23,7 +23,7 @@ describe('the bundled pack', () => {
     const cwd = await folderOf({});
     await cp(PLAIN_PACK, join(cwd, BUNDLED_PACK), { recursive: true });
     expect((await loadRubricPack(BUNDLED_PACK, { cwd })).name).toBe(BUNDLED_PACK);
-    expect((await loadRubricPack(`../bench/${BUNDLED_PACK}`, { cwd })).name).toBe('plain');
+    expect((await loadRubricPack(`./${BUNDLED_PACK}`, { cwd })).name).toBe('plain');
   });
 
   test.each([

@@ -78,7 +78,7 @@ describe('texts of models and files', () => {
   });
   const chunk = textsChunk();
   chunk.add({ ...TEXTS, prediction: EVIL, truth: EVIL, action: EVIL, weaknesses: [EVIL], judgeReply: EVIL });
-  const links = { back: `../report/${EVIL}`, own: 'texts-' };
+  const links = { back: `../${EVIL}`, own: 'texts-' };
 
   it.each([
     ['the page', pageOf(evil, [chunk.json()])],

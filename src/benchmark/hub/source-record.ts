@@ -27,7 +27,7 @@ export const GIT_OID = /^[0-9a-f]{40}$/;
 
 /** Whether a path stays below the folder in which it is put, on any system. */
 export function isSafe(path: string): boolean {
-  return path.split('/').every((part) => /^[^\\:\0]+$/.test(part) && part !== '.' && part !== '../..');
+  return path.split('/').every((part) => /^[^\\:\0]+$/.test(part) && part !== '.' && part !== '..');
 }
 
 /** Whether a file's rows are part of the benchmark; the others only tell of it. */

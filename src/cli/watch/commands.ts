@@ -13,7 +13,7 @@ import type { GuardReport, GuardTask } from './guard.js';
 
 /** Compiled code alone can be started as a process. Tests run the sources, and what they start is what they have compiled before. */
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
-const GUARD = fileURLToPath(new URL('watch/guard.js', PROGRAM));
+const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
 
 interface GuardedCommand {
   readonly words: readonly string[];

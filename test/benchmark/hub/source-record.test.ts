@@ -39,7 +39,7 @@ describe('a record', () => {
 
   test.each<[string, object]>([
     ['a name that leads out of the folder', { files: [{ ...FILE, name: '../mcp_test.jsonl' }] }],
-    ['the name of the folder above', { files: [{ ...FILE, name: '../..' }] }],
+    ['the name of the folder above', { files: [{ ...FILE, name: '..' }] }],
     ['a name in a folder below', { files: [{ ...FILE, name: 'a/b_test.jsonl' }] }],
     ['a path that leads out of the repository', { files: [{ ...FILE, path: '../../other/x' }] }],
     ['a path that is absolute', { files: [{ ...FILE, path: '/etc/passwd' }] }],
