@@ -9,8 +9,13 @@ import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
 import { type Inference, inferIdentity, inferStage, predictionState } from '../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
-import type { RolloutPlan } from '../infer/rollout/plan.js';
-import { FINAL_IN_ROLLOUTS, openPlan, remarkOnRollout, requireRolloutFlags } from '../infer/rollout/plan.js';
+import {
+  FINAL_IN_ROLLOUTS,
+  openPlan,
+  type RolloutPlan,
+  remarkOnRollout,
+  requireRolloutFlags,
+} from '../infer/rollout/plan.js';
 import { rolloutStage } from '../infer/rollout/rolling-out.js';
 import { ROLLOUT_FILE } from '../infer/rollout/turns.js';
 import { tellScenarios } from '../results/score/scenarios.js';

@@ -1,7 +1,7 @@
 // Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
 
 import { z } from 'zod';
-import { FIGURE } from './estimate.js';
+import type { Estimate } from './types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
 
@@ -52,10 +52,13 @@ function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** A figure that may be unknown, unrounded. */
+export const FIGURE = z.number().nullable();
 /** A text that may be unknown. */
 export const TEXT = z.string().nullable();
+export const COUNT = z.int().min(0);
 
-/** What is known of an estimate's uncertainty, unrounded. */
+/** What is known of a figure's uncertainty. */
 export const SPREAD = z.strictObject({
   rows: FIGURE,
   clusters: FIGURE,
@@ -64,8 +67,14 @@ export const SPREAD = z.strictObject({
   low: FIGURE,
   high: FIGURE,
 });
-/** An estimate with its uncertainty. */
-export const ESTIMATE = z.strictObject({ value: z.number(), ...SPREAD.shape });
+
+/** See `Estimate` for what each figure is. */
+export const ESTIMATE = z.strictObject({ value: z.number(), ...SPREAD.shape, rows: COUNT, clusters: COUNT });
+export type EstimateDocument = z.infer<typeof ESTIMATE>;
+
+export function estimateDocument(estimate: Estimate): EstimateDocument {
+  return documentOf(ESTIMATE, estimate);
+}
 
 /** JSON in ASCII: it holds nothing that hides or reorders text where it is printed. */
 export function asciiJson(value: unknown): string {

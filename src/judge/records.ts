@@ -6,8 +6,7 @@ import { isModelCaused } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import type { JournalRecord } from '../run/journal-record.js';
 import type { Beginning, StageListener } from '../run/listeners.js';
-import type { RowState, RowSummary } from '../run/run.js';
-import { type Run, STAMP_KEY } from '../run/run.js';
+import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
 import type { StageJob } from '../run/stage-contract.js';
 
 /** A judgement; `stamp` tells what it is made from. */

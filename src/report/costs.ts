@@ -2,9 +2,9 @@
 
 import { z } from 'zod';
 import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../core/costs.js';
+import { FIGURE } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
-import { FIGURE } from '../core/estimate.js';
 import { counted } from '../core/figures.js';
 import { costCell } from '../core/money.js';
 import { hasTiers } from '../core/price.js';

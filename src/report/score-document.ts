@@ -1,9 +1,8 @@
 // A scored run, and the document of `--json`.
 
 import { z } from 'zod';
-import { documentOf, ESTIMATE, SPREAD } from '../core/document.js';
+import { documentOf, ESTIMATE, FIGURE, SPREAD } from '../core/document.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
-import { FIGURE } from '../core/estimate.js';
 import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../core/types.js';
 import type { RolloutCard } from '../stats/rollout-card.js';
 import type { RunRecord } from '../store/records.js';

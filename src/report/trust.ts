@@ -1,7 +1,7 @@
 // How far a judge can be trusted, as every table and document says it.
 
 import { z } from 'zod';
-import { FIGURE } from '../core/estimate.js';
+import { FIGURE } from '../core/document.js';
 import type { JudgeTrust } from '../stats/calibration/document.js';
 import { trustLine } from '../stats/judge-trust.js';
 

@@ -1,7 +1,7 @@
 // What a variance is made of, in words and in JSON: a part that repeats do not tell from another is said to be not separable.
 
 import { z } from 'zod';
-import { FIGURE } from '../core/estimate.js';
+import { FIGURE } from '../core/document.js';
 import type { VarianceSplit } from '../core/types.js';
 
 /**

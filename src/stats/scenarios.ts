@@ -1,8 +1,8 @@
 // What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
 
 import { z } from 'zod';
+import { COUNT, ESTIMATE, estimateDocument } from '../core/document.js';
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
-import { COUNT, ESTIMATE, estimateDocument } from '../core/estimate.js';
 import { countBy, groupBy, type Some } from '../core/groups.js';
 import { keysOf } from '../core/keys.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure, type ScenarioRow } from '../core/scenario-row.js';

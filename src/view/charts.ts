@@ -1,6 +1,6 @@
 // Charts of a report, as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
-import type { EstimateDocument } from '../core/estimate.js';
+import type { EstimateDocument } from '../core/document.js';
 import type { Measure } from '../core/measures.js';
 import { printable } from '../core/printable.js';
 import type { Estimate } from '../core/types.js';

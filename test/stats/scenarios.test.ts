@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type EstimateDocument, estimateDocument } from '../../src/core/estimate.js';
+import { type EstimateDocument, estimateDocument } from '../../src/core/document.js';
 import { keysOf } from '../../src/core/keys.js';
 import { measuresOf } from '../../src/core/measures.js';
 import { SCENARIO_MEASURES, type ScenarioRow } from '../../src/core/scenario-row.js';

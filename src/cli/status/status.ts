@@ -16,8 +16,7 @@ import type { JournalRecord } from '../../run/journal-record.js';
 import { Ledger } from '../../run/ledger.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
-import type { RowState } from '../../run/run.js';
-import { entryOf, STAMP_KEY, summaryOf } from '../../run/run.js';
+import { entryOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
 import { episodeState } from '../../simulate/episodes/records.js';
 
 interface Progressed {

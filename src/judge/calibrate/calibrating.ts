@@ -20,8 +20,7 @@ import { identityOfJudge, openJudge } from '../asking.js';
 import type { Method, Subject } from '../mode.js';
 import { isDone, recordOf, stampOf } from '../records.js';
 import { CALIBRATE_OPTIONS, type CalibrateSettings } from './options.js';
-import type { MadePredictions } from './plan.js';
-import { type CalibrationJob, takesCall } from './plan.js';
+import { type CalibrationJob, type MadePredictions, takesCall } from './plan.js';
 
 /** Everything that one calibration works on. */
 export interface Calibrating {

@@ -1,8 +1,8 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
 import { EQUIVALENT_POINTS } from '../../core/calibration.js';
+import type { EstimateDocument } from '../../core/document.js';
 import { domainName } from '../../core/domains.js';
-import type { EstimateDocument } from '../../core/estimate.js';
 import { besideLimit, counted, intervalText, twoDecimals } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { type Column, dimensionName, NONE, type Table } from '../../core/table.js';

@@ -2,9 +2,8 @@
 
 import { z } from 'zod';
 import { type Comparison, type DifferenceSet, FIGURES } from '../../core/comparison.js';
-import { documentOf, SPREAD } from '../../core/document.js';
+import { documentOf, FIGURE, SPREAD } from '../../core/document.js';
 import { domainsOfMean, meanName } from '../../core/domains.js';
-import { FIGURE } from '../../core/estimate.js';
 import { intervalText, signed, twoDecimals } from '../../core/figures.js';
 import { DIMENSIONS } from '../../core/types.js';
 import { TRUST, type Trust, trustDocument } from '../trust.js';

@@ -1,8 +1,7 @@
 // A leaderboard as JSON.
 
 import { z } from 'zod';
-import { asciiJson, documentOf, SPREAD, TEXT } from '../../core/document.js';
-import { FIGURE } from '../../core/estimate.js';
+import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../../core/document.js';
 import { COSTS, costsSource } from '../costs.js';
 import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
 import { TRUST, trustDocument } from '../trust.js';

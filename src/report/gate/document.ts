@@ -10,8 +10,7 @@ import {
   type RuleResult,
   TIERS,
 } from '../../core/decision.js';
-import { asciiJson, documentOf } from '../../core/document.js';
-import { FIGURE } from '../../core/estimate.js';
+import { asciiJson, documentOf, FIGURE } from '../../core/document.js';
 import { oneLine } from '../../core/printable.js';
 import type { Policy } from '../../stats/policy.js';
 import { COMPARISON, comparisonSource, RUN, runSource, type ShownRun } from '../comparison/document.js';

@@ -1,6 +1,6 @@
 // What a rollout scores, and how it drifts, as JSON.
 
-import { estimateDocument } from '../../core/estimate.js';
+import { estimateDocument } from '../../core/document.js';
 import type { Drift, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../stats/rollout-card.js';
 
 /** The member `rollout` of a scored run's document. */

@@ -1,7 +1,7 @@
 // What a run on scenarios comes to as tables: by domain, and by scenario.
 
+import type { EstimateDocument } from '../../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
-import type { EstimateDocument } from '../../core/estimate.js';
 import { oneLine } from '../../core/printable.js';
 import type { ScenarioMeasure } from '../../core/scenario-row.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../../core/table.js';

@@ -1,8 +1,7 @@
 // Stored runs as JSON. Figures are unrounded; what nobody knows is null.
 
 import { z } from 'zod';
-import { documentOf, ESTIMATE, TEXT } from '../../core/document.js';
-import { FIGURE } from '../../core/estimate.js';
+import { documentOf, ESTIMATE, FIGURE, TEXT } from '../../core/document.js';
 import { COSTS, costsSource } from '../costs.js';
 import { CARD, COUNTS, cardSource } from '../score-document.js';
 import { TRUST, trustDocument } from '../trust.js';

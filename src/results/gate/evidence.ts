@@ -14,8 +14,7 @@ import type { Bill, Evidence } from '../../stats/limits.js';
 import { repeatsOf } from '../../stats/looks.js';
 import type { Policy } from '../../stats/policy.js';
 import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from '../comparability.js';
-import type { ReadRun } from '../read-run.js';
-import { impossibleRows } from '../read-run.js';
+import { impossibleRows, type ReadRun } from '../read-run.js';
 
 /** Who is held against what. */
 export interface Sides {

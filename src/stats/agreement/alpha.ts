@@ -1,7 +1,7 @@
 // Krippendorff's alpha: how far those who rated the same units agree, beyond what their ratings would do by chance.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/estimate.js';
+import { COUNT, FIGURE } from '../../core/document.js';
 import { groupBy } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 

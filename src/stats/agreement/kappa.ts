@@ -1,7 +1,7 @@
 // Weighted kappa: how far two who rated the same predictions agree, beyond what their own habits would give by chance.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/estimate.js';
+import { COUNT, FIGURE } from '../../core/document.js';
 import { groupBy } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 

@@ -1,7 +1,7 @@
 // A panel: what several judges gave one prediction -> one rating a dimension, every judge counting alike.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/estimate.js';
+import { COUNT, FIGURE } from '../../core/document.js';
 import { groupBy } from '../../core/groups.js';
 import { keysOf } from '../../core/keys.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import type { Figure } from '../../core/comparison.js';
+import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { inTableOrder } from '../../core/domains.js';
-import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../core/estimate.js';
 import { countBy, groupBy, type Some } from '../../core/groups.js';
 import { stretchToPoints } from '../../core/points.js';
 import { DIMENSIONS, type Dimension, type Domain, LEAST_CLUSTERS } from '../../core/types.js';

@@ -2,8 +2,8 @@
 
 import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
 import type { Figure } from '../../core/comparison.js';
+import { type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { inTableOrder } from '../../core/domains.js';
-import { type EstimateDocument, estimateDocument } from '../../core/estimate.js';
 import { countBy, groupBy } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { possibleRating } from '../../core/points.js';

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { FAMILIES } from '../../core/calibration.js';
+import { COUNT, ESTIMATE, FIGURE } from '../../core/document.js';
 import { EXIT } from '../../core/errors.js';
-import { COUNT, ESTIMATE, FIGURE } from '../../core/estimate.js';
 import { DIMENSIONS } from '../../core/types.js';
 
 const VARIANT = {

@@ -2,7 +2,7 @@
 
 import type { CalibratedRow, VariantFacts } from '../../core/calibration.js';
 import { FIGURES, type Figure } from '../../core/comparison.js';
-import { type EstimateDocument, estimateDocument } from '../../core/estimate.js';
+import { type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { groupBy, type Some } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { countedPoints } from '../../core/points.js';

@@ -1,6 +1,6 @@
 // The matrix of damages by dimensions: what each damage costs, which dimensions moved, and whether the judge sees it.
 
-import type { EstimateDocument } from '../../core/estimate.js';
+import type { EstimateDocument } from '../../core/document.js';
 import { dimensionName } from '../../core/table.js';
 import { DIMENSIONS } from '../../core/types.js';
 import { helpOf } from '../../judge/calibrate/variants.js';

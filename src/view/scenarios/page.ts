@@ -1,7 +1,7 @@
 // The page of a run on scenarios: what a world model makes of instructions, in one file that asks for nothing and runs nothing.
 
+import type { EstimateDocument } from '../../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
-import type { EstimateDocument } from '../../core/estimate.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure } from '../../core/scenario-row.js';
 import { block, escapeHtml, pageHead, type Sha256 } from '../../report/html/frame.js';
 import type { ScenarioFigures, ScenarioPart } from '../../stats/scenarios.js';

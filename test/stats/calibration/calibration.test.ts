@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { CalibratedRow } from '../../../src/core/calibration.js';
-import type { EstimateDocument } from '../../../src/core/estimate.js';
+import type { EstimateDocument } from '../../../src/core/document.js';
 import { DIMENSIONS, type JudgementFailure } from '../../../src/core/types.js';
 import { calibrationOf } from '../../../src/stats/calibration/calibration.js';
 import type { CalibrationPart } from '../../../src/stats/calibration/document.js';
