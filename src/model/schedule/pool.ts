@@ -132,16 +132,17 @@ class Pool implements Backend {
   /** Starts all that may start now, and does so again when the next wait ends. */
   #fill(): void {
     this.#alarm.abort();
+    // What comes due while this works was not due when it was looked at.
+    const now = this.#now;
     const lookAt = this.#outages.lookAtSpent();
     for (const lane of this.#lanes) if (!isInService(lane)) this.#lookAfter(lane);
     // A job to each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
     let lanes = [...this.#lanes].sort((a, b) => a.calls.size - b.calls.size);
     while (lanes.length > 0) lanes = lanes.filter((lane) => this.#startAt(lane));
     if ([...this.#courses].every(({ halted }) => halted)) return;
-    const now = this.#now;
     const times = this.#lanes.flatMap((lane) => [lane.pausedUntil, ...timesOf(lane)]);
     const nextAt = Math.min(lookAt, this.#todo.nextAt(now), ...times.filter((time) => time > now));
-    if (nextAt < Number.POSITIVE_INFINITY) void this.#fillAfter(Math.max(1, nextAt - now));
+    if (nextAt < Number.POSITIVE_INFINITY) void this.#fillAfter(Math.max(1, nextAt - this.#now));
   }
 
   async #fillAfter(ms: number): Promise<void> {

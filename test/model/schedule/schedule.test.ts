@@ -662,6 +662,47 @@ describe('whatever happens', () => {
     );
   });
 
+  it('a wait that ends while slots are filled is not lost', async () => {
+    for (let early = 0; early < 3; early += 0.05) {
+      let now = 0;
+      // Each look at this clock takes a while, so that waits end between two of them.
+      const clock = {
+        now: () => {
+          now += 0.3;
+          return now;
+        },
+        async sleep(ms: number, signal: AbortSignal) {
+          await new Promise((resolve) => setImmediate(resolve));
+          if (!signal.aborted) now += Math.max(0.1, ms - early);
+        },
+      };
+      let calls = 0;
+      const endpoint: Endpoint = {
+        host: 'a',
+        call: async () => (++calls % 4 === 0 ? ok() : failed('transient')),
+        close: async () => {},
+      };
+      const backend = openPool([endpoint], {
+        concurrency: 2,
+        maxAttempts: 6,
+        retryMs: 600_000,
+        clock,
+        random: () => 0.5,
+      });
+      const outcomes: unknown[] = [];
+      const asked = backend.work(
+        singles(1),
+        async (job, ask) => {
+          outcomes.push((await ask({ make: async () => ({ messages: [], seedOffset: job.id }) })).status);
+        },
+        { stop: new AbortController().signal, abort: new AbortController().signal },
+      );
+      const stalled = new Promise((resolve) => setTimeout(() => resolve('stalled'), 2_000).unref());
+      expect(await Promise.race([asked, stalled])).toBeUndefined();
+      expect(outcomes).toEqual(['ok']);
+    }
+  });
+
   it.each([
     ['one group', () => 'x'],
     ['each its own group', (id: number) => `g${id}`],
