@@ -17,7 +17,7 @@ import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '..
 import { notesOn } from '../stats/calibration/notes.js';
 import { trustLine, trustOf } from '../stats/judge-trust.js';
 import { openStore } from '../store/store.js';
-import { calibrationPage } from '../view/calibration/page.js';
+import { calibrationPage } from '../view/calibration.js';
 
 type TellingSettings = Settings<typeof TELLING_OPTIONS> & { readonly json: boolean; readonly color: boolean };
 

@@ -34,13 +34,13 @@ function rowOf(name: string, { rows, predicted, ceiling, floor, found }: Equival
 }
 
 /** What a reader must know of it. */
-export const EQUIVALENCE_NOTES = [
+const EQUIVALENCE_NOTES = [
   'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
   'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
 ] as const;
 
 /** Why some have none, a sentence for each reason that occurs. */
-export function missingNotes(all: readonly Equivalence[]): string[] {
+function missingNotes(all: readonly Equivalence[]): string[] {
   const has = (reason: Equivalence['found']) => all.some(({ found }) => found === reason);
   return [
     ...(has('does not look')
@@ -55,7 +55,7 @@ export function missingNotes(all: readonly Equivalence[]): string[] {
 }
 
 /** What stands in place of a figure. */
-export function missingText(found: Equivalence['found']): string | undefined {
+function missingText(found: Equivalence['found']): string | undefined {
   if (found === 'few') return 'too few';
   return found === 'does not look' ? 'none' : undefined;
 }

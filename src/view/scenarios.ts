@@ -1,4 +1,4 @@
-// The report of a run on scenarios: its figures, and its samples with their texts, read from the file.
+// What the page of a run on scenarios is made of, read from its file: its figures, and its samples with their texts.
 
 import { basename } from 'node:path';
 import { objectsIn } from '../benchmark/line-file.js';
@@ -6,11 +6,45 @@ import { isInteger, isObject, type JsonObject } from '../core/json.js';
 import { present } from '../core/present.js';
 import { writtenPrediction } from '../core/reply.js';
 import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
-import type { JudgedRow } from '../core/types.js';
+import type { Domain, JudgedRow } from '../core/types.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
-import { toolVersion } from '../settings/version.js';
-import type { ScenarioReport, ShownSample, ShownStep, ShownVerdict } from './scenarios/contents.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
+import type { Fact } from './parts.js';
+
+/** Its texts are models' and users' own, and may be hostile. */
+export interface ScenarioReport {
+  readonly name: string;
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+  readonly figures: ScenarioFigures;
+  readonly samples: readonly ShownSample[];
+  /** Samples whose texts the page has no room for. */
+  readonly leftOut: number;
+}
+
+/** A sample with its texts. */
+export interface ShownSample {
+  readonly scenario: string;
+  readonly domain: Domain;
+  /** The row's id, and its turn. */
+  readonly id: string;
+  readonly turn: number;
+  readonly instruction: string;
+  readonly steps: readonly ShownStep[];
+  /** In percent; a measure that nobody knows is absent. */
+  readonly measures: Readonly<Record<string, number>>;
+  /** Why there is no prediction in some step. */
+  readonly failure: string | undefined;
+}
+
+export interface ShownStep {
+  readonly action: string;
+  /** What was predicted with the instruction, and by the twin without it; undefined where nobody knows. */
+  readonly prediction: string | undefined;
+  readonly twin: string | undefined;
+  readonly verdicts: readonly { readonly verifier: string; readonly met: boolean; readonly why: string }[];
+}
 
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
@@ -32,30 +66,25 @@ export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: Abo
     else leftOut++;
   }
   const { made, name, source, manifest } = run;
-  const facts: (readonly [string, string | undefined])[] = [
-    ['world model', made.worldModel],
-    ['suite', textIn(manifest?.identity ?? {}, 'suite')],
-    ['protocol', made.protocol],
-    ['asked', made.startedAt?.slice(0, 10)],
-    ...Object.entries(made.meta).map(([key, value]) => [key, String(value)] as const),
-    ['file', basename(source)],
-  ];
   return {
     name,
-    facts: facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined),
+    facts: [
+      ['world model', made.worldModel],
+      ['suite', textIn(manifest?.identity ?? {}, 'suite')],
+      ['protocol', made.protocol],
+      ['asked', made.startedAt?.slice(0, 10)],
+      ...Object.entries(made.meta),
+      ['file', basename(source)],
+    ],
     warnings: warningsOn(run),
     figures: present(rows.figures()),
     samples,
     leftOut,
-    tool: `awb ${toolVersion()}`,
   };
 }
 
 /** Every line by the key of its record: samples, the steps before them, and twins. */
-async function readScenarioLines(
-  path: string,
-  stop: AbortSignal | undefined,
-): Promise<ReadonlyMap<string, JsonObject>> {
+async function readScenarioLines(path: string, stop?: AbortSignal): Promise<ReadonlyMap<string, JsonObject>> {
   const lines = new Map<string, JsonObject>();
   for await (const { fields } of objectsIn({ path, ...WRITTEN_BY }, stop)) {
     const key = isObject(fields.awb) ? fields.awb.key : undefined;
@@ -80,7 +109,11 @@ function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string,
         action: (own && textIn(own, 'action')) ?? '',
         prediction: predictionIn(own),
         twin: predictionIn(lines.get(stepKey(twin, step, steps))),
-        verdicts: verdictsIn(verdicts[step]),
+        verdicts: objectsOf(verdicts[step]).map((item) => ({
+          verifier: textIn(item, 'verifier') ?? '',
+          met: item.met === true,
+          why: textIn(item, 'why') ?? '',
+        })),
       };
     }),
     measures: row.measures ?? {},
@@ -94,13 +127,8 @@ function predictionIn(fields: JsonObject | undefined): string | undefined {
   return writtenPrediction(textIn(fields, 'gen') ?? '');
 }
 
-function verdictsIn(value: unknown): ShownVerdict[] {
-  const items = Array.isArray(value) ? value.filter(isObject) : [];
-  return items.map((item) => ({
-    verifier: textIn(item, 'verifier') ?? '',
-    met: item.met === true,
-    why: textIn(item, 'why') ?? '',
-  }));
+function objectsOf(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 function textIn(fields: JsonObject, name: string): string | undefined {

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { measuresOf } from '../../src/core/measures.js';
 import type { JudgedRow } from '../../src/core/types.js';
 import { aggregate } from '../../src/stats/aggregate.js';
-import type { Report, ReportSample } from '../../src/view/contents.js';
 import { reportPage } from '../../src/view/report.js';
-import type { SampleTexts } from '../../src/view/texts.js';
+import type { Report, ReportSample } from '../../src/view/report-contents.js';
+import { type SampleTexts, Texts } from '../../src/view/texts.js';
 import { measureOf } from './measures.js';
 
 /** A text that acts where it is not escaped. */
@@ -35,9 +35,7 @@ export function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {
     contexts: [],
     spending: [],
     samples: rows.map((row) => ({ row, ...(row.failed === 0 ? { points: 50 } : {}), note: '' })),
-    starts: [0],
     measureOf: measuresOf(),
-    tool: 'awb 0',
     ...change,
   };
 }
@@ -56,8 +54,8 @@ export const TEXTS: SampleTexts = {
 export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 /** In place of the browser script. */
 export const script = 'addEventListener("hashchange", show);';
-export const pageOf = (report: Report, inline: readonly string[] = [], runs = script) =>
-  [...reportPage(report, { inline }, { script: runs, sha256 })].join('');
+export const pageOf = (report: Report, texts = new Texts(), runs = script, tool = 'awb 0') =>
+  reportPage(report, texts.json(), { tool, script: runs, sha256 });
 
 /** Rows of a measure alone, each a trajectory of its own. */
 function measuredRows(measure: string, values: readonly number[]): JudgedRow[] {

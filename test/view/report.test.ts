@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aggregate } from '../../src/stats/aggregate.js';
-import { textsPage } from '../../src/view/report.js';
-import { textsChunk } from '../../src/view/texts.js';
+import { Texts } from '../../src/view/texts.js';
 import { EVIL, pageOf, reportOf, rowOf, script, sha256, TEXTS } from '../support/reports.js';
 
 const insides = (page: string, tag: string) =>
@@ -74,17 +73,13 @@ describe('texts of models and files', () => {
     ],
     manifest: JSON.stringify({ evil: EVIL }),
     samples: rows.map((row) => ({ row, note: EVIL })),
-    tool: EVIL,
   });
-  const chunk = textsChunk();
-  chunk.add({ ...TEXTS, prediction: EVIL, truth: EVIL, action: EVIL, weaknesses: [EVIL], judgeReply: EVIL });
-  const links = { back: `../${EVIL}`, own: 'texts-' };
+  const texts = new Texts();
+  texts.add({ ...TEXTS, prediction: EVIL, truth: EVIL, action: EVIL, weaknesses: [EVIL], judgeReply: EVIL });
 
-  it.each([
-    ['the page', pageOf(evil, [chunk.json()])],
-    ['a page of texts', textsPage(evil, 0, chunk.json(), links, { script, sha256 })],
-  ])('open no element in %s, close none, and hide nothing', (_name, page) => {
-    const plain = pageOf(reportOf([rowOf(0)]), ['{}']);
+  it('open no element in the page, close none, and hide nothing', () => {
+    const page = pageOf(evil, texts, script, EVIL);
+    const plain = pageOf(reportOf([rowOf(0)]));
     expect(page).not.toMatch(/<img|<!--|\u202e.*<\/title>/);
     expect(page.match(/<script/g)?.length).toBe(plain.match(/<script/g)?.length);
     expect(page.match(/<\/script/g)?.length).toBe(page.match(/<script/g)?.length);

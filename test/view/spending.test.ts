@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Cost } from '../../src/core/costs.js';
-import type { ReportSpending } from '../../src/view/contents.js';
-import { spentText } from '../../src/view/spending.js';
+import type { ReportSpending } from '../../src/view/report-contents.js';
+import { spentText } from '../../src/view/report-samples.js';
 import { pageOf, reportOf, rowOf } from '../support/reports.js';
 
 const cost = (usd: number | undefined, unpriced = 0): Cost => ({
