@@ -3,15 +3,7 @@
 import { counted, twoDecimals } from '../../core/figures.js';
 import { intervalCell, NONE } from '../../core/table.js';
 import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from '../html.js';
-import {
-  type Block,
-  type BoardFigure,
-  type BoardRow,
-  headingOf,
-  judgeLine,
-  type Leaderboard,
-  remarksOn,
-} from '../leaderboard/board.js';
+import { type Block, type BoardFigure, type BoardRow, type Leaderboard, remarksOn } from '../leaderboard/board.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
@@ -41,21 +33,20 @@ function blockSection(block: Block): Markup {
       rows: (published ?? []).map(row),
     },
   ].filter(({ rows }) => rows.length > 0);
-  const heading = headingOf(block);
   const shown = table(
     columns.map((column) => column.heading),
     bodies,
     {
       look: 'board',
-      label: heading,
+      label: block.heading,
       isLabelled: true,
       classOf: (column, { cells } = { cells: [] }) =>
         `${columns[column]?.align === 'right' ? 'n' : ''}${cells[column] === NONE ? ' none' : ''}`.trim(),
     },
   );
-  const judge = judgeLine(block).map((line) => html`<p class="note">${line}</p>`);
+  const judge = block.judge.map((line) => html`<p class="note">${line}</p>`);
   const notes = remarksOn(block, 'In colour').map((note) => html`<li>${note}</li>`);
-  return html`<section class="block"><h2>${textOf(heading)}</h2>${judge}${shown}<ul class="notes">${notes}</ul></section>`;
+  return html`<section class="block"><h2>${textOf(block.heading)}</h2>${judge}${shown}<ul class="notes">${notes}</ul></section>`;
 }
 
 /** Whether a column has no place of its own: intervals and official figures stand under their figures, rows under the coverage. */
