@@ -84,7 +84,7 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
 
 async function pageOfRun(run: ReadRun, other: ReadRun | undefined, settings: ReportSettings, io: Io) {
   const texts = new Texts(settings.inlineLimit * 1e6);
-  const { spending, linesOf } = await readSpending(run, io);
+  const { costs, linesOf } = await readSpending(run, io);
   const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) =>
     gather(own, others, texts, io, linesOf),
   );
@@ -94,7 +94,7 @@ async function pageOfRun(run: ReadRun, other: ReadRun | undefined, settings: Rep
     : [
         `Histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit), and this page has no room for them.`,
       ];
-  const contents = reportOn(run, other, gathered, spending, notes);
+  const contents = reportOn(run, other, gathered, costs, notes);
   const script = await readFile(SCRIPT, 'utf8');
   const page = reportPage(contents, texts.json(), { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
   return { samples: contents.samples.length, page };

@@ -1,14 +1,14 @@
 // The overview of a report: its head, its figures, and what is behind them.
 
 import { FIGURES } from '../core/comparison.js';
-import { sumOf } from '../core/costs.js';
+import { ASKED, sumOf } from '../core/costs.js';
 import { domainName, domainsOfMean } from '../core/domains.js';
 import { costCell } from '../core/money.js';
 import { possibleRating } from '../core/points.js';
 import { printable } from '../core/printable.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
-import { askedNames } from '../report/costs.js';
+import { askedNames, costTable } from '../report/costs.js';
 import { equivalenceTable } from '../report/equivalence-table.js';
 import { type Child, html, longText, type Markup, table } from '../report/html.js';
 import { decimalsOf, isLikeScore } from '../report/measure-text.js';
@@ -30,11 +30,12 @@ import {
   tableOf,
   underFigure,
 } from './parts.js';
-import { leadName, leadOf, type Report, type ReportBin, type SpendingLine } from './report-contents.js';
+import { leadName, leadOf, type Report, type ReportBin } from './report-contents.js';
 import { rolloutBlocks } from './rollout.js';
 
 export function overview(report: Report): Child {
-  const { rollout, equivalence, other, manifest } = report;
+  const { rollout, equivalence, other, manifest, costs } = report;
+  const spent = costTable(costs, { byDomain: true, names: askedNames(equivalence) });
   return [
     reportHead(report),
     scores(report),
@@ -45,7 +46,12 @@ export function overview(report: Report): Child {
     ratings(report),
     html`<div class="pair">${parts(report)}</div>`,
     troubles(report.run.card),
-    spent(report),
+    spent &&
+      block(
+        'Tokens and cost',
+        'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.',
+        html`${terminalTable(spent, String, 0)}`,
+      ),
     manifest !== undefined &&
       html`<div class="folds"><details><summary>Manifest<span class="soft">what made this run</span></summary><pre class="tall" tabindex="0">${longText(manifest)}</pre></details></div>`,
   ];
@@ -65,7 +71,7 @@ function reportHead(report: Report): Markup {
 }
 
 function keyFigures(report: Report): KeyFigure[] {
-  const { run, change, spending, equivalence } = report;
+  const { run, change, costs, equivalence } = report;
   const { card } = run;
   const failed = card.domains.reduce((all, domain) => all + (domain.failures['not-judged'] ?? 0), card.failed);
   const decimals = decimalsOf(leadOf(report));
@@ -73,11 +79,15 @@ function keyFigures(report: Report): KeyFigure[] {
   const name = overallName(card);
   const [official, counted] = [card.overall.total?.value, card.overallWithFailures.total?.value];
   const differs = official !== undefined && counted !== undefined && Math.abs(official - counted) >= 0.05;
-  const { usage, usd } = sumOf(spending.map(({ total }) => total.cost));
+  const asked = ASKED.flatMap((who) => {
+    const total = costs[who]?.total;
+    return total === undefined || total.rows + total.unpriced === 0 ? [] : [{ who, total }];
+  });
+  const { usage, usd } = sumOf(asked.map(({ total }) => total));
   const tokens = (usage.promptTokens ?? 0) + (usage.completionTokens ?? 0);
-  const each = spending.map(({ asked, total }) => {
-    const who = askedNames(equivalence)[asked].toLowerCase();
-    return usd === undefined ? who : `${who} ${costCell(total.cost)}`;
+  const each = asked.map(({ who, total }) => {
+    const name = askedNames(equivalence)[who].toLowerCase();
+    return usd === undefined ? name : `${name} ${costCell(total)}`;
   });
   const figures: (KeyFigure | undefined)[] = [
     [
@@ -175,17 +185,20 @@ function dataBlock(title: string, shown: Table): Child {
   return block(title, shown.legend?.join(' '), html`${terminalTable(shown)}`);
 }
 
-/** A table as the terminal shows it. @param cellOf what stands in a cell, where that is more than its text */
-function terminalTable(shown: Table, cellOf: (text: string, row: number, column: number) => Child = String): Child {
-  const rows = shown.groups.flatMap((group, at) =>
-    group.map((cells, index) => ({ cells, isSum: at > 0 && index === 0 })),
-  );
-  const drawn = rows.map(({ cells, isSum }, row) => ({
-    cells: cells.map((text, column) => cellOf(text, row, column)),
-    isSum,
-  }));
-  const heads = shown.columns.map(({ heading }) => heading);
-  return [table(heads, drawn, { look: 'matrix' }), html`<p class="note">${shown.footnotes.join(' ')}</p>`];
+/**
+ * A table as the terminal shows it.
+ * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
+ */
+function terminalTable(
+  { columns, groups, footnotes }: Table,
+  cellOf: (text: string, row: number, column: number) => Child = String,
+  firstSum = 1,
+): Child {
+  const rows = groups
+    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at >= firstSum && index === 0 })))
+    .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
+  const heads = columns.map(({ heading }) => heading);
+  return [table(heads, rows, { look: 'matrix' }), html`<p class="note">${footnotes.join(' ')}</p>`];
 }
 
 /** Every figure of the tables that `awb score` prints, each above its interval. */
@@ -325,41 +338,4 @@ function tallyTable(
       return { cells: [link, ...counts.map(count), html`<b>${count(sum)}</b>`] };
     });
   return tableOf([first, ...domains.map(({ domain }) => domainName(domain)), 'All'], rows);
-}
-
-/** A part for each that was asked: a line for each domain, and their sum. */
-function spent({ spending, equivalence }: Report): Child {
-  if (spending.length === 0) return undefined;
-  const names = askedNames(equivalence);
-  const heads = [
-    ...['Domain', 'Prompt tokens', 'Cached', 'Output tokens', 'Reasoning'],
-    ...['Calls', 'Hours in calls', 'Cost'],
-  ];
-  const row = (name: string, { cost, calls, seconds }: SpendingLine, isSum: boolean) => {
-    const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = cost.usage;
-    return {
-      cells: [
-        name,
-        ...[promptTokens, cachedTokens, completionTokens, reasoningTokens, calls].map(count),
-        seconds === undefined ? DASH : (seconds / 3600).toFixed(2),
-        cost.usd === undefined && cost.unpriced > 0 ? DASH : costCell(cost),
-      ],
-      isSum,
-    };
-  };
-  const bodies = spending.map(({ asked, domains, total }) => ({
-    title: names[asked],
-    rows: [...[...domains].map(([domain, line]) => row(domainName(domain), line, false)), row('All', total, true)],
-  }));
-  const notes = spending.flatMap(({ asked, price, total: { cost } }) => {
-    const left = cost.unpriced === 0 ? '' : `; the cost of ${cost.unpriced.toLocaleString('en')} rows is not known`;
-    return price === undefined || cost.usd === undefined
-      ? []
-      : [`${names[asked]}: price of ${price.model} by ${price.source}${left}.`];
-  });
-  return block(
-    'Tokens and cost',
-    'As the servers counted, failed rows and replies that were asked for again among them; cached tokens are part of the prompt’s, reasoning tokens of the output.',
-    html`${table(heads, bodies)}${notes.length > 0 && html`<p class="note">${notes.join(' ')}</p>`}`,
-  );
 }

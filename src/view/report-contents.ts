@@ -1,14 +1,13 @@
 // What a report says of a run beside the texts of its samples: what made it, its figures, how it differs from another, what it used.
 
 import { basename } from 'node:path';
-import type { Asked, Cost } from '../core/costs.js';
+import type { RunCosts } from '../core/costs.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { DEFAULT_MEASURE, type Measure, type MeasureLookup } from '../core/measures.js';
 import { present } from '../core/present.js';
-import type { Price } from '../core/price.js';
 import { askedName } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
-import type { Domain, Estimate, JudgedRow, ScoreCard } from '../core/types.js';
+import type { Estimate, JudgedRow, ScoreCard } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
 import type { Trust } from '../report/trust.js';
@@ -45,22 +44,6 @@ export interface ReportBin {
   readonly estimate: Estimate;
 }
 
-/** What rows took together, with their calls and the seconds in them where journals tell. */
-export interface SpendingLine {
-  readonly cost: Cost;
-  readonly calls?: number;
-  readonly seconds?: number;
-}
-
-/** What asking the world model or the judge took, by domain in the order of the table. */
-export interface ReportSpending {
-  readonly asked: Asked;
-  /** What the dollars were counted by, where it is known. */
-  readonly price?: Price | undefined;
-  readonly domains: ReadonlyMap<Domain, SpendingLine>;
-  readonly total: SpendingLine;
-}
-
 /** One judged row in the list. */
 export interface ReportSample {
   readonly row: JudgedRow;
@@ -93,8 +76,7 @@ export interface Report {
   readonly rollout?: RolloutCard | undefined;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
   readonly equivalence?: EquivalenceCard | undefined;
-  /** None of whom nobody was asked. */
-  readonly spending: readonly ReportSpending[];
+  readonly costs: RunCosts;
   /** The manifest as it stands on the disk. */
   readonly manifest?: string | undefined;
   /** In the order in which they are shown. */
@@ -117,7 +99,7 @@ export function reportOn(
   run: ReadRun,
   other: ReadRun | undefined,
   { samples, contexts }: Pick<Report, 'samples'> & { readonly contexts: ReadonlyMap<string, number> },
-  spending: Report['spending'],
+  costs: RunCosts,
   notes: readonly string[],
 ): Report {
   const compared = other && compareRuns(other, run, { draws: 0, moved: 0 });
@@ -145,7 +127,7 @@ export function reportOn(
     warnings,
     turns: binsOf(samples, (row) => row.turnIdx, range),
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
-    spending,
+    costs,
     equivalence: equivalenceCard(run.rows),
     rollout: rolloutOf(run.rows, run.card, other && isForcedPartner(run, other) ? other.rows : undefined),
     manifest: run.manifest && JSON.stringify(run.manifest, null, 2),

@@ -1,21 +1,19 @@
 // The samples of a report in reading order, each with the texts of one run or two, and what asking for them took.
 
-import type { RowTexts } from '../benchmark/report-rows.js';
-import { ASKED, type Spent } from '../core/costs.js';
-import { inTableOrder } from '../core/domains.js';
+import type { Spent } from '../core/costs.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { dollars } from '../core/money.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
-import type { Domain, Io, JudgedRow } from '../core/types.js';
+import type { Io, JudgedRow } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
 import { countCosts } from '../results/costs.js';
 import type { ReadRun } from '../results/read-run.js';
 import { meanFigure, predictionsOf } from '../stats/predictions.js';
-import type { RunWithTexts } from './reading.js';
-import type { ReportSample, ReportSpending, SpendingLine } from './report-contents.js';
+import type { RowTexts, RunWithTexts } from './reading.js';
+import type { ReportSample } from './report-contents.js';
 import type { Texts } from './texts.js';
 
 /** Samples, and how many characters were put to the world model, by record id. */
@@ -121,54 +119,18 @@ function scoreIn(row: JudgedRow, lead: string | undefined): number | undefined {
   return isRated(row) ? countedPoints(row, 'total') : undefined;
 }
 
-/** What a run took. */
-interface ReadSpending {
-  /** Of those that were asked, and of whom something is known. */
-  readonly spending: readonly ReportSpending[];
-  /** What a sample took, by record id: a line for its prediction, and one for its judgement. */
-  linesOf(id: string): readonly string[];
-}
-
 /** Reads what a run took, by the prices that it was scored by. @throws UserError: 66 for a journal that cannot be read, 130, 143. */
-export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Promise<ReadSpending> {
+export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>) {
   const prices = { world_model: run.costs.world_model?.price, judge: run.costs.judge?.price };
-  const { judgements, costs, spent } = await countCosts(run, prices, stop);
+  const { judgements, costs } = await countCosts(run, prices, stop);
   const byId = new Map(judgements.map((one) => [idOf(one.row), one]));
-  return {
-    spending: ASKED.flatMap((asked): ReportSpending[] => {
-      const spending = costs[asked];
-      if (spending === undefined || (spending.total.rows === 0 && spending.total.unpriced === 0)) return [];
-      const { calls, all } = callsIn(spent[asked]());
-      const domains = [...spending.domains].sort(([a], [b]) => inTableOrder(a, b));
-      const lines = domains.map(([domain, cost]) => [domain, { cost, ...calls.get(domain) }] as const);
-      return [{ asked, price: spending.price, domains: new Map(lines), total: { cost: spending.total, ...all } }];
-    }),
-    linesOf(id) {
-      const found = byId.get(id);
-      return [spentText('prediction', found?.prediction), spentText('judgement', found)].filter(
-        (line) => line !== undefined,
-      );
-    },
+  /** What a sample took, by record id: a line for its prediction, and one for its judgement. */
+  const linesOf = (id: string) => {
+    const found = byId.get(id);
+    const lines = [spentText('prediction', found?.prediction), spentText('judgement', found)];
+    return lines.filter((line) => line !== undefined);
   };
-}
-
-type Calls = Pick<SpendingLine, 'calls' | 'seconds'>;
-
-/** Calls and the seconds in them, by domain and in all; none where no journal tells. */
-function callsIn(rows: Iterable<readonly [Domain, Spent | undefined]>) {
-  const calls = new Map<Domain, Calls>();
-  let all: Calls = {};
-  for (const [domain, spent] of rows) {
-    if (spent?.log === undefined) continue;
-    const { attempts, ms } = spent.log;
-    const more = ({ calls = 0, seconds = 0 }: Calls = {}) => ({
-      calls: calls + attempts,
-      seconds: seconds + ms / 1000,
-    });
-    calls.set(domain, more(calls.get(domain)));
-    all = more(all);
-  }
-  return { calls, all };
+  return { costs, linesOf };
 }
 
 /** What one sample took, such as `prediction 19,000 + 280 tokens, $0.034`; undefined where nobody knows, or nobody was asked. */

@@ -33,7 +33,7 @@ export function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {
     warnings: [],
     turns: [],
     contexts: [],
-    spending: [],
+    costs: {},
     samples: rows.map((row) => ({ row, ...(row.failed === 0 ? { points: 50 } : {}), note: '' })),
     measureOf: measuresOf(),
     ...change,

@@ -63,14 +63,13 @@ describe('texts of models and files', () => {
       { name: 'x', estimate },
     ],
     contexts: [],
-    spending: [
-      {
-        asked: 'judge',
+    costs: {
+      judge: {
         price: { model: EVIL, source: EVIL, input: 1, output: 1 },
-        domains: new Map([[EVIL, { cost }]]),
-        total: { cost },
+        total: cost,
+        domains: new Map([[EVIL, cost]]),
       },
-    ],
+    },
     manifest: JSON.stringify({ evil: EVIL }),
     samples: rows.map((row) => ({ row, note: EVIL })),
   });
