@@ -17,7 +17,7 @@ import { reportOn } from '../view/report-contents.js';
 import { gather, readSpending } from '../view/report-samples.js';
 import { scenarioPage } from '../view/scenario-page.js';
 import { scenarioReport } from '../view/scenarios.js';
-import { Texts } from '../view/texts.js';
+import { collectTexts } from '../view/texts.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
@@ -83,7 +83,7 @@ async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
 }
 
 async function pageOfRun(run: ReadRun, other: ReadRun | undefined, settings: ReportSettings, io: Io) {
-  const texts = new Texts(settings.inlineLimit * 1e6);
+  const texts = collectTexts(settings.inlineLimit * 1e6);
   const { costs, linesOf } = await readSpending(run, io);
   const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) =>
     gather(own, others, texts, io, linesOf),

@@ -28,6 +28,7 @@ import {
   signed,
   signedRange,
   tableOf,
+  terminalTable,
   underFigure,
 } from './parts.js';
 import { leadName, leadOf, type Report, type ReportBin } from './report-contents.js';
@@ -183,22 +184,6 @@ function changes({ change, other }: Report): Child {
 /** A block with a table as the terminal shows it. */
 function dataBlock(title: string, shown: Table): Child {
   return block(title, shown.legend?.join(' '), html`${terminalTable(shown)}`);
-}
-
-/**
- * A table as the terminal shows it.
- * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
- */
-function terminalTable(
-  { columns, groups, footnotes }: Table,
-  cellOf: (text: string, row: number, column: number) => Child = String,
-  firstSum = 1,
-): Child {
-  const rows = groups
-    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at >= firstSum && index === 0 })))
-    .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
-  const heads = columns.map(({ heading }) => heading);
-  return [table(heads, rows, { look: 'matrix' }), html`<p class="note">${footnotes.join(' ')}</p>`];
 }
 
 /** Every figure of the tables that `awb score` prints, each above its interval. */

@@ -1,6 +1,7 @@
 // What pages are put together from: figures as text, blocks, and a head with facts, warnings and key figures.
 
 import { type Ends, intervalText } from '../core/figures.js';
+import type { Table } from '../core/table.js';
 import { type Child, html, type Markup, table } from '../report/html.js';
 
 /** What stands where there is no figure. */
@@ -50,6 +51,22 @@ export function block(title: Child, note: Child, body: Markup | undefined): Chil
 /** A table that has a row at least. */
 export function tableOf(...[heads, rows, look]: Parameters<typeof table>): Markup | undefined {
   return rows.length === 0 ? undefined : table(heads, rows, look);
+}
+
+/**
+ * A table as the terminal shows it.
+ * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
+ */
+export function terminalTable(
+  { columns, groups, footnotes }: Table,
+  cellOf: (text: string, row: number, column: number) => Child = String,
+  firstSum = 1,
+): Child {
+  const rows = groups
+    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at >= firstSum && index === 0 })))
+    .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
+  const heads = columns.map(({ heading }) => heading);
+  return [table(heads, rows, { look: 'matrix' }), html`<p class="note">${footnotes.join(' ')}</p>`];
 }
 
 export type Fact = readonly [name: string, text: string | undefined];

@@ -12,7 +12,7 @@ import { type Judgements, predictionsOf } from '../stats/predictions.js';
 import type { JudgeSays, RatingSample } from './data.js';
 import type { RunWithTexts } from './reading.js';
 import { textsOf } from './report-samples.js';
-import { Texts } from './texts.js';
+import { collectTexts } from './texts.js';
 
 /** A prediction that was drawn. */
 interface Drawn {
@@ -96,7 +96,7 @@ export async function gatherSamples(
   io: Pick<Io, 'stop'>,
 ): Promise<GatheredSamples | undefined> {
   const samples = new Map<string, RatingSample>();
-  const collected = new Texts();
+  const collected = collectTexts();
   for (const { judgements, run } of drawn) {
     if (io.stop.aborted) return undefined;
     const row = judgements.find(isRated) ?? judgements[0];

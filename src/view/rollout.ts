@@ -3,13 +3,12 @@
 import { domainName } from '../core/domains.js';
 import { counted } from '../core/figures.js';
 import type { Measure } from '../core/measures.js';
-import { type Child, html, table } from '../report/html.js';
-import { decimalsOf } from '../report/measure-text.js';
-import { overallDriftName } from '../report/rollout/tables.js';
-import type { RolloutBin, RolloutCard } from '../stats/rollout-card.js';
+import { type Child, html } from '../report/html.js';
+import { overallDriftName, rolloutTables } from '../report/rollout/tables.js';
+import type { RolloutCard } from '../stats/rollout-card.js';
 import { differenceChart, scaleOf } from './charts.js';
 import { curves } from './curves.js';
-import { block, count, number, range, signed, signedRange, withRange } from './parts.js';
+import { block, count, signed, terminalTable } from './parts.js';
 
 /** The blocks of a run that is a rollout. @param lead what its figures mean; @param forced the run beside it */
 export function rolloutBlocks(card: RolloutCard, lead: Measure, forced: string | undefined): Child {
@@ -29,7 +28,9 @@ export function rolloutBlocks(card: RolloutCard, lead: Measure, forced: string |
     block(
       'Score by distance from the last true observation',
       note,
-      html`${distanceCurves(card, lead)}${figuresTable(card, lead)}`,
+      html`${distanceCurves(card, lead)}${rolloutTables(card, false)
+        .slice(0, 1)
+        .map((shown) => terminalTable(shown))}`,
     ),
     driftBlock(card),
   ];
@@ -54,33 +55,6 @@ function distanceCurves({ all, domains }: RolloutCard, lead: Measure): Child {
     return { name, points, isSum };
   });
   return curves(drawn, scaleOf(lead, figures));
-}
-
-/** The same over all rows in figures. */
-function figuresTable({ all, drift }: RolloutCard, lead: Measure): Child {
-  const decimals = decimalsOf(lead);
-  const cell = (estimate: RolloutBin['onScript']) => withRange(number(estimate, decimals), range(estimate, decimals));
-  const hasOff = all.offScript > 0;
-  const heads = [
-    ...['Distance', 'Rows', 'Score'],
-    ...(hasOff ? ['On script'] : []),
-    ...(drift === undefined ? [] : ['True histories', 'Difference']),
-  ];
-  const rows = all.distances.map(({ from, to, score, onScript, paired }) => {
-    const difference = paired?.difference;
-    const beside = [number(paired?.forced, decimals), withRange(signed(difference), signedRange(difference))];
-    const name = from === to ? from : `${from} to ${to}`;
-    return {
-      cells: [
-        name,
-        count(score.rows),
-        cell(score),
-        ...(hasOff ? [cell(onScript)] : []),
-        ...(drift === undefined ? [] : beside),
-      ],
-    };
-  });
-  return table(heads, rows, { look: 'matrix' });
 }
 
 function driftBlock({ drift }: RolloutCard): Child {

@@ -27,77 +27,59 @@ export interface SampleTexts extends SideTexts {
 }
 
 /** Collects texts. Once they are more than so many characters, histories are left out, those already collected too. */
-export class Texts {
-  readonly #most: number;
-  readonly #strings: string[] = [];
-  readonly #places = new Map<string, number>();
+export function collectTexts(most = Number.POSITIVE_INFINITY) {
+  const strings: string[] = [];
+  const places = new Map<string, number>();
   /** Places of texts that stand elsewhere than in a history. */
-  readonly #needed = new Set<number>();
-  readonly #rows: RowTextData[] = [];
-  #size = 0;
-  hasHistories = true;
-
-  constructor(most = Number.POSITIVE_INFINITY) {
-    this.#most = most;
-  }
-
-  add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts): void {
-    this.#rows.push({
-      ...this.#side(truth, own),
-      truth: this.#needs(truth),
-      action: this.#needs(action),
-      history: this.hasHistories
-        ? history.flatMap((turn) => [this.#placeOf(turn.action), this.#placeOf(turn.observation)])
-        : undefined,
-      system: systemPrompt === '' ? undefined : this.#needs(systemPrompt),
-      spent: spent?.length ? spent : undefined,
-      other: other && this.#side(truth, other),
-    });
-    if (this.hasHistories && this.#size > this.#most) this.#dropHistories();
-  }
-
-  /** JSON that can stand inside a script element. */
-  json(): string {
-    const rows = this.hasHistories ? this.#rows : this.#rows.map(({ history: _, ...row }) => row);
-    return scriptJson({ strings: this.#strings, rows } satisfies TextsData);
-  }
-
-  #side(
-    truth: string,
-    { prediction, strengths, weaknesses, facts, judgeReply, judgeReasoning }: SideTexts,
-  ): SideTextData {
-    const isPredicted = prediction !== '';
-    return {
-      prediction: isPredicted ? this.#needs(prediction) : undefined,
-      steps: isPredicted ? difference(truth, prediction) : undefined,
-      strengths,
-      weaknesses,
-      facts: facts?.length ? facts : undefined,
-      reply: judgeReply === undefined ? undefined : this.#needs(judgeReply),
-      thoughts: judgeReasoning === undefined ? undefined : this.#needs(judgeReasoning),
-    };
-  }
-
-  #needs(text: string): number {
-    const place = this.#placeOf(text);
-    this.#needed.add(place);
-    return place;
-  }
-
-  #placeOf(text: string): number {
-    const known = this.#places.get(text);
+  const needed = new Set<number>();
+  let rows: RowTextData[] = [];
+  let size = 0;
+  const placeOf = (text: string) => {
+    const known = places.get(text);
     if (known !== undefined) return known;
-    this.#size += text.length;
-    this.#places.set(text, this.#strings.length);
-    return this.#strings.push(text) - 1;
-  }
-
-  #dropHistories(): void {
-    this.hasHistories = false;
-    for (const [text, place] of this.#places) {
-      if (this.#needed.has(place)) continue;
-      this.#places.delete(text);
-      this.#strings[place] = '';
-    }
-  }
+    size += text.length;
+    places.set(text, strings.length);
+    return strings.push(text) - 1;
+  };
+  const needs = (text: string) => {
+    const place = placeOf(text);
+    needed.add(place);
+    return place;
+  };
+  const sideOf = (truth: string, side: SideTexts): SideTextData => ({
+    prediction: side.prediction === '' ? undefined : needs(side.prediction),
+    steps: side.prediction === '' ? undefined : difference(truth, side.prediction),
+    strengths: side.strengths,
+    weaknesses: side.weaknesses,
+    facts: side.facts?.length ? side.facts : undefined,
+    reply: side.judgeReply === undefined ? undefined : needs(side.judgeReply),
+    thoughts: side.judgeReasoning === undefined ? undefined : needs(side.judgeReasoning),
+  });
+  const texts = {
+    hasHistories: true,
+    add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts) {
+      const turns = texts.hasHistories ? history : undefined;
+      rows.push({
+        ...sideOf(truth, own),
+        truth: needs(truth),
+        action: needs(action),
+        history: turns?.flatMap((turn) => [placeOf(turn.action), placeOf(turn.observation)]),
+        system: systemPrompt === '' ? undefined : needs(systemPrompt),
+        spent: spent?.length ? spent : undefined,
+        other: other && sideOf(truth, other),
+      });
+      if (!texts.hasHistories || size <= most) return;
+      texts.hasHistories = false;
+      rows = rows.map(({ history: _, ...row }) => row);
+      for (const [text, place] of places) {
+        if (needed.has(place)) continue;
+        places.delete(text);
+        strings[place] = '';
+      }
+    },
+    /** JSON that can stand inside a script element. */
+    json: () => scriptJson({ strings, rows } satisfies TextsData),
+  };
+  return texts;
 }
+export type Texts = ReturnType<typeof collectTexts>;

@@ -6,7 +6,7 @@ import type { JudgedRow } from '../../src/core/types.js';
 import { aggregate } from '../../src/stats/aggregate.js';
 import { reportPage } from '../../src/view/report.js';
 import type { Report, ReportSample } from '../../src/view/report-contents.js';
-import { type SampleTexts, Texts } from '../../src/view/texts.js';
+import { collectTexts, type SampleTexts } from '../../src/view/texts.js';
 import { measureOf } from './measures.js';
 
 /** A text that acts where it is not escaped. */
@@ -54,7 +54,7 @@ export const TEXTS: SampleTexts = {
 export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 /** In place of the browser script. */
 export const script = 'addEventListener("hashchange", show);';
-export const pageOf = (report: Report, texts = new Texts(), runs = script, tool = 'awb 0') =>
+export const pageOf = (report: Report, texts = collectTexts(), runs = script, tool = 'awb 0') =>
   reportPage(report, texts.json(), { tool, script: runs, sha256 });
 
 /** Rows of a measure alone, each a trajectory of its own. */

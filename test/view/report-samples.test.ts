@@ -6,7 +6,7 @@ import { madeWith } from '../../src/run/made-with.js';
 import { aggregate } from '../../src/stats/aggregate.js';
 import type { RunWithTexts } from '../../src/view/reading.js';
 import { gather } from '../../src/view/report-samples.js';
-import { Texts } from '../../src/view/texts.js';
+import { collectTexts } from '../../src/view/texts.js';
 import { ioIn } from '../support/io.js';
 
 const TEXTS = {
@@ -47,7 +47,7 @@ function run(rows: readonly JudgedRow[], read: RunWithTexts['read'] = async () =
 }
 
 async function gathered(own: RunWithTexts, other?: RunWithTexts, io = ioIn('/')) {
-  const texts = new Texts();
+  const texts = collectTexts();
   const found = await gather(own, other, texts, io);
   return { found, rows: JSON.parse(texts.json()).rows };
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aggregate } from '../../src/stats/aggregate.js';
-import { Texts } from '../../src/view/texts.js';
+import { collectTexts } from '../../src/view/texts.js';
 import { EVIL, pageOf, reportOf, rowOf, script, sha256, TEXTS } from '../support/reports.js';
 
 const insides = (page: string, tag: string) =>
@@ -73,7 +73,7 @@ describe('texts of models and files', () => {
     manifest: JSON.stringify({ evil: EVIL }),
     samples: rows.map((row) => ({ row, note: EVIL })),
   });
-  const texts = new Texts();
+  const texts = collectTexts();
   texts.add({ ...TEXTS, prediction: EVIL, truth: EVIL, action: EVIL, weaknesses: [EVIL], judgeReply: EVIL });
 
   it('open no element in the page, close none, and hide nothing', () => {

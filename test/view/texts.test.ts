@@ -1,14 +1,14 @@
 // The texts of a page's samples.
 
 import { describe, expect, it } from 'vitest';
-import { Texts } from '../../src/view/texts.js';
+import { collectTexts, type Texts } from '../../src/view/texts.js';
 import { TEXTS } from '../support/reports.js';
 
 const read = (texts: Texts) => JSON.parse(Buffer.from(texts.json(), 'utf8').toString('utf8'));
 
 describe('texts', () => {
   it('stand there once each, with what differs', () => {
-    const texts = new Texts();
+    const texts = collectTexts();
     texts.add(TEXTS);
     const { strings: first } = read(texts);
     texts.add({ ...TEXTS, other: { ...TEXTS, prediction: '' } });
@@ -21,7 +21,7 @@ describe('texts', () => {
   });
 
   it('are kept to the last unit, whatever they hold', () => {
-    const texts = new Texts();
+    const texts = collectTexts();
     const held = ['</script>', '\u0000\u001b[2J', '\ud800 alone', '\u2028', '\r\n\r', '\\u003c'];
     for (const truth of held) texts.add({ ...TEXTS, truth });
     const { strings, rows } = read(texts);
@@ -29,7 +29,7 @@ describe('texts', () => {
   });
 
   it('lose their histories, those before and after, once they are more than there is room for, and nothing else', () => {
-    const texts = new Texts(100);
+    const texts = collectTexts(100);
     texts.add({ ...TEXTS, history: [{ action: 'gone', observation: TEXTS.truth }] });
     texts.add({ ...TEXTS, judgeReply: 'x'.repeat(100) });
     expect(texts.hasHistories).toBe(false);

@@ -4,26 +4,8 @@
 import type { JudgeSays, TextsData } from '../data.js';
 import { comparison } from './diff.js';
 import { block, button, count, historyFold, json, make, part, remarks, textFold, visible } from './dom.js';
-import {
-  chooseRater,
-  comment,
-  data,
-  doneCount,
-  entryAt,
-  finish,
-  goTo,
-  isDone,
-  isRevised,
-  isWhole,
-  load,
-  openFrom,
-  place,
-  rate,
-  sampleAt,
-  saveFile,
-  store,
-  undo,
-} from './rating-progress.js';
+import * as progress from './rating-progress.js';
+import { data, entryAt, isDone, isRevised, isWhole, place, store } from './rating-progress.js';
 
 const { strings, rows } = json<TextsData>('texts');
 const total = count(data.samples.length);
@@ -44,9 +26,9 @@ function showIntro(): void {
   part('progress').textContent = '';
   nameField().value = place.rater;
   part('kept').textContent =
-    place.rater === '' || doneCount() === 0
+    place.rater === '' || progress.doneCount() === 0
       ? ''
-      : `${place.rater} has rated ${count(doneCount())} of ${total}; the page has kept it.`;
+      : `${place.rater} has rated ${count(progress.doneCount())} of ${total}; the page has kept it.`;
   nameField().focus();
 }
 
@@ -61,7 +43,7 @@ function showSample(): void {
 
 /** Draws the sample where the rater stands; returns its heading. */
 function drawSample(): HTMLElement {
-  const { key, title: name } = sampleAt(place.index);
+  const { key, title: name } = progress.sampleAt(place.index);
   const row = rows[place.index];
   if (row === undefined) throw new Error(`the page has no texts of sample ${place.index + 1}`);
   const text = (at: number) => strings[at] ?? '';
@@ -97,7 +79,7 @@ function refresh(): void {
   refreshPanel();
   part('progress').replaceChildren(
     button(place.rater, { class: 'quiet', id: 'who', title: 'Change the rater' }, showIntro),
-    ` · ${count(doneCount())} of ${total} rated`,
+    ` · ${count(progress.doneCount())} of ${total} rated`,
   );
 }
 
@@ -108,7 +90,7 @@ function drawVerdict(): void {
     part('verdict').replaceChildren();
     return;
   }
-  const sealed = Uint8Array.from(atob(sampleAt(place.index).judge), (character) => character.charCodeAt(0));
+  const sealed = Uint8Array.from(atob(progress.sampleAt(place.index).judge), (character) => character.charCodeAt(0));
   const { ratings, strengths, weaknesses }: JudgeSays = JSON.parse(new TextDecoder().decode(sealed));
   const figure = (rating: number | null | undefined) => (rating == null ? '–' : String(Math.round(rating * 100) / 100));
   const cells = data.dimensions.map(([, heading], at) => {
@@ -149,7 +131,7 @@ function drawPanel(): void {
   });
   const remark = make('textarea', { id: 'comment', rows: '1', placeholder: 'Comment', 'aria-label': 'Comment' });
   remark.value = entryAt(place.index).comment;
-  remark.addEventListener('input', () => comment(remark.value));
+  remark.addEventListener('input', () => progress.comment(remark.value));
   const ask = make('span', { id: 'ask', role: 'status' });
   part('panel').replaceChildren(
     make(
@@ -191,7 +173,7 @@ function move(by: number): void {
     say(by > 0 ? 'This is the last sample.' : 'This is the first sample.');
     return;
   }
-  goTo(index);
+  progress.goTo(index);
   showSample();
 }
 
@@ -201,14 +183,14 @@ function done(): void {
   if (!isWhole(entry)) {
     say('Rate all five dimensions first.');
   } else if (!isDone(entry)) {
-    finish();
+    progress.finish();
     refresh();
     part('verdict').scrollIntoView({ block: 'center' });
   } else {
-    const next = openFrom(place.index + 1);
+    const next = progress.openFrom(place.index + 1);
     if (next === undefined) say('All samples are rated. Save the file, and give it to awb agree.');
     else {
-      goTo(next);
+      progress.goTo(next);
       showSample();
     }
   }
@@ -216,7 +198,7 @@ function done(): void {
 
 function takeBack(): void {
   const { index } = place;
-  if (!undo()) say('There is nothing to undo.');
+  if (!progress.undo()) say('There is nothing to undo.');
   else if (place.index === index) refresh();
   else showSample();
 }
@@ -227,11 +209,11 @@ function moveDimension(by: number): void {
 }
 
 function give(rating: number): void {
-  rate(rating);
+  progress.rate(rating);
   refresh();
 }
 
-const save = () => say(saveFile());
+const save = () => say(progress.saveFile());
 const KEYS: ReadonlyMap<string, () => void> = new Map([
   ['ArrowUp', () => moveDimension(-1)],
   ['ArrowDown', () => moveDimension(1)],
@@ -262,12 +244,12 @@ function keyDown(event: KeyboardEvent): void {
   act();
 }
 
-load();
+progress.load();
 part('begin').addEventListener('submit', (event) => {
   event.preventDefault();
   const name = nameField().value.trim();
   if (name === '') return;
-  chooseRater(name);
+  progress.chooseRater(name);
   showSample();
 });
 part('save').addEventListener('click', save);
@@ -276,7 +258,7 @@ addEventListener('keydown', keyDown);
 addEventListener('storage', ({ key }) => {
   if (key !== data.store || !store.keeps) return;
   const here = { ...place };
-  load();
+  progress.load();
   Object.assign(place, here);
   if (!part('sample').hidden) refresh();
 });
