@@ -31,7 +31,7 @@ import {
   terminalTable,
   underFigure,
 } from './parts.js';
-import { leadName, leadOf, type Report, type ReportBin } from './report-contents.js';
+import { type Leading, leadName, leadOf, type Report, type ReportBin } from './report-contents.js';
 import { rolloutBlocks } from './rollout.js';
 
 export function overview(report: Report): Child {
@@ -121,7 +121,7 @@ function inShort(tokens: number): Child {
 }
 
 /** What the report leads with, of a card: by domain, and the mean over them. */
-export function leadingFigures(report: Pick<Report, 'run' | 'measureOf'>, card: ScoreCard) {
+export function leadingFigures(report: Leading, card: ScoreCard) {
   const lead = leadName(report);
   const figureOf = ({ withFailures, measures }: DomainScore) =>
     lead === undefined ? withFailures.total : measures[lead];

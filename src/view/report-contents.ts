@@ -2,7 +2,6 @@
 
 import { basename } from 'node:path';
 import type { RunCosts } from '../core/costs.js';
-import type { EquivalenceCard } from '../core/equivalence.js';
 import { DEFAULT_MEASURE, type Measure, type MeasureLookup } from '../core/measures.js';
 import { present } from '../core/present.js';
 import { askedName } from '../core/rollout.js';
@@ -10,7 +9,6 @@ import { rowId } from '../core/row-id.js';
 import type { Estimate, JudgedRow, ScoreCard } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
-import type { Trust } from '../report/trust.js';
 import { notesOn, sharedBy } from '../results/comparability.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { isForcedPartner, rolloutOf } from '../results/rollout.js';
@@ -18,25 +16,7 @@ import { clusteredEstimate } from '../stats/clusters.js';
 import { compareRuns } from '../stats/compare.js';
 import { equivalenceCard } from '../stats/equivalence.js';
 import { meanFigure, predictionsOf } from '../stats/predictions.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
 import type { Fact } from './parts.js';
-
-/** A run as the report shows it. */
-interface ReportRun {
-  readonly name: string;
-  /** What made it, by heading: world model, judge, rubric pack ... */
-  readonly facts: readonly Fact[];
-  readonly card: ScoreCard;
-  /** What is known of its judge; absent where it asked none. */
-  readonly trust?: Trust | undefined;
-}
-
-interface Change {
-  readonly difference: Estimate;
-  readonly wins: number;
-  readonly ties: number;
-  readonly losses: number;
-}
 
 /** A figure over a part of the rows. */
 export interface ReportBin {
@@ -58,38 +38,21 @@ export interface ReportSample {
 }
 
 /** All that the page shows, but for the texts. */
-export interface Report {
-  readonly run: ReportRun;
-  readonly other?: ReportRun | undefined;
-  /** How two runs differ on the rows of both, in points of 0-100; absent where nothing could be compared. */
-  readonly change?:
-    | { readonly domains: readonly (Change & { readonly domain: string })[]; readonly overall: Change }
-    | undefined;
-  /** What the numbers of measures mean. */
+export type Report = ReturnType<typeof reportOn>;
+
+/** What tells what a report leads with. */
+export interface Leading {
+  readonly run: { readonly card: ScoreCard };
   readonly measureOf: MeasureLookup;
-  /** What a reader must know before believing the figures, one sentence each. */
-  readonly warnings: readonly string[];
-  /** Score by turn position and by the length of what was put to the world model. */
-  readonly turns: readonly ReportBin[];
-  readonly contexts: readonly ReportBin[];
-  /** Of a rollout: its curves, and its drift where the run beside it predicted the same from true histories. */
-  readonly rollout?: RolloutCard | undefined;
-  /** Of an agent's decisions: how far predictions lead where the truth leads. */
-  readonly equivalence?: EquivalenceCard | undefined;
-  readonly costs: RunCosts;
-  /** The manifest as it stands on the disk. */
-  readonly manifest?: string | undefined;
-  /** In the order in which they are shown. */
-  readonly samples: readonly ReportSample[];
 }
 
 /** What a report leads with: nothing where that is the score, with the model's failures at rating 1, else the name of a measure. */
-export function leadName({ run, measureOf }: Pick<Report, 'run' | 'measureOf'>): string | undefined {
+export function leadName({ run, measureOf }: Leading): string | undefined {
   return leadingMeasure(run.card, measureOf);
 }
 
 /** What its numbers mean. Scores are read like a measure that nobody declares. */
-export function leadOf(report: Pick<Report, 'run' | 'measureOf'>): Measure {
+export function leadOf(report: Leading): Measure {
   const name = leadName(report);
   return name === undefined ? DEFAULT_MEASURE : report.measureOf(name);
 }
@@ -98,12 +61,13 @@ export function leadOf(report: Pick<Report, 'run' | 'measureOf'>): Measure {
 export function reportOn(
   run: ReadRun,
   other: ReadRun | undefined,
-  { samples, contexts }: Pick<Report, 'samples'> & { readonly contexts: ReadonlyMap<string, number> },
+  { samples, contexts }: { readonly samples: readonly ReportSample[]; readonly contexts: ReadonlyMap<string, number> },
   costs: RunCosts,
   notes: readonly string[],
-): Report {
+) {
   const compared = other && compareRuns(other, run, { draws: 0, moved: 0 });
   const overall = compared?.status === 'ok' ? compared.overall.total : undefined;
+  const domains = compared?.status === 'ok' ? compared.domains : [];
   const own = reportRun(run);
   const { range } = leadOf({ run: own, measureOf });
   const warnings = [...warningsOn(run), ...notes];
@@ -115,28 +79,31 @@ export function reportOn(
   return {
     run: own,
     other: other && reportRun(other),
-    change:
-      compared?.status === 'ok' && overall !== undefined
-        ? {
-            domains: compared.domains.flatMap(({ domain, figures: { total } }) =>
-              total ? [{ domain, ...total }] : [],
-            ),
-            overall,
-          }
-        : undefined,
+    /** How two runs differ on the rows of both, in points of 0-100; absent where nothing could be compared. */
+    change: overall && {
+      domains: domains.flatMap(({ domain, figures: { total } }) => (total ? [{ domain, ...total }] : [])),
+      overall,
+    },
+    /** What a reader must know before believing the figures, one sentence each. */
     warnings,
+    /** Score by turn position and by the length of what was put to the world model. */
     turns: binsOf(samples, (row) => row.turnIdx, range),
     contexts: binsOf(samples, (row) => contexts.get(rowId(row.key, row.repeat, row.index)) ?? 0, range),
     costs,
+    /** Of an agent's decisions: how far predictions lead where the truth leads. */
     equivalence: equivalenceCard(run.rows),
+    /** Of a rollout: its curves, and its drift where the run beside it predicted the same from true histories. */
     rollout: rolloutOf(run.rows, run.card, other && isForcedPartner(run, other) ? other.rows : undefined),
+    /** The manifest as it stands on the disk. */
     manifest: run.manifest && JSON.stringify(run.manifest, null, 2),
+    /** In the order in which they are shown. */
     samples,
+    /** What the numbers of measures mean. */
     measureOf,
   };
 }
 
-function reportRun({ name, made, trust, card, source }: ReadRun): ReportRun {
+function reportRun({ name, made, trust, card, source }: ReadRun) {
   const facts: Fact[] = [
     ['world model', made.worldModel],
     [askedWord(made.mode), made.judgeName],

@@ -6,45 +6,16 @@ import { isInteger, isObject, type JsonObject } from '../core/json.js';
 import { present } from '../core/present.js';
 import { writtenPrediction } from '../core/reply.js';
 import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
-import type { Domain, JudgedRow } from '../core/types.js';
+import type { JudgedRow } from '../core/types.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
-import type { ScenarioFigures } from '../stats/scenarios.js';
 import type { Fact } from './parts.js';
 
 /** Its texts are models' and users' own, and may be hostile. */
-export interface ScenarioReport {
-  readonly name: string;
-  readonly facts: readonly Fact[];
-  readonly warnings: readonly string[];
-  readonly figures: ScenarioFigures;
-  readonly samples: readonly ShownSample[];
-  /** Samples whose texts the page has no room for. */
-  readonly leftOut: number;
-}
-
+export type ScenarioReport = Awaited<ReturnType<typeof scenarioReport>>;
 /** A sample with its texts. */
-export interface ShownSample {
-  readonly scenario: string;
-  readonly domain: Domain;
-  /** The row's id, and its turn. */
-  readonly id: string;
-  readonly turn: number;
-  readonly instruction: string;
-  readonly steps: readonly ShownStep[];
-  /** In percent; a measure that nobody knows is absent. */
-  readonly measures: Readonly<Record<string, number>>;
-  /** Why there is no prediction in some step. */
-  readonly failure: string | undefined;
-}
-
-export interface ShownStep {
-  readonly action: string;
-  /** What was predicted with the instruction, and by the twin without it; undefined where nobody knows. */
-  readonly prediction: string | undefined;
-  readonly twin: string | undefined;
-  readonly verdicts: readonly { readonly verifier: string; readonly met: boolean; readonly why: string }[];
-}
+export type ShownSample = ReturnType<typeof sampleOf>;
+export type ShownStep = ShownSample['steps'][number];
 
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
@@ -52,7 +23,7 @@ const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infe
  * @param mostBytes texts of all samples together; those of further samples are left out
  * @throws UserError: 66 and 65 for the file, 130 or 143 once `stop` is aborted
  */
-export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: AbortSignal): Promise<ScenarioReport> {
+export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: AbortSignal) {
   const lines = await readScenarioLines(run.source, stop);
   const rows = scenarioRows();
   const samples: ShownSample[] = [];
@@ -66,21 +37,16 @@ export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: Abo
     else leftOut++;
   }
   const { made, name, source, manifest } = run;
-  return {
-    name,
-    facts: [
-      ['world model', made.worldModel],
-      ['suite', textIn(manifest?.identity ?? {}, 'suite')],
-      ['protocol', made.protocol],
-      ['asked', made.startedAt?.slice(0, 10)],
-      ...Object.entries(made.meta),
-      ['file', basename(source)],
-    ],
-    warnings: warningsOn(run),
-    figures: present(rows.figures()),
-    samples,
-    leftOut,
-  };
+  const facts: Fact[] = [
+    ['world model', made.worldModel],
+    ['suite', textIn(manifest?.identity ?? {}, 'suite')],
+    ['protocol', made.protocol],
+    ['asked', made.startedAt?.slice(0, 10)],
+    ...Object.entries(made.meta),
+    ['file', basename(source)],
+  ];
+  const figures = present(rows.figures());
+  return { name, facts, warnings: warningsOn(run), figures, samples, leftOut };
 }
 
 /** Every line by the key of its record: samples, the steps before them, and twins. */
@@ -93,30 +59,34 @@ async function readScenarioLines(path: string, stop?: AbortSignal): Promise<Read
   return lines;
 }
 
-function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>): ShownSample {
-  const steps = isInteger(fields.steps) && fields.steps > 0 ? fields.steps : 1;
+function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>) {
+  const count = isInteger(fields.steps) && fields.steps > 0 ? fields.steps : 1;
   const verdicts = Array.isArray(fields.verdicts) ? fields.verdicts : [];
-  const twin = twinKey(row.key, steps);
+  const twin = twinKey(row.key, count);
+  const steps = Array.from({ length: count }, (_, step) => {
+    const own = lines.get(stepKey(row.key, step, count));
+    return {
+      action: (own && textIn(own, 'action')) ?? '',
+      /** What was predicted with the instruction, and by the twin without it; undefined where nobody knows. */
+      prediction: predictionIn(own),
+      twin: predictionIn(lines.get(stepKey(twin, step, count))),
+      verdicts: objectsOf(verdicts[step]).map((item) => ({
+        verifier: textIn(item, 'verifier') ?? '',
+        met: item.met === true,
+        why: textIn(item, 'why') ?? '',
+      })),
+    };
+  });
   return {
     scenario: scenarioIn(fields) ?? '',
     domain: row.domain,
     id: String(fields.id),
-    turn: row.turnIdx - steps + 1,
+    turn: row.turnIdx - count + 1,
     instruction: textIn(fields, 'instruction') ?? '',
-    steps: Array.from({ length: steps }, (_, step): ShownStep => {
-      const own = lines.get(stepKey(row.key, step, steps));
-      return {
-        action: (own && textIn(own, 'action')) ?? '',
-        prediction: predictionIn(own),
-        twin: predictionIn(lines.get(stepKey(twin, step, steps))),
-        verdicts: objectsOf(verdicts[step]).map((item) => ({
-          verifier: textIn(item, 'verifier') ?? '',
-          met: item.met === true,
-          why: textIn(item, 'why') ?? '',
-        })),
-      };
-    }),
+    steps,
+    /** In percent; a measure that nobody knows is absent. */
     measures: row.measures ?? {},
+    /** Why there is no prediction in some step. */
     failure: row.failure && `${row.failure.class}: ${row.failure.reason}`,
   };
 }

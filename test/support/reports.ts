@@ -29,7 +29,12 @@ export function rowOf(index: number, change: Partial<JudgedRow> = {}): JudgedRow
 /** A report of these rows. */
 export function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {}): Report {
   return {
-    run: { name: 'step-1', facts: [['judge', 'j']], card: aggregate(rows) },
+    run: { name: 'step-1', facts: [['judge', 'j']], card: aggregate(rows), trust: undefined },
+    other: undefined,
+    change: undefined,
+    equivalence: undefined,
+    rollout: undefined,
+    manifest: undefined,
     warnings: [],
     turns: [],
     contexts: [],
@@ -68,7 +73,7 @@ function measuredRows(measure: string, values: readonly number[]): JudgedRow[] {
 /** A report that leads with a measure, beside a run in which it was another. */
 export function reportOfMeasure(measure: string, values: readonly number[], before: readonly number[]): Report {
   const rows = measuredRows(measure, values);
-  const run = { name: 'run', facts: [], card: aggregate(rows, undefined, measureOf) };
+  const run = { name: 'run', facts: [], card: aggregate(rows, undefined, measureOf), trust: undefined };
   const samples = rows.map((row, index): ReportSample => {
     const [now, then] = [values[index] ?? 0, before[index] ?? 0];
     return { row, points: now, other: { row, points: then }, change: now - then, note: '' };

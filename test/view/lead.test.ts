@@ -8,8 +8,7 @@ import { domainScore, estimate, scoreCard } from '../support/score-cards.js';
 const rated = scoreCard([domainScore('web', 60)]);
 const measured = scoreCard([domainScore('web', undefined, { chrf: estimate(30) })], { chrf: estimate(30) });
 
-const figures = (card: typeof rated, leader = card) =>
-  leadingFigures({ run: { name: '', facts: [], card: leader }, measureOf }, card);
+const figures = (card: typeof rated, leader = card) => leadingFigures({ run: { card: leader }, measureOf }, card);
 
 test('a rated run leads with its score, a measured one with its measure', () => {
   expect(figures(rated).mean).toEqual(rated.overall.total);

@@ -49,13 +49,14 @@ describe('texts of models and files', () => {
     rowOf(1, { failed: 1, total: 0, failure: { class: `judge-${EVIL}` as 'judge-fatal', reason: EVIL } }),
   ];
   const estimate = { value: 1, rows: 2, clusters: 2, se: 1, df: 1, low: -1, high: 3 };
+  const change = { difference: estimate, base: 1, candidate: 2, wins: 1, ties: 0, losses: 0 };
   const cost = { rows: 1, unpriced: 1, usage: { promptTokens: 1 }, usd: 1 };
   const evil = reportOf(rows, {
-    run: { name: EVIL, facts: [[EVIL, EVIL]], card: aggregate(rows) },
-    other: { name: EVIL, facts: [[EVIL, 'x']], card: aggregate(rows) },
+    run: { name: EVIL, facts: [[EVIL, EVIL]], card: aggregate(rows), trust: undefined },
+    other: { name: EVIL, facts: [[EVIL, 'x']], card: aggregate(rows), trust: undefined },
     change: {
-      domains: [{ domain: EVIL, difference: estimate, wins: 1, ties: 0, losses: 0 }],
-      overall: { difference: estimate, wins: 1, ties: 0, losses: 0 },
+      domains: [{ domain: EVIL, ...change }],
+      overall: change,
     },
     warnings: [EVIL],
     turns: [

@@ -46,7 +46,7 @@ const sampleOf = (change: Partial<ShownSample> = {}): ShownSample => ({
   ...change,
 });
 
-const reportOf = (samples: readonly ShownSample[], change: Partial<ScenarioReport> = {}): ScenarioReport => ({
+const reportOf = (samples: ShownSample[], change: Partial<ScenarioReport> = {}): ScenarioReport => ({
   name: 'step-100',
   facts: [['suite', 'standard']],
   warnings: [],
