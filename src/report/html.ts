@@ -37,17 +37,10 @@ function escaped(text: string): string {
 }
 
 export interface TableRow {
-  /** The row's name, then a cell for each further column. */
+  /** The row's name, then a cell for each further column; a name alone stands above the rows that follow. */
   readonly cells: readonly Child[];
   /** Whether it sums up those above it. */
   readonly isSum?: boolean | undefined;
-}
-
-interface TableBody {
-  /** Stands above its rows. */
-  readonly title?: Child;
-  readonly look?: string;
-  readonly rows: readonly TableRow[];
 }
 
 interface TableLook {
@@ -57,35 +50,31 @@ interface TableLook {
   readonly label?: string;
   /** The class of a column's cells; those of `t` hold a drawing. Figures (`n`) stand on the right. */
   classOf?(column: number, row?: TableRow): string;
-  /** Whether each cell says what its column is called, for a phone. */
-  readonly isLabelled?: boolean;
 }
 
-/** A table of rows, or of bodies of rows, under its heads. */
+/** A table of rows under its heads. Each cell of a board says what its column is called: a phone has no room for heads. */
 export function table(
   heads: readonly Child[],
-  bodies: readonly TableRow[] | readonly TableBody[],
-  { look, label, classOf = (column) => (column === 0 ? '' : 'n'), isLabelled = false }: TableLook = {},
+  rows: readonly TableRow[],
+  { look, label, classOf = (column) => (column === 0 ? '' : 'n') }: TableLook = {},
 ): Markup {
   const attribute = (name: string, value: Child) => value !== undefined && value !== '' && html` ${name}="${value}"`;
   const head = heads.map((text, column) => {
     const classes = attribute('class', classOf(column));
     return classOf(column) === 't' ? html`<td${classes}>${text}</td>` : html`<th scope="col"${classes}>${text}</th>`;
   });
-  const line = (row: TableRow) => {
+  const lines = rows.map((row) => {
     const [name, ...cells] = row.cells;
-    const shown = cells.map(
-      (cell, at) =>
-        html`<td${attribute('class', classOf(at + 1, row))}${isLabelled && attribute('data-label', heads[at + 1])}>${cell}</td>`,
-    );
+    if (cells.length === 0) return html`<tr class="group"><th colspan="${heads.length}">${name}</th></tr>`;
+    const shown = cells.map((cell, at) => {
+      const called = heads[at + 1];
+      const labelled = typeof called === 'string' && attribute('data-label', called);
+      return html`<td${attribute('class', classOf(at + 1, row))}${look === 'board' && labelled}>${cell}</td>`;
+    });
     return html`<tr${row.isSum && html` class="sum"`}><th scope="row">${name}</th>${shown}</tr>`;
-  };
-  const body = (part: TableBody | TableRow) =>
-    'rows' in part
-      ? html`<tbody${attribute('class', part.look)}>${part.title !== undefined && html`<tr class="group"><th colspan="${heads.length}" scope="rowgroup">${part.title}</th></tr>`}${part.rows.map(line)}</tbody>`
-      : line(part);
+  });
   const region = label !== undefined && html` tabindex="0" role="region" aria-label="${label}"`;
-  return html`<div class="scroll"${region}><table${attribute('class', look)}><thead><tr>${head}</tr></thead>${bodies.map(body)}</table></div>`;
+  return html`<div class="scroll"${region}><table${attribute('class', look)}><thead><tr>${head}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }
 
 /** A page and what it runs. Its texts may be hostile. */

@@ -48,8 +48,9 @@ h2 { font-size: 1.15rem; line-height: 1.3; margin: 0 0 0.25rem; font-weight: 620
 h3 { font-size: 1rem; margin: 0 0 0.5rem; font-weight: 620; }
 h4 { font-size: 0.8125rem; margin: 0.5rem 0 0.3rem; font-weight: 500; color: var(--soft); }
 p { margin: 0 0 0.75rem; max-width: 46rem; }
-.soft, .note { color: var(--soft); }
-.note { font-size: 0.8125rem; margin-bottom: 1rem; }
+.soft, .note, .range, .zero, footer, dl.key dt, .rate .name, .ratings dt, #begin label { color: var(--soft); }
+.note, .range, footer, dl.key dt, .rate .name, .ratings dt, #begin label { font-size: 0.8125rem; }
+.note { margin-bottom: 1rem; }
 .by { color: var(--soft); display: flex; flex-wrap: wrap; gap: 0.1rem 1.25rem; margin: 0; max-width: none; }
 .by span { overflow-wrap: anywhere; }
 .by b { color: var(--ink); font-weight: 500; }
@@ -59,7 +60,6 @@ section.block { padding: 1.75rem 0 0.5rem; }
 .warn p { margin: 0.2rem 0; }
 dl.key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: 1.25rem 2rem; margin: 1.75rem 0 0; padding: 1.25rem 0; border-block: 1px solid var(--rule); }
 dl.key div { display: flex; flex-direction: column; }
-dl.key dt { color: var(--soft); font-size: 0.8125rem; }
 dl.key dd { margin: 0; }
 dl.key .big { font-size: 1.75rem; line-height: 1.25; letter-spacing: -0.02em; font-weight: 600; font-variant-numeric: tabular-nums; }
 dl.key .big small { font-size: 1rem; font-weight: 500; letter-spacing: 0; color: var(--soft); }
@@ -73,11 +73,9 @@ thead th { color: var(--soft); font-weight: 500; font-size: 0.8125rem; vertical-
 thead th, thead td { border-bottom: 1px solid var(--rule); }
 tbody th { font-weight: 500; }
 td.n, th.n { text-align: right; white-space: nowrap; }
-.range { color: var(--soft); font-size: 0.8125rem; }
 tr.group > th { color: var(--soft); font-weight: 500; padding-top: 0.9rem; }
 tr.sum > * { border-top: 1px solid var(--rule); font-weight: 620; }
 tr.sum .range, tr.sum small { font-weight: 400; }
-.zero { color: var(--soft); }
 dl.key .zero { color: inherit; }
 .chart td.t { width: 60%; min-width: 9rem; padding-block: 0.1rem; vertical-align: middle; }
 .chart th[scope=row] { white-space: nowrap; vertical-align: middle; }
@@ -85,9 +83,9 @@ dl.key .zero { color: inherit; }
 svg { display: block; width: 100%; overflow: visible; }
 svg.track { height: 1.75rem; }
 svg.axis { height: 1.1rem; }
-svg.axis text { fill: var(--soft); font-size: 0.75rem; }
-svg .grid { stroke: var(--grid); stroke-width: 1; }
-svg .zero-line { stroke: var(--mark); stroke-width: 1; }
+svg text { fill: var(--soft); font-size: 0.75rem; }
+svg .grid { stroke: var(--grid); }
+svg .zero-line, svg .limit { stroke: var(--mark); }
 svg .reach { stroke: var(--accent); stroke-width: 2; stroke-linecap: round; }
 svg .dot { fill: var(--accent); }
 svg .other .reach { stroke: var(--other); }
@@ -106,15 +104,14 @@ b.moved { font-weight: 650; }
 .curves figcaption { font-weight: 500; margin: 0 0 0.6rem -1.75rem; overflow-wrap: anywhere; }
 .curves .sum figcaption { font-weight: 620; }
 svg.curve { height: 8.5rem; }
-svg.curve text { fill: var(--soft); font-size: 0.75rem; }
 svg.curve .end { text-anchor: end; } svg.curve .mid { text-anchor: middle; }
 svg.curve .band { fill: var(--accent); fill-opacity: 0.13; }
 svg.curve .bent { fill: none; stroke: var(--accent); stroke-width: 1.75; vector-effect: non-scaling-stroke; }
 svg.curve .bent.other { stroke: var(--other); stroke-dasharray: 5 4; }
 svg.curve svg { width: 100%; height: 100%; }
-svg.curve .limit { stroke: var(--mark); stroke-width: 1; stroke-dasharray: 4 4; }
+svg .limit { stroke-dasharray: 4 4; }
 svg.stack { height: 1.35rem; overflow: hidden; border-radius: 3px; }
-svg.stack text { font-size: 0.75rem; text-anchor: middle; dominant-baseline: central; }
+svg.stack text { text-anchor: middle; dominant-baseline: central; }
 .f1 { fill: var(--r1); } .f2 { fill: var(--r2); } .f3 { fill: var(--r3); } .f4 { fill: var(--r4); } .f5 { fill: var(--r5); }
 .o1 { fill: var(--on-r1); } .o2 { fill: var(--on-r2); } .o3 { fill: var(--on-r3); } .o4 { fill: var(--on-r4); } .o5 { fill: var(--on-r5); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; margin: 0 0 0.75rem; padding: 0; list-style: none; color: var(--soft); font-size: 0.8125rem; }
@@ -134,7 +131,6 @@ pre.tall { max-height: 32rem; overflow: auto; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.25rem; margin: 0 0 1rem; }
 dl.facts dt { color: var(--soft); white-space: nowrap; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-footer { color: var(--soft); font-size: 0.8125rem; }
 footer.wrap { padding-block: 2.5rem 3rem; }
 form.filters { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; margin: 0 0 1.25rem; }
 form.filters label { display: flex; flex-direction: column; gap: 0.2rem; font-size: 0.8125rem; color: var(--soft); }
@@ -170,7 +166,6 @@ form.filters .search input { width: 100%; }
 .path .soft { margin-left: auto; }
 .ratings { display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: 0.5rem 1.5rem; margin: 1rem 0 1.5rem; }
 .ratings div { border-top: 1px solid var(--rule); padding-top: 0.4rem; }
-.ratings dt { color: var(--soft); font-size: 0.8125rem; }
 .ratings dd { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; font-size: 1.15rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .ratings dd .soft { font-size: 0.8125rem; font-weight: 400; }
 .tools { display: flex; flex-wrap: wrap; gap: 0.4rem 1.25rem; align-items: center; margin: 0.25rem 0 0.6rem; font-size: 0.875rem; }
@@ -199,14 +194,13 @@ details.sample > summary { font-weight: 400; }
 .verdicts ul { margin: 0 0 1rem; padding-left: 1.1rem; }
 .verdicts li { margin-bottom: 0.3rem; overflow-wrap: anywhere; }
 #begin { margin: 1.25rem 0; }
-#begin label { color: var(--soft); font-size: 0.8125rem; }
 #begin input { width: 18rem; height: auto; }
 .panel { position: sticky; bottom: 0; z-index: 2; background: var(--page); border-top: 1px solid var(--rule); }
 .panel .wrap { padding-block: 0.6rem 0.7rem; }
 .rate { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 0.25rem 1.25rem; }
 .rate > div { border-top: 2px solid transparent; padding-top: 0.3rem; }
 .rate > div.current { border-color: var(--accent); }
-.rate .name { display: block; font-size: 0.8125rem; color: var(--soft); }
+.rate .name { display: block; }
 .rate .current .name { color: var(--ink); font-weight: 600; }
 .rate .five { display: flex; gap: 0.25rem; }
 .rate button { flex: 1; min-width: 0; padding: 0; font-variant-numeric: tabular-nums; }
@@ -227,7 +221,6 @@ table.board { margin: 0.75rem 0 0.5rem; }
 .board td small { display: block; color: var(--soft); font-size: 0.6875rem; line-height: 1.35; }
 .board td.none { color: var(--mark); }
 .board tr.group th { color: var(--soft); font-weight: 500; font-size: 0.8125rem; padding: 1.5rem 0 0.4rem; border-bottom: 1px solid var(--rule); }
-.board .published th[scope=row] { font-weight: 400; }
 ul.notes { color: var(--soft); font-size: 0.8125rem; margin: 0.75rem 0 0; padding-left: 1.1rem; max-width: 60rem; }
 ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
 @media (max-width: 44rem) {

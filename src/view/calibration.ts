@@ -109,7 +109,7 @@ function calibrationHead(calibration: CalibrationDocument): Markup {
   return header(calibration.judge_model, facts, warnings, keyFigures(overall), below);
 }
 
-function keyFigures(part: CalibrationPart): KeyFigure[] {
+function keyFigures(part: CalibrationPart): (KeyFigure | null)[] {
   const { ceiling, floor, false_penalty: penalty, noise, smallest_difference: smallest, gullibility } = part;
   const { blind, undecided, all } = sightCounts(part);
   const meaning =
@@ -117,7 +117,7 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
   return [
     ['Ceiling', number(ceiling), underFigure(range(ceiling)), 'neutral rewrites'],
     ['Floor', number(floor), underFigure(range(floor)), 'another row’s truth'],
-    ...one(penalty && ['False penalty', signed(penalty), underFigure(signedRange(penalty)), meaning]),
+    penalty && ['False penalty', signed(penalty), underFigure(signedRange(penalty)), meaning],
     noise === null
       ? ['Noise a row', DASH, 'nothing was judged twice']
       : [
@@ -131,14 +131,12 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
       html`${blind}<small> of ${all}</small>`,
       `damages${undecided === 0 ? '' : `, ${undecided} undecided`}`,
     ],
-    ...one(
-      gullibility && [
-        'Gullible',
-        signed(gullibility),
-        underFigure(signedRange(gullibility)),
-        `${gullibility.variant}, of all tricks`,
-      ],
-    ),
+    gullibility && [
+      'Gullible',
+      signed(gullibility),
+      underFigure(signedRange(gullibility)),
+      `${gullibility.variant}, of all tricks`,
+    ],
     [
       'Judgements',
       count(part.judged),
@@ -146,10 +144,6 @@ function keyFigures(part: CalibrationPart): KeyFigure[] {
       part.failed > 0 && html`${count(part.failed)} failed`,
     ],
   ];
-}
-
-function one(figure: KeyFigure | null): KeyFigure[] {
-  return figure === null ? [] : [figure];
 }
 
 /** How many damages a judge is blind to, of how many. */

@@ -71,7 +71,7 @@ function reportHead(report: Report): Markup {
   return header(run.name, facts, warnings, keyFigures(report));
 }
 
-function keyFigures(report: Report): KeyFigure[] {
+function keyFigures(report: Report): (KeyFigure | false | undefined)[] {
   const { run, change, costs, equivalence } = report;
   const { card } = run;
   const failed = card.domains.reduce((all, domain) => all + (domain.failures['not-judged'] ?? 0), card.failed);
@@ -90,7 +90,7 @@ function keyFigures(report: Report): KeyFigure[] {
     const name = askedNames(equivalence)[who].toLowerCase();
     return usd === undefined ? name : `${name} ${costCell(total)}`;
   });
-  const figures: (KeyFigure | undefined)[] = [
+  return [
     [
       name === 'Overall' ? name : `Score (${name})`,
       number(mean, decimals),
@@ -109,9 +109,8 @@ function keyFigures(report: Report): KeyFigure[] {
       count(failed),
       failed === 0 ? 'none' : `${((failed / Math.max(1, card.chosen)) * 100).toFixed(1)} % of the rows`,
     ],
-    tokens === 0 ? undefined : ['Tokens', inShort(tokens), each.join(usd === undefined ? ' and ' : ', ')],
+    tokens > 0 && ['Tokens', inShort(tokens), each.join(usd === undefined ? ' and ' : ', ')],
   ];
-  return figures.filter((figure) => figure !== undefined);
 }
 
 function inShort(tokens: number): Child {

@@ -78,14 +78,16 @@ export function header(
   name: string,
   facts: Child,
   warnings: readonly string[],
-  figures: readonly KeyFigure[],
+  figures: readonly (KeyFigure | false | null | undefined)[],
   below?: Child,
 ): Markup {
   const said = warnings.map((text) => html`<p>${text}</p>`);
-  const boxes = figures.map(
-    ([title, figure, ...under]) =>
-      html`<div><dt>${title}</dt><dd class="big">${figure}</dd><dd class="under">${lines(under)}</dd></div>`,
-  );
+  const boxes = figures
+    .filter((figure) => !!figure)
+    .map(
+      ([title, figure, ...under]) =>
+        html`<div><dt>${title}</dt><dd class="big">${figure}</dd><dd class="under">${lines(under)}</dd></div>`,
+    );
   return html`<header><h1>${name}</h1><p class="by">${facts}</p>${said.length > 0 && html`<div class="warn" role="note">${said}</div>`}<dl class="key">${boxes}</dl>${below}</header>`;
 }
 

@@ -24,22 +24,16 @@ function blockSection(block: Block): Markup {
   const places = [...ids.keys()].filter((place) => !isBelow(ids[place] ?? '', ids));
   const columns = places.flatMap((place) => block.columns[place] ?? []);
   const row = (own: BoardRow): TableRow => ({ cells: places.map((place) => cellOf(block, own, place)) });
-  const [runs, published] = [true, false].map((isRun) => block.rows.filter(({ run }) => (run !== undefined) === isRun));
-  const bodies = [
-    { rows: (runs ?? []).map(row) },
-    {
-      title: `Published: official figures, judge ${PUBLISHED_SOURCE.judge}`,
-      look: 'published',
-      rows: (published ?? []).map(row),
-    },
-  ].filter(({ rows }) => rows.length > 0);
+  const isOwn = ({ run }: BoardRow) => run !== undefined;
+  const published = block.rows.filter((each) => !isOwn(each)).map(row);
+  const title = { cells: [`Published: official figures, judge ${PUBLISHED_SOURCE.judge}`] };
+  const rows = [...block.rows.filter(isOwn).map(row), ...(published.length > 0 ? [title, ...published] : [])];
   const shown = table(
     columns.map((column) => column.heading),
-    bodies,
+    rows,
     {
       look: 'board',
       label: block.heading,
-      isLabelled: true,
       classOf: (column, { cells } = { cells: [] }) =>
         `${columns[column]?.align === 'right' ? 'n' : ''}${cells[column] === NONE ? ' none' : ''}`.trim(),
     },

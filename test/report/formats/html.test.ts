@@ -25,7 +25,7 @@ describe('the page of a leaderboard', () => {
     const page = format('html', [run('a', 60, { withFailures: 45 }), run('b', 30)]);
     expect(page.match(/41\.00–49\.00/g)).toHaveLength(8);
     expect(page.match(/official 60\.00/g)).toHaveLength(8);
-    expect(page.indexOf('<th scope="row">b</th>')).toBeLessThan(page.indexOf('<tbody class="published">'));
-    expect(page.indexOf('<tbody class="published">')).toBeLessThan(page.indexOf('GPT-5.4'));
+    expect(page.indexOf('<th scope="row">b</th>')).toBeLessThan(page.indexOf('<tr class="group">'));
+    expect(page.indexOf('<tr class="group">')).toBeLessThan(page.indexOf('GPT-5.4'));
   });
 });
