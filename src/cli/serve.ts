@@ -1,7 +1,7 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
-import { cacheFolder } from '../benchmark/hub/cache-folder.js';
+import { cacheFolder } from '../benchmark/hub/client.js';
 import { downloadText, progressText } from '../benchmark/hub/download-text.js';
 import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../benchmark/hub/models.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../core/errors.js';

@@ -2,7 +2,7 @@
 
 import { isAbsolute, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { cacheFolder } from '../../../src/benchmark/hub/cache-folder.js';
+import { cacheFolder } from '../../../src/benchmark/hub/client.js';
 
 test.each([
   ['/home/you', '/home/you/.cache/agentworldbench'],
