@@ -14,7 +14,7 @@ import type { Engine, ModelFacts } from '../serve/engine-contract.js';
 import { requestLine } from '../serve/http/metrics.js';
 import { type RunningServer, startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
-import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
+import { requirePossible, settingsThatFit } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -78,7 +78,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
   }).finally(() => loading.finish());
   const file = await readModelFile(path, settings.gpu);
-  const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
+  const fitting = await settingsThatFit(file, settings.gpu, settings, loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
     ...fitting,
