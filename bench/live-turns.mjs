@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { readTurnPrompt } from '../dist/infer/turn-prompt.js';
 import { afterObservation, afterReply, requestOf, worldAt } from '../dist/infer/world.js';
-import { commonPrefix } from '../dist/serve/slots.js';
+import { commonPrefix } from '../dist/serve/scheduler.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 
 const { values: flags } = parseArgs({

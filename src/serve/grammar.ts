@@ -7,7 +7,7 @@ import { type LlamaCpp, lineOf } from './runtime.js';
 
 /** What holds the reply, if anything does. Throws EngineError for a schema that no grammar can hold. */
 export async function grammarOf(
-  { runtime, llama, model }: Loaded,
+  { runtime, llama, model }: Omit<Loaded, 'context'>,
   { responseFormat }: GenerateOptions,
 ): Promise<LlamaCpp.LlamaGrammarEvaluationState | undefined> {
   if (responseFormat.type === 'text') return undefined;

@@ -6,7 +6,7 @@ import type { Engine, EnginePrompt, GenerateOptions, ModelFacts, Tool, Usage } f
 import { type ChatRequest, readChatRequest } from '../request/chat-request.js';
 import { readCompletionRequest } from '../request/completion-request.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
-import { commonPrefix } from '../slots.js';
+import { commonPrefix } from '../scheduler.js';
 import { toldOf } from './api-error.js';
 import { answer } from './body.js';
 import { CHAT_REPLY, completionReply, type Echo, type Piece, type ReplyFormat, scoredChatReply } from './formats.js';
