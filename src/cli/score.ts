@@ -28,7 +28,7 @@ import { shortLabel } from '../settings/value.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import type { StoredName } from '../store/records.js';
+import type { StoredName } from '../store/runs.js';
 import { openStore, type Store } from '../store/store.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */

@@ -12,7 +12,7 @@ import { checkedManifest, type Manifest } from '../run/manifest.js';
 import type { OptionSpec, OptionTable } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import { byStanding } from '../stats/coverage.js';
-import type { StoredCalibration, StoredRun } from '../store/records.js';
+import type { StoredCalibration, StoredRun } from '../store/runs.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 
 /** The SQLite file of every command that is not told another one, in the working folder. */

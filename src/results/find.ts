@@ -13,7 +13,7 @@ import { ratesDimensions } from '../judge/modes.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/value.js';
 import { isCovered } from '../stats/coverage.js';
-import type { StoredCalibration } from '../store/records.js';
+import type { StoredCalibration } from '../store/runs.js';
 import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
 import {
