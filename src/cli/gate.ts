@@ -15,8 +15,17 @@ import { gateText, jobSummary, SUMMARY_LIMIT } from '../report/gate/text.js';
 import { isOneRun, shownRun } from '../results/comparability.js';
 import { RUN_OPTIONS, wordsFor } from '../results/databases.js';
 import { readPair, readRun } from '../results/find.js';
-import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from '../results/gate/evidence.js';
-import { hasFloor, POLICY_OPTIONS, policyFingerprint, readPolicy } from '../results/gate/policy.js';
+import {
+  domainNotes,
+  evidenceOf,
+  hasFloor,
+  isPublished,
+  POLICY_OPTIONS,
+  policyFingerprint,
+  publishedBase,
+  readPolicy,
+  type Sides,
+} from '../results/gate.js';
 import { writeText } from '../results/output.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';

@@ -6,7 +6,7 @@ import { annotations, junit } from '../../src/report/gate/ci.js';
 import { type GateReport, gateJson } from '../../src/report/gate/document.js';
 import { gateText, jobSummary } from '../../src/report/gate/text.js';
 import { decide, RULES } from '../../src/stats/gate.js';
-import type { Evidence } from '../../src/stats/limits.js';
+import type { Evidence } from '../../src/stats/policy.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
 /** At most so many seconds a row: a figure of the whole run. */
