@@ -13,7 +13,7 @@ import { canonicalJson } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
-import type { ShownRun } from '../report/comparison/document.js';
+import type { ShownRun } from '../report/comparison.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { compareRuns } from '../stats/compare.js';

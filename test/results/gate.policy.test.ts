@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { gateJson } from '../../src/report/gate/document.js';
+import { gateJson } from '../../src/report/gate.js';
 import { policyFingerprint, readPolicy } from '../../src/results/gate.js';
 import { parsePolicy } from '../../src/stats/policy.js';
 import { temporaryFolder } from '../support/cli.js';
