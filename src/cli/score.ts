@@ -165,8 +165,8 @@ async function forcedRows(
   io: Io,
 ): Promise<readonly JudgedRow[] | undefined> {
   if (teacherForced === undefined) return undefined;
-  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
-  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
+  const naming = { db: [db], quiet: false };
+  const forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner(run, other));
   requireForced(run, forced);
   return forced.rows;
 }

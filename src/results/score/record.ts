@@ -48,7 +48,7 @@ export function isGiven({ label, manifest }: StoredName): boolean {
 }
 
 /** The label that a run has by its stored manifest; undefined where it has none, or where the manifest is damaged. */
-export function ownLabel(manifest: string | undefined): string | undefined {
+function ownLabel(manifest: string | undefined): string | undefined {
   return madeBefore(manifest)?.label;
 }
 
