@@ -28,7 +28,7 @@ import { shortLabel } from '../settings/value.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import type { StoredName } from '../store/records.js';
+import type { StoredName } from '../store/runs.js';
 import { openStore, type Store } from '../store/store.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
@@ -165,8 +165,8 @@ async function forcedRows(
   io: Io,
 ): Promise<readonly JudgedRow[] | undefined> {
   if (teacherForced === undefined) return undefined;
-  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
-  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
+  const naming = { db: [db], quiet: false };
+  const forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner(run, other));
   requireForced(run, forced);
   return forced.rows;
 }

@@ -19,7 +19,7 @@ import { changeSince, readManifest } from '../run/manifest-file.js';
 import { shownPath } from '../settings/shown-path.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../stats/coverage.js';
-import type { StoredCalibration } from '../store/records.js';
+import type { StoredCalibration } from '../store/runs.js';
 import { calibrationBeside, trustIn } from './calibration/reading.js';
 import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';

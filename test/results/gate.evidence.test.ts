@@ -1,12 +1,12 @@
 // What a gate is given to decide on.
 
 import { expect, test } from 'vitest';
-import { readRun } from '../../../src/results/find.js';
-import { domainNotes, evidenceOf, isPublished, publishedBase } from '../../../src/results/gate/evidence.js';
-import { defaultPolicy } from '../../../src/stats/policy.js';
-import { temporaryFolder } from '../../support/cli.js';
-import { ioIn } from '../../support/io.js';
-import { around, type JudgedRun, judgedRun } from '../../support/judged-runs.js';
+import { readRun } from '../../src/results/find.js';
+import { domainNotes, evidenceOf, isPublished, publishedBase } from '../../src/results/gate.js';
+import { defaultPolicy } from '../../src/stats/policy.js';
+import { temporaryFolder } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
+import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
 
 async function runOf(run: Partial<JudgedRun>) {
   const dir = await temporaryFolder();

@@ -3,12 +3,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { gateJson } from '../../../src/report/gate/document.js';
-import { policyFingerprint, readPolicy } from '../../../src/results/gate/policy.js';
-import { parsePolicy } from '../../../src/stats/policy.js';
-import { temporaryFolder } from '../../support/cli.js';
-import { gatePage } from '../../support/gate-pages.js';
-import { ioIn } from '../../support/io.js';
+import { gateJson } from '../../src/report/gate.js';
+import { policyFingerprint, readPolicy } from '../../src/results/gate.js';
+import { parsePolicy } from '../../src/stats/policy.js';
+import { temporaryFolder } from '../support/cli.js';
+import { gatePage } from '../support/gate-pages.js';
+import { ioIn } from '../support/io.js';
 
 const NO_FLAGS = {
   config: undefined,
