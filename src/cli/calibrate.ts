@@ -6,8 +6,14 @@ import { FINAL_FAILURES } from '../core/judgement.js';
 import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
-import { type Calibrating, calibrationIdentity, calibrationStage } from '../judge/calibrate/calibrating.js';
-import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../judge/calibrate/options.js';
+import {
+  CALIBRATE_OPTIONS,
+  type CalibrateSettings,
+  type Calibrating,
+  calibrationIdentity,
+  calibrationStage,
+} from '../judge/calibrate/calibrating.js';
+
 import { openMadePredictions, planLines, planOf, takesCall } from '../judge/calibrate/plan.js';
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
