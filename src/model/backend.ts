@@ -5,8 +5,7 @@ import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
 import type { Dialect } from './endpoint/dialect.js';
 import type { TimeLimits } from './http/time-limits.js';
-import type { Clock } from './schedule/clock.js';
-import type { Pace, Reserving } from './schedule/pace.js';
+import type { Clock, Pace, Reserving } from './schedule/pace.js';
 
 /** How many calls at once, how often and how long a failure is tried again, and by which clock. */
 export interface ScheduleOptions {

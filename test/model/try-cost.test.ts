@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Attempt } from '../../src/model/attempt.js';
-import { costOfTry } from '../../src/model/try-cost.js';
+import { costOfTry } from '../../src/model/attempt.js';
 import { failed } from '../support/scheduling.js';
 
 const sent = () => 8;

@@ -12,7 +12,7 @@ import { type Address, readAddress } from '../http/address.js';
 import type { WireResponse } from '../http/fetch.js';
 import type { HttpProxy } from '../http/proxy.js';
 import { readStart, Wire } from '../http/wire.js';
-import { systemClock } from '../schedule/clock.js';
+import { systemClock } from '../schedule/pace.js';
 import { readServedBatch, readServedFile, type ServedBatch, type ServedFile } from './served-batch.js';
 
 interface ApiOptions {
