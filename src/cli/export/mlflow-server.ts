@@ -4,7 +4,7 @@ import { EXIT, interruption, messageOf, UserError } from '../../core/errors.js';
 import { type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine, printable } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../../model/http/wire.js';
 import { cutPasswords } from '../../settings/address.js';
 
 export interface MlflowServer {

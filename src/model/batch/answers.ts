@@ -27,7 +27,7 @@ import { afterOverflow, type ContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rule.js';
+import type { CallContext } from '../failures/rules.js';
 import { cleaned } from '../http/wording.js';
 import { customId, readCustomId, requestName } from './custom-id.js';
 import type { Batch } from './folder.js';

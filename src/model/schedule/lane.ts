@@ -3,9 +3,37 @@
 import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
 import type { AskSignals, CallCost, CallLog, Job, ModelRequest, Outage, Solve } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
-import type { PoolSettings } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit } from './concurrency.js';
+import type { Clock, Pace } from './pace.js';
+
+/** How many calls at once, how often and how long a failure is tried again, and by which clock. */
+export interface ScheduleOptions {
+  /** Calls at once per endpoint. Each endpoint has a limit of its own; a number is kept exactly. */
+  readonly concurrency: number | 'adaptive';
+  /** What an adaptive limit never exceeds (256). */
+  readonly ceiling?: number;
+  /** Tries of one request. Tries that met a rate limit or an outage do not count, since neither may lose a row. */
+  readonly maxAttempts: number;
+  /**
+   * A request is not tried again once so much time has passed since its first failure; no outage is waited out for longer
+   * either.
+   */
+  readonly retryMs: number;
+  /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
+  readonly waitReadyMs?: number;
+  /** Goes on although the first twenty rows failed in one way. */
+  readonly keepGoing?: boolean;
+  readonly clock?: Clock;
+  /** 0 to 1, for the jitter. */
+  readonly random?: () => number;
+  readonly onNotice?: (text: string) => void;
+  /** What holds calls back to so many a minute. */
+  readonly pace?: Pace;
+}
+
+/** What the pool was told, with what holds where nothing was. */
+export type PoolSettings = Required<ScheduleOptions>;
 
 /** Jobs that are asked together and end together: a run's, or a single one. */
 export class Course {

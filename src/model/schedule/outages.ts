@@ -3,8 +3,7 @@
 import { EXIT, UserError } from '../../core/errors.js';
 import { present } from '../../core/present.js';
 import type { AttemptFailure } from '../attempt.js';
-import type { PoolSettings } from '../backend.js';
-import { type Call, HOPELESS, type Lane, ROWS_IN_DOUBT } from './lane.js';
+import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */

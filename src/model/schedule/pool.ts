@@ -16,9 +16,8 @@ import type {
 } from '../../core/types.js';
 import { callsCounted, costOfBoth } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, costOfTry, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
-import type { PoolSettings, ScheduleOptions } from '../backend.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import { Call, Course, Lane, Question } from './lane.js';
+import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';
 import { Outages, waitOf } from './outages.js';
 import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';

@@ -1,8 +1,7 @@
 // What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
 import type { Job } from '../../core/types.js';
-import type { PoolSettings } from '../backend.js';
-import { Call, type Course, type Group, HOPELESS, type Lane } from './lane.js';
+import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings } from './lane.js';
 
 /** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
