@@ -10,7 +10,7 @@ import { EXIT, UserError } from '../core/errors.js';
 import { present } from '../core/present.js';
 import type { RubricPack } from '../core/rubric.js';
 import type { Io } from '../core/types.js';
-import { proxiedDownloads } from '../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../model/http/wire.js';
 import { requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest-file.js';

@@ -2,8 +2,8 @@
 
 import { UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
-import { proxyFor } from '../model/http/proxy.js';
-import type { NamedEndpoints } from '../model/http-backend.js';
+import type { NamedEndpoints } from '../model/backend.js';
+import { proxyFor } from '../model/http/address.js';
 import { startLocal } from '../model/local.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 

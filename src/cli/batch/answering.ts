@@ -8,12 +8,12 @@ import type { Backend, Io, Job, ModelOutcome, ModelRequest, Solve } from '../../
 import { Appender } from '../../disk/group-commit.js';
 import { splitLines } from '../../disk/lines.js';
 import { syncFolder } from '../../disk/make-folder.js';
+import type { NamedEndpoints } from '../../model/backend.js';
 import { type Batch, unreadable, unwritable } from '../../model/batch/folder.js';
 import { type HttpAnswer, PassingEndpoint, resultLine } from '../../model/batch/passing-endpoint.js';
 import { bodyIn, requireAsWritten, unansweredIn } from '../../model/batch/requests.js';
 import { namesWithResult } from '../../model/batch/results.js';
 import { isLive, resultsToFetch, type Submission } from '../../model/batch/submission.js';
-import type { NamedEndpoints } from '../../model/http-backend.js';
 import { Pace } from '../../model/schedule/pace.js';
 import { openPool } from '../../model/schedule/pool.js';
 import { openProgress } from '../../run/progress/progress.js';

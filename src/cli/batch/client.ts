@@ -8,7 +8,7 @@ import { lockFile } from '../../disk/lock.js';
 import { BatchApi } from '../../model/batch/api.js';
 import { type Batch, type BatchPart, readBatch } from '../../model/batch/folder.js';
 import { readSubmission, type Sent, type Submission, writeSubmission } from '../../model/batch/submission.js';
-import { proxyFor } from '../../model/http/proxy.js';
+import { proxyFor } from '../../model/http/address.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { ServerSettings } from './options.js';

@@ -10,7 +10,7 @@ import type { BatchPart } from '../../model/batch/folder.js';
 import { requireAsWritten, unansweredIn } from '../../model/batch/requests.js';
 import { namesWithResult } from '../../model/batch/results.js';
 import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
-import { systemClock } from '../../model/schedule/clock.js';
+import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 import { findMade, heard, refresh } from './refreshing.js';
 import type { Telling } from './with-client.js';

@@ -8,11 +8,9 @@ import type { FailureClass } from '../../core/types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';
-import { type Address, readAddress } from '../http/address.js';
-import type { WireResponse } from '../http/fetch.js';
-import type { HttpProxy } from '../http/proxy.js';
-import { readStart, Wire } from '../http/wire.js';
-import { systemClock } from '../schedule/clock.js';
+import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
+import { systemClock } from '../schedule/pace.js';
 import { readServedBatch, readServedFile, type ServedBatch, type ServedFile } from './served-batch.js';
 
 interface ApiOptions {

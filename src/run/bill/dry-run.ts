@@ -3,9 +3,9 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
+import { serverFacts } from '../../model/backend.js';
 import type { Bill, ServerFacts } from '../../model/bill.js';
 import { openContextWatch } from '../../model/context.js';
-import { serverFacts } from '../../model/facts.js';
 import { openTokenizer } from '../../model/tokens/tokenizer.js';
 import type { Run } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';

@@ -1,7 +1,7 @@
 // Streams of server-sent events, torn anywhere.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { EventStream } from '../../../src/model/http/events.js';
+import { EventStream } from '../../../src/model/endpoint/reading.js';
 import { ask, closeAll, reply } from '../../support/endpoint.js';
 
 afterEach(closeAll);
