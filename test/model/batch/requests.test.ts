@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { customId, readCustomId, requestName } from '../../../src/model/batch/custom-id.js';
+import { customId, readCustomId, requestName } from '../../../src/model/batch/requests.js';
 
 const KEY = '0123456789abcdef01234567';
 const content = '{"model":"m"}';

@@ -1,7 +1,7 @@
 // What a server says of its batches and files: known fields are read, whatever else stands there is passed over.
 
 import { expect, test } from 'vitest';
-import { readServedBatch, readServedFile } from '../../../src/model/batch/served-batch.js';
+import { readServedBatch, readServedFile } from '../../../src/model/batch/api.js';
 
 const keep = (text: string) => text;
 const BATCH = { id: 'batch_1', object: 'batch', status: 'in_progress' };
