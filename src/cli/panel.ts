@@ -11,7 +11,7 @@ import { isWhole, panelIdentity, panelManifest, requireFree } from '../judge/pan
 import { readMembers } from '../judge/panel/members.js';
 import { writePanel } from '../judge/panel/writing.js';
 import { panelText } from '../report/panel/text.js';
-import { writeManifest } from '../run/manifest-file.js';
+import { writeManifest } from '../run/manifest.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';

@@ -16,7 +16,7 @@ import { isLive, resultsToFetch, type Submission } from '../../model/batch/submi
 import type { NamedEndpoints } from '../../model/http-backend.js';
 import { Pace } from '../../model/schedule/pace.js';
 import { openPool } from '../../model/schedule/pool.js';
-import { openProgress } from '../../run/progress/progress.js';
+import { openProgress } from '../../run/progress.js';
 import { drainOnInterrupt } from '../../run/session.js';
 import { localTarget, targetAt } from '../../run/target.js';
 import type { RunSettings } from './options.js';

@@ -11,8 +11,7 @@ import { oneLine, printable } from '../../core/printable.js';
 import { rowId } from '../../core/row-id.js';
 import type { Io, JudgedRow } from '../../core/types.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
-import type { Manifest } from '../../run/manifest.js';
-import { changeSince, readManifest } from '../../run/manifest-file.js';
+import { changeSince, type Manifest, readManifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { ratesDimensions } from '../modes.js';
 
