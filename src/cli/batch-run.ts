@@ -17,7 +17,7 @@ import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js
 import { Results } from '../model/batch/results.js';
 import { Pace } from '../model/schedule/pace.js';
 import { openPool } from '../model/schedule/pool.js';
-import { openProgress } from '../run/progress/progress.js';
+import { openProgress } from '../run/progress.js';
 import { drainOnInterrupt } from '../run/session.js';
 import { localTarget, targetAt } from '../run/target.js';
 import { defineCommand } from '../settings/command.js';

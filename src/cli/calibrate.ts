@@ -21,7 +21,7 @@ import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
 import { requirePageName } from '../results/output.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill/dry-run.js';
+import { showBill } from '../run/bill.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import type { StageResult } from '../run/stage.js';

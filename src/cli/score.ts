@@ -20,7 +20,7 @@ import { nextSteps } from '../results/score/next-steps.js';
 import { keptLabel, recordOf } from '../results/score/record.js';
 import { scenarioRows } from '../results/score/scenarios.js';
 import { madeWith } from '../run/made-with.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';

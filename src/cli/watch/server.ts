@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isObject, parseObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
-import { isAlive } from '../../run/alive.js';
+import { isAlive } from '../../run/run.js';
 import { endpointAt, filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
 import type { WatchSettings } from './options.js';
 

@@ -1,21 +1,27 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as the second listener of a stage. docs/events.md lists the lines.
 
-import { readlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { UserError } from '../core/errors.js';
+import { codeOf, EXIT, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
-import type { Domain, Io } from '../core/types.js';
+import type { BackendStatus, Domain, Io } from '../core/types.js';
 import { toolVersion } from '../settings/version.js';
 import { reachedIn, spendingOf } from './budget.js';
-import { openBackendWatch } from './events/backend-watch.js';
-import { openSink } from './events/sink.js';
-import type { Beginning, Closing, RunName, StageListener } from './listeners.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
-import { unreferencedInterval } from './progress/progress.js';
+import { unreferencedInterval } from './progress.js';
 import type { RowSummary } from './run.js';
-import type { StageJob } from './stage-contract.js';
+import type { Beginning, Closing, RunName, StageJob, StageListener } from './stage-contract.js';
 
 /** With the secrets that are taken out of what is written. */
 type EventsSettings = Partial<Pick<AskingSettings, 'events'>> &
@@ -213,4 +219,149 @@ function domains(counts: ReadonlyMap<Domain, number>): Readonly<Record<Domain, n
 /** Sums of dollars have digits that mean nothing. */
 function rounded(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
+}
+
+/** A shorter pause is part of the ordinary back and forth of a rate limit. */
+const NOTABLE_PAUSE_MS = 1_000;
+
+/** What keeps calls back; `host` is the endpoint that is out. */
+interface Pause {
+  readonly cause: 'rate-limit' | 'outage' | 'not-ready';
+  readonly host?: string;
+}
+
+/** `look` compares the state of now with that of before; `tell` is given what has changed. */
+function openBackendWatch(
+  status: () => BackendStatus | undefined,
+  date: () => number,
+  tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
+): { look(): void } {
+  let limit: number | undefined;
+  /** By the host that is out; the rate limit by an empty name. */
+  const paused = new Map<string, Pause>();
+  const pause = (name: string, what: Pause, more: object = {}) => {
+    if (paused.has(name)) return;
+    paused.set(name, what);
+    tell('paused', { ...what, ...more });
+  };
+  const resume = (isOver: (name: string) => boolean) => {
+    for (const [name, what] of paused) {
+      if (!isOver(name)) continue;
+      paused.delete(name);
+      tell('resumed', what);
+    }
+  };
+  return {
+    look() {
+      const now = status();
+      if (now === undefined) return;
+      const { inFlight, pausedMs, outages } = now;
+      if (now.limit !== limit) tell('limit', { limit: now.limit, before: limit, in_flight: inFlight });
+      limit = now.limit;
+      if (pausedMs >= NOTABLE_PAUSE_MS) {
+        const until = new Date(date() + pausedMs).toISOString();
+        pause('', { cause: 'rate-limit' }, { seconds: Math.round(pausedMs / 1000), until });
+      }
+      resume((name) => name === '' && pausedMs <= 0);
+      for (const { host, hasAnswered } of outages) {
+        pause(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
+      }
+      resume((name) => name !== '' && !outages.some(({ host }) => host === name));
+    },
+  };
+}
+
+const EVENTS_SCHEMA = 'awb.events/1';
+/** Every line begins so: what else ends without a newline is not ours to cut off. */
+const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
+const TAIL_BYTES = 1 << 20;
+
+/** What every line tells: which run, and when (ISO 8601). */
+interface RunEvent {
+  readonly type: string;
+  readonly at: string;
+  readonly run: { readonly kind: string; readonly dir: string; readonly label?: string };
+}
+
+/** What a sink tells the user. */
+interface SinkWords {
+  /** The name that the user gave it. */
+  readonly name: string;
+  say(text: string): void;
+}
+
+/**
+ * Opens the file for appending. A line that an earlier process has torn is cut off.
+ * @param path absolute
+ * @throws UserError (2) for a file of something else, (73) where it cannot be opened
+ */
+function openSink(path: string, { name, say }: SinkWords): { write(event: RunEvent): void; close(): void } {
+  const fd = openedFile(path, name);
+  let isOver = false;
+  return {
+    write(event) {
+      if (isOver) return;
+      try {
+        appendFileSync(fd, `${JSON.stringify({ v: EVENTS_SCHEMA, ...event })}\n`);
+      } catch (error) {
+        const code = codeOf(error);
+        const why = code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error));
+        isOver = true;
+        say(`cannot write --events ${name}: ${why}; the run goes on without events`);
+      }
+    },
+    close() {
+      isOver = true;
+      closeSync(fd);
+    },
+  };
+}
+
+function openedFile(path: string, name: string): number {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFIFO()) {
+      throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
+    }
+    cutTornLine(path, name);
+    return openSync(path, 'a', 0o666);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new UserError(
+      `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
+      EXIT.cannotCreate,
+    );
+  }
+}
+
+/**
+ * Cuts off a line that a killed process or a full disk has torn, so that the file stays JSON lines.
+ * @throws UserError (2) for a file that holds something else: it would be spoilt
+ */
+function cutTornLine(path: string, name: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size === 0) return;
+  const fd = openSync(path, 'r+');
+  try {
+    const { size } = fstatSync(fd);
+    const head = read(fd, 0, LINE_START.length);
+    if (!LINE_START.startsWith(head)) {
+      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+    }
+    const from = Math.max(0, size - TAIL_BYTES);
+    const tail = read(fd, from, size - from);
+    const end = tail.lastIndexOf('\n') + 1;
+    const torn = tail.slice(end);
+    const isOurs = LINE_START.startsWith(torn.slice(0, LINE_START.length));
+    // Another run that appends to the same file may have written on.
+    if (torn !== '' && isOurs && fstatSync(fd).size === size) ftruncateSync(fd, from + end);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A character a byte, so that lengths are places in the file. */
+function read(fd: number, from: number, length: number): string {
+  const bytes = Buffer.alloc(length);
+  return bytes.toString('latin1', 0, readSync(fd, bytes, 0, length, from));
 }

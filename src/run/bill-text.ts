@@ -1,14 +1,14 @@
 // The bill for a terminal: a table by domain, and below it what each figure comes from.
 
-import { domainName } from '../../core/domains.js';
-import { counted } from '../../core/figures.js';
-import { dollars } from '../../core/money.js';
-import type { Price } from '../../core/price.js';
-import { oneLine, printable } from '../../core/printable.js';
-import { asksWorldModel } from '../../core/run-kind.js';
-import type { Table } from '../../core/table.js';
-import { type Look, terminal, wrapped } from '../../core/terminal.js';
-import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns, TimeBasis } from '../../model/bill.js';
+import { domainName } from '../core/domains.js';
+import { counted } from '../core/figures.js';
+import { dollars } from '../core/money.js';
+import type { Price } from '../core/price.js';
+import { oneLine, printable } from '../core/printable.js';
+import { asksWorldModel } from '../core/run-kind.js';
+import type { Table } from '../core/table.js';
+import { type Look, terminal, wrapped } from '../core/terminal.js';
+import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns, TimeBasis } from '../model/bill.js';
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;

@@ -1,12 +1,16 @@
-// A stage that is not asked -> its bill: every request that is still to be made, sized in the order of asking.
+// `--dry-run`: what is still to be asked of a stage, and what that is estimated to take, by what the user, earlier runs and servers say.
 
-import { inTableOrder } from '../../core/domains.js';
-import { throwIfStopped } from '../../core/errors.js';
-import { present } from '../../core/present.js';
-import { costOf, type Price } from '../../core/price.js';
-import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
-import { asksWorldModel } from '../../core/run-kind.js';
-import type { Domain, Usage } from '../../core/types.js';
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { inTableOrder } from '../core/domains.js';
+import { EXIT, type ExitCode, throwIfStopped, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { present } from '../core/present.js';
+import { costOf, type Price } from '../core/price.js';
+import { CHARS_A_TOKEN, charactersOf } from '../core/question.js';
+import { asksWorldModel } from '../core/run-kind.js';
+import type { Domain, Io, Usage } from '../core/types.js';
+import { serverFacts } from '../model/backend.js';
 import type {
   AskedAgain,
   Bill,
@@ -19,14 +23,18 @@ import type {
   ServerFacts,
   TimeBasis,
   TokenBasis,
-} from '../../model/bill.js';
-import { fitNotice, leastRoom, type SizedRow } from '../../model/context.js';
-import { openSample, openSizes } from '../../model/tokens/pieces.js';
-import { reachedIn } from '../budget.js';
-import type { Ledger } from '../ledger.js';
-import type { BudgetSettings } from '../options.js';
-import { isDone, type Stage, type StageJob } from '../stage-contract.js';
-import type { Measured } from './measured.js';
+} from '../model/bill.js';
+import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
+import { openSample, openSizes } from '../model/tokens/pieces.js';
+import { openTokenizer } from '../model/tokens/tokenizer.js';
+import { shownPath } from '../settings/shown-path.js';
+import { billText } from './bill-text.js';
+import { reachedIn } from './budget.js';
+import type { Ledger } from './ledger.js';
+import { type DomainCost, type Manifest, readManifest } from './manifest.js';
+import type { BudgetSettings } from './options.js';
+import type { Run } from './run.js';
+import { isDone, type Stage, type StageJob } from './stage-contract.js';
 
 /** Output tokens of a reply that nobody measured and the data does not hold: a verdict with its facts, without thinking. */
 const GUESSED_REPLY = 600;
@@ -47,7 +55,7 @@ interface BillSources {
  * The bill of a stage. Rows are read as they would be asked, and none is kept.
  * @throws UserError: 65 where a row cannot be read any more, 130 or 143 once the user has interrupted.
  */
-export async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillSources): Promise<Bill> {
+async function billOf<J extends StageJob>(stage: Stage<J>, sources: BillSources): Promise<Bill> {
   const { measured, servers } = sources;
   const { settings } = stage;
   const { maxTokens, fitMaxTokens } = settings;
@@ -312,4 +320,192 @@ export function timeOf(
     ...at('tpm', prompt_tokens + output_tokens.expected, tpm),
   ];
   return found.sort((a, b) => b.seconds - a.seconds)[0] ?? null;
+}
+
+const PROGRESS_MS = 5_000;
+
+/**
+ * Prints what asking the stage would take. Exit code 0, whatever it costs.
+ * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
+ */
+export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
+  const { io, settings } = stage;
+  const bill = await chargedBill(stage);
+  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, look));
+  return EXIT.done;
+}
+
+/** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
+export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { settings } = stage;
+  if (settings.quiet) return;
+  const { stderr } = stage.io;
+  const bill = await chargedBill(stage);
+  const look = { columns: stderr.columns, color: settings.color && stderr.isTTY };
+  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, look, 'ahead')}\n`);
+}
+
+/** The bill of a stage, from what the user, earlier runs and servers say. */
+export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<Bill> {
+  const { io, run, target, settings } = stage;
+  const { tokenizer: file, maxTokens, fitMaxTokens } = settings;
+  const servers = await serverFacts(target.named);
+  return billOf(stage, {
+    tokenizer: file === undefined ? undefined : { file, ...(await openTokenizer(resolve(io.cwd, file), file)) },
+    measured: await measuredBy(settings.estimateFrom, run, io),
+    servers,
+    notes: [...newNotices(run), ...contextNotes(servers, maxTokens, fitMaxTokens)],
+    onRow: settings.quiet ? undefined : progressTo(io.stderr),
+  });
+}
+
+/** What earlier sessions were told is known, and nothing was repaired. */
+function newNotices({ notices, stored, journal }: Run): string[] {
+  return notices.filter((notice) => notice !== journal.repaired && !stored?.notices.includes(notice));
+}
+
+/** What the run would say, or end with, when it reads the context lengths. */
+function contextNotes(servers: readonly ServerFacts[], maxTokens: number, fits: boolean): string[] {
+  const notes: string[] = [];
+  const watch = openContextWatch({ maxTokens, fits, onNotice: (text) => notes.push(text) });
+  for (const { host, contextTokens, refusesBudgets = false } of servers) {
+    if (contextTokens === undefined) continue;
+    try {
+      watch.described(host, contextTokens, !refusesBudgets);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      notes.push(error.message);
+    }
+  }
+  return notes;
+}
+
+function progressTo(stderr: { write(text: string): void }): (done: number, of: number) => void {
+  let last = performance.now();
+  return (done, of) => {
+    if (performance.now() - last < PROGRESS_MS) return;
+    last = performance.now();
+    stderr.write(`bill: ${done} of ${counted(of, 'row')} read\n`);
+  };
+}
+
+/** Servers that report a ratio beyond these count something else than tokens. */
+const [LEAST_CHARACTERS, MOST_CHARACTERS] = [0.5, 50];
+
+/** A manifest, and its path as people are shown it. */
+interface Found {
+  readonly name: string;
+  /** What a file lacks is absent. */
+  readonly manifest: Partial<Manifest> & Pick<Manifest, 'kind' | 'identity'>;
+}
+
+/** Runs of one kind, taken together. What none of them measured is undefined. */
+export class Measured {
+  readonly from: EarlierRuns;
+
+  constructor(private readonly found: readonly Found[]) {
+    const models = found.map(({ manifest: { kind, identity, servedModels } }) => {
+      const asked = identity[asksWorldModel(kind) ? 'model' : 'judge'];
+      return typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
+    });
+    this.from = { runs: found.map(({ name }) => name), models: [...new Set(models)] };
+  }
+
+  /** Of a domain's prompts, or of all. */
+  charactersPerToken(domain?: Domain): { readonly ratio: number; readonly calls: number } | undefined {
+    const counted = this.#costs(domain).flatMap(({ counted }) => counted ?? []);
+    const ratio = sum(counted, ({ chars }) => chars) / sum(counted, ({ promptTokens }) => promptTokens);
+    if (!(ratio >= LEAST_CHARACTERS && ratio <= MOST_CHARACTERS)) return undefined;
+    return { ratio, calls: sum(counted, ({ rows }) => rows) };
+  }
+
+  /** Tokens of a row's output in a domain, or in all: thinking and further tries included. */
+  output(domain?: Domain): { readonly perRow: number; readonly rows: number } | undefined {
+    const counted = this.#costs(domain).filter(({ usage }) => usage.completionTokens !== undefined);
+    const rows = sum(counted, ({ rows }) => rows);
+    return rows === 0 ? undefined : { rows, perRow: sum(counted, ({ usage }) => usage.completionTokens ?? 0) / rows };
+  }
+
+  /** The share of prompts that servers had in their caches, 0 to 1. */
+  cachedShare(): number | undefined {
+    const told = this.#costs().filter(({ usage }) => usage.cachedTokens !== undefined);
+    const share = sum(told, ({ usage }) => usage.cachedTokens ?? 0) / sum(told, ({ usage }) => usage.promptTokens ?? 0);
+    return share >= 0 ? Math.min(1, share) : undefined;
+  }
+
+  callsPerMinute(): number | undefined {
+    const { calls, seconds } = this.#pace();
+    return calls > 0 && seconds > 0 ? (60 * calls) / seconds : undefined;
+  }
+
+  /** Those that had to be made again are among them. Where rows took no call, it is less than what the others took. */
+  callsPerRow(): number | undefined {
+    const rows = sum(this.found, ({ manifest: { counts } }) => (counts?.ok ?? 0) + (counts?.failed ?? 0));
+    const { calls } = this.#pace();
+    return calls > 0 && rows > 0 ? calls / rows : undefined;
+  }
+
+  #costs(domain?: Domain): DomainCost[] {
+    const all = this.found.map(({ manifest: { costs = {} } }) => costs);
+    return all.flatMap((costs) => (domain === undefined ? Object.values(costs) : (costs[domain] ?? [])));
+  }
+
+  #pace() {
+    const paces = this.found.flatMap(({ manifest: { pace } }) => pace ?? []);
+    return { calls: sum(paces, ({ calls }) => calls), seconds: sum(paces, ({ seconds }) => seconds) };
+  }
+}
+
+/**
+ * What the named runs took, else what the run's own sessions did so far.
+ * @param named folders, judged files, predictions files or manifests
+ * @throws UserError (66) where what the user named holds no run of this kind
+ */
+async function measuredBy(
+  named: readonly string[],
+  run: Pick<Run, 'kind' | 'stored' | 'manifestPath'>,
+  io: Pick<Io, 'cwd'>,
+): Promise<Measured> {
+  const own = run.stored === undefined ? [] : [{ name: shownPath(run.manifestPath, io), manifest: run.stored }];
+  if (named.length === 0) return new Measured(own);
+  const found = new Map<string, Found>();
+  for (const one of named) {
+    const paths = await manifestsAt(resolve(io.cwd, one));
+    const runs = await Promise.all(paths.map((path) => runAt(path, run.kind, io)));
+    const usable = runs.filter((run) => run !== undefined);
+    if (usable.length === 0) {
+      throw new UserError(
+        `--estimate-from: ${one} holds no manifest of awb ${run.kind}; name a run's folder or one of its files`,
+        EXIT.inputMissing,
+      );
+    }
+    // A judged file's manifest holds that of its predictions, which may lie beside it.
+    for (const run of usable) {
+      const id = `${run.manifest.fingerprint} ${run.manifest.startedAt}`;
+      if (!found.has(id)) found.set(id, run);
+    }
+  }
+  return new Measured([...found.values()]);
+}
+
+async function manifestsAt(path: string): Promise<string[]> {
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+  if (!isFolder) return [path.replace(/(\.journal)?\.jsonl$/, '.manifest.json')];
+  const manifests = /^(predictions|judged(\..*)?|calibration|likelihood)\.manifest\.json$/;
+  const names = (await readdir(path)).filter((name) => manifests.test(name)).sort();
+  return names.map((name) => join(path, name));
+}
+
+/** The manifest of a run of the kind: a judged file's holds that of its predictions, and a calibration asks a judge as a judging does. */
+async function runAt(path: string, kind: Run['kind'], io: Pick<Io, 'cwd'>): Promise<Found | undefined> {
+  const manifest = await readManifest(path).catch(() => undefined);
+  const found = [manifest, manifest?.predictions].find(
+    (one) => one !== undefined && asksWorldModel(one.kind) === asksWorldModel(kind),
+  );
+  return found && { name: shownPath(path, io), manifest: found };
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
 }
