@@ -36,100 +36,39 @@ export async function readOfficialRubrics(folder: string): Promise<OfficialRubri
   const read = readAssignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
   if (read.status === 'bad') {
     throw new UserError(
-      `${templateFile}: ${read.reason}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (commit cd0aa83 is)`,
+      `${templateFile}: ${read.reason}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
       EXIT.badData,
     );
   }
   return { prompts, userTemplate: read.value, templateFile };
 }
 
-// What follows reads one string out of Python source.
-// Grammar: docs.python.org/3/reference/lexical_analysis.html, "String and Bytes literals".
-
 type ReadString =
   | { readonly status: 'ok'; readonly value: string }
   | { readonly status: 'bad'; readonly reason: string };
 
-function bad(reason: string): ReadString {
-  return { status: 'bad', reason };
-}
-
 /**
- * The string that module-level source assigns to a name: one literal or several side by side, in parentheses or not,
- * with any quotes, the prefixes r and u and all escapes but `\N{…}`. Of several assignments the last counts, as in Python.
+ * The string that module-level source assigns to a name: one literal with any quotes, raw or with all escapes but `\N{…}`.
+ * Grammar: docs.python.org/3/reference/lexical_analysis.html, "String and Bytes literals".
  */
 function readAssignedString(source: string, name: string): ReadString {
-  const assignment = new RegExp(`${name}[ \\t]*(?::[^=\\n]*)?(\\+?)=(?!=)`, 'y');
-  let found = bad(`no ${name} is assigned at the start of a line`);
-  let depth = 0;
-  for (let at = 0; at < source.length; ) {
-    const startsLine = depth === 0 && (at === 0 || source[at - 1] === '\n');
-    const assigned = startsLine ? matchAt(assignment, source, at) : null;
-    if (assigned) {
-      at += assigned[0].length;
-      found = assigned[1] === '+' ? bad(`${name} is put together with +=`) : readStringExpression(source, at, name);
-    } else {
-      const token = skipToken(source, at);
-      depth = Math.max(0, depth + token.depth);
-      at = token.end;
-    }
+  const text = source.replaceAll('\r\n', '\n');
+  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'))?.length ?? 0;
+  if (assigned !== 1) return { status: 'bad', reason: `${name} is assigned ${assigned} times at the start of a line` };
+  const [, prefix = '', , long, , short] = literalOf(name).exec(text) ?? [];
+  const body = long ?? short;
+  const value = body === undefined || /^r$/i.test(prefix) ? body : unescapeLiteral(body);
+  if (value === undefined || !/^[ru]?$/i.test(prefix)) {
+    return { status: 'bad', reason: `${name} is not a single string literal whose escapes can be read` };
   }
-  return found;
+  return { status: 'ok', value };
 }
 
-/** The end of a comment, string, word or other character, and by how much it deepens the brackets. */
-function skipToken(source: string, at: number): { readonly end: number; readonly depth: number } {
-  const literal = findLiteral(source, at);
-  if (literal) return { end: literal.end, depth: 0 };
-  const skipped = matchAt(/#[^\n]*|[\p{L}\p{N}_]+/uy, source, at);
-  if (skipped) return { end: at + skipped[0].length, depth: 0 };
-  const char = source.charAt(at);
-  return { end: at + 1, depth: '([{'.includes(char) ? 1 : ')]}'.includes(char) ? -1 : 0 };
-}
-
-/** Literals side by side, or the same in parentheses, and nothing behind them on the line. */
-function readStringExpression(source: string, start: number, name: string): ReadString {
-  const opening = matchAt(/(?:[ \t]|\\\n)*\(/y, source, start);
-  // Only parentheses let an expression run over several lines.
-  const gap = opening ? /(?:\s|\\\n|#[^\n]*)*/y : /(?:[ \t]|\\\n)*/y;
-  const behindGap = (at: number) => at + (matchAt(gap, source, at)?.[0].length ?? 0);
-  let at = behindGap(start + (opening?.[0].length ?? 0));
-  let value: string | undefined;
-  for (let literal = findLiteral(source, at); literal; literal = findLiteral(source, at)) {
-    const read = readLiteral(literal);
-    if (read.status === 'bad') return bad(`${name} has ${read.reason}`);
-    value = (value ?? '') + read.value;
-    at = behindGap(literal.end);
-  }
-  if (value === undefined) return bad(`${name} is not a string literal that ends`);
-  const closed = opening ? /\)(?:[ \t]|\\\n)*(?=[#;\n]|$)/y : /(?=[#;\n]|$)/y;
-  return matchAt(closed, source, at) ? { status: 'ok', value } : bad(`${name} is more than a string literal`);
-}
-
-interface Literal {
-  readonly prefix: string;
-  readonly body: string;
-  readonly end: number;
-}
-
-function findLiteral(source: string, start: number): Literal | undefined {
-  const opening = matchAt(/([a-zA-Z]{0,2})('{3}|"{3}|'|")/y, source, start);
-  if (!opening) return undefined;
-  const [whole, prefix = '', quote = ''] = opening;
-  const bodyStart = start + whole.length;
-  // A backslash takes the next character with it in raw strings too.
-  for (let at = bodyStart; at < source.length; at += source[at] === '\\' ? 2 : 1) {
-    if (source.startsWith(quote, at)) return { prefix, body: source.slice(bodyStart, at), end: at + quote.length };
-    if (quote.length === 1 && source[at] === '\n') return undefined;
-  }
-  return undefined;
-}
-
-function readLiteral({ prefix, body }: Literal): ReadString {
-  if (/^r$/i.test(prefix)) return { status: 'ok', value: body };
-  if (!/^u?$/i.test(prefix)) return bad(`a string with the prefix ${prefix}; only plain strings are read`);
-  const value = unescapeLiteral(body);
-  return value === undefined ? bad('an escape that is malformed or names its character') : { status: 'ok', value };
+/** A backslash takes the next character with it, in raw strings too. */
+function literalOf(name: string): RegExp {
+  const long = String.raw`("""|''')((?:\\[\s\S]|(?!\2)[^\\])*)\2`;
+  const short = String.raw`("|')((?:\\[\s\S]|(?!\4)[^\\\n])*)\4`;
+  return new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?=[ \\t]*([a-zA-Z]*)(?:${long}|${short})[ \\t]*(?:#.*)?$`, 'm');
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -165,9 +104,4 @@ function unescapeLiteral(body: string): string | undefined {
     },
   );
   return readable ? value : undefined;
-}
-
-function matchAt(pattern: RegExp, source: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at;
-  return pattern.exec(source);
 }
