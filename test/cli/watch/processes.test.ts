@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { endpointAt, filled, wordsOf } from '../../../src/cli/watch/commands.js';
+import { endpointAt, filled, wordsOf } from '../../../src/cli/watch/processes.js';
 
 test.each([
   'serve {checkpoint} --port {port}',
