@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import type { ModelFile } from './model-file.js';
-import { type Gpu, gpuCodeHint, importRuntime, type LlamaCpp, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, type LlamaCpp, startLlama } from './runtime.js';
 
 type CacheType = 'f16' | 'q8_0';
 
@@ -306,8 +306,7 @@ export async function settingsThatFit(
   { parallel: slots, context = 'most', gpuLayers = 'most', checkpointMemory, ...hardware }: Hardware,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
-  const { runtime } = await importRuntime();
-  const { llama } = await startLlama(runtime, gpu);
+  const { llama } = await startLlama(gpu);
   const host = await llama.getRamState();
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
   const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };

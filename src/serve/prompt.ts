@@ -16,7 +16,7 @@ export interface Templating {
 const PROBE = 'Q7x';
 
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
-export function readTemplate({ model }: Loaded, { Template }: Jinja, path: string): Templating {
+export function readTemplate({ model, jinja: { Template } }: Loaded, path: string): Templating {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
     throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);

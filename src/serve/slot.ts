@@ -72,7 +72,7 @@ export class Slot implements Evaluator<Request> {
   /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
   async step(request: Request): Promise<number> {
     if (this.#sampler === undefined) throw new Error('the reply has not begun');
-    const how = { sampler: this.#sampler.ready(), probabilities: request.scoring !== undefined };
+    const how = { sampler: this.#sampler.ready(), probabilities: request.scoring && (true as const) };
     const sampled = await this.#calls.evaluate(this.#sequence, this.#next, how);
     if (request.scoring !== undefined) this.#next = this.#score(request, request.scoring, sampled);
     else {
