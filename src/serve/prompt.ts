@@ -1,13 +1,14 @@
 // The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
 
 import { EXIT, UserError } from '../core/errors.js';
-import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
+import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
+import { invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
 import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
 export interface Templating {
-  /** The text of a prompt. Throws EngineError where the template refuses, or knows nothing of tools that are given. */
+  /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
   render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
   readonly marks: MessageMarks | undefined;
 }
@@ -42,14 +43,9 @@ export function readTemplate({ model, jinja: { Template } }: Loaded, path: strin
         const equipped = render(messages, addGenerationPrompt, { ...templateArguments, tools });
         if (equipped !== plain) return equipped;
       } catch (error) {
-        throw new EngineError({
-          reason: 'invalid-request',
-          message: `the model's chat template refuses the messages: ${lineOf(error)}`,
-          param: 'messages',
-        });
+        throw invalid(`the model's chat template refuses the messages: ${lineOf(error)}`, 'messages');
       }
-      const message = "'tools' is not supported: the model's chat template says nothing of them";
-      throw new EngineError({ reason: 'invalid-request', message, param: 'tools' });
+      throw invalid("'tools' is not supported: the model's chat template says nothing of them", 'tools');
     },
   };
 }

@@ -154,7 +154,7 @@ export class Repository {
       if (response.ok) return response;
       await response.body?.cancel();
       const location = response.status < 400 ? response.headers.get('location') : null;
-      if (location === null) throw refusal(response.status, this.#url.host);
+      if (location === null) throw refusal(response.status, this.#url.host, this.name);
       url = new URL(location, url);
       if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
     }
@@ -216,7 +216,7 @@ function tokenOf(given = ''): string {
 }
 
 /** A UserError where no further try would help. */
-function refusal(status: number, host: string): Error {
+function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
   if (status === 401 || status === 403) {
     return new UserError(
@@ -225,7 +225,7 @@ function refusal(status: number, host: string): Error {
     );
   }
   return status === 404
-    ? new UserError(`${host} has no such repository, revision or file; check the name`, EXIT.inputMissing)
+    ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
     : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
 }
 
