@@ -1,6 +1,6 @@
 // A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; and where they are kept.
 
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, interruption, UserError } from '../../core/errors.js';
@@ -240,17 +240,10 @@ export function systemCode(error: unknown): string {
 }
 
 /**
- * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache. An empty HOME, as some
- * services have, counts as none; and a container's user may have no home at all.
+ * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache, else, for a service
+ * without a home, below the folder of temporary files.
  */
 export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): string {
-  const home = () => {
-    try {
-      return userInfo().homedir;
-    } catch {
-      return '';
-    }
-  };
-  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || home() || tmpdir(), '.cache');
+  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || tmpdir(), '.cache');
   return join(caches, 'agentworldbench');
 }

@@ -221,15 +221,10 @@ function thinkingOf(given: Body, serverBudget: number): Pick<GenerateOptions, 't
 
 /** As vLLM has them, but of the last message alone: each token takes an evaluation of its own. */
 function promptLogprobsOf({ prompt_logprobs: top, add_generation_prompt: isOpen, ...given }: Body): number | undefined {
-  if (top === undefined) {
-    if (isOpen) return undefined;
-    throw invalid("'add_generation_prompt' false needs 'prompt_logprobs'", 'add_generation_prompt');
-  }
-  if (isOpen || given.messages.length < 2 || given.messages.at(-1)?.role !== 'assistant') {
-    const message =
-      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, and a message of the assistant behind others";
-    throw invalid(message, 'prompt_logprobs');
-  }
-  if (given.n === 1 && !given.stream && !given.logprobs) return top;
-  throw invalid("'prompt_logprobs' goes with neither 'stream', 'n' nor 'logprobs'", 'prompt_logprobs');
+  if (top === undefined && isOpen) return undefined;
+  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
+  if (top !== undefined && isReply && given.n === 1 && !given.stream && !given.logprobs) return top;
+  const message =
+    "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
+  throw invalid(message, 'prompt_logprobs');
 }
