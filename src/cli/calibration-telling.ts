@@ -13,8 +13,7 @@ import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js
 import { shownPath } from '../settings/shown-path.js';
 import { toolVersion } from '../settings/version.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
-import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '../stats/calibration/limits.js';
-import { notesOn } from '../stats/calibration/notes.js';
+import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { trustLine, trustOf } from '../stats/judge-trust.js';
 import { openStore } from '../store/store.js';
 import { calibrationPage } from '../view/calibration/page.js';
