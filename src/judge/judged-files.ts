@@ -35,23 +35,28 @@ interface ChosenFile {
 export async function chooseFile(
   dir: string,
   identity: (stored: Manifest | undefined) => Identity,
-  names: {
-    readonly label: string | undefined;
-    readonly judge: string;
-    readonly fresh: boolean;
-  },
+  names: { readonly label: string | undefined; readonly judge: string; readonly fresh: boolean },
 ): Promise<ChosenFile> {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
-  const same = stored.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
   const begun = stored.filter(isBegun);
+  const isSame = ({ manifest }: StoredJudging) =>
+    fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
   const own =
     begun.find(({ name }) => name === labelled) ??
-    same ??
+    stored.find(isSame) ??
     (labelled === undefined ? begun.find((judging) => isEarlier(judging, identity)) : undefined);
-  if (own !== undefined && !names.fresh && isEarlier(own, identity))
-    throw begunEarlier(join(dir, own.name), own, identity);
-  if (own !== undefined) return { name: own.name, replaces: false };
+  if (own !== undefined) {
+    if (names.fresh || !isEarlier(own, identity)) return { name: own.name, replaces: false };
+    throw new UserError(
+      [
+        `${join(dir, own.name)}.jsonl was begun by an earlier version, which judged otherwise, and judgements of both must not mix:`,
+        ...differencesOf(own.manifest.identity, identity(own.manifest)).map((line) => `  ${line}`),
+        'What is finished of it can still be scored and compared. --fresh judges every row again (the old files are kept aside), --label NAME judges into a file of its own.',
+      ].join('\n'),
+      EXIT.identityDiffers,
+    );
+  }
   const first = begun.find(({ name }) => name === FIRST);
   const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
   const isFirst = first === undefined && !isStray;
@@ -101,19 +106,4 @@ function isEarlier({ manifest }: StoredJudging, identity: (stored: Manifest) => 
   if (differences.length < differencesOf(manifest.identity, now).length) return false;
   const fields = differences.map((line) => line.slice(0, line.indexOf(': ')));
   return fields.some((field) => field !== WORDED) && !fields.some((field) => CHOSEN.includes(field));
-}
-
-function begunEarlier(path: string, { manifest }: StoredJudging, identity: (stored: Manifest) => Identity): UserError {
-  return new UserError(
-    [
-      `${path}.jsonl was begun by an earlier version, which judged otherwise, and judgements of both must not mix:`,
-      ...differencesOf(manifest.identity, identity(manifest)).map((line) => `  ${line}`),
-      'What is finished of it can still be scored and compared. --fresh judges every row again (the old files are kept aside), --label NAME judges into a file of its own.',
-    ].join('\n'),
-    EXIT.identityDiffers,
-  );
-}
-
-function isSame(a: Identity, b: Identity): boolean {
-  return fingerprintOf(a) === fingerprintOf(b);
 }
