@@ -133,7 +133,6 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
-    fresh: settings.fresh,
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
