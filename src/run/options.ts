@@ -1,7 +1,7 @@
 // The options by which infer and judge ask a model: whom, sampling and speed.
 
 import type { SamplingFlag } from '../core/sampling.js';
-import { PRICE_OPTIONS } from '../model/prices/setting.js';
+import { PRICE_OPTIONS } from '../model/prices/prices.js';
 import { type OptionSpec, type OptionTable, type Settings, under } from '../settings/options.js';
 
 /** An option for each sampling parameter, no more and no fewer: one that the table of parameters lacks would not be sent. */

@@ -3,7 +3,7 @@
 import { UserError } from '../core/errors.js';
 import type { Price } from '../core/price.js';
 import type { Io } from '../core/types.js';
-import { openPriceList, type PRICE_OPTIONS } from '../model/prices/setting.js';
+import { openPriceList, type PRICE_OPTIONS } from '../model/prices/prices.js';
 import type { Settings } from '../settings/options.js';
 import type { BudgetSettings } from './options.js';
 import type { Pricing, Run } from './run.js';
