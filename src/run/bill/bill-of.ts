@@ -21,7 +21,7 @@ import type {
   TokenBasis,
 } from '../../model/bill.js';
 import { fitNotice, leastRoom, type SizedRow } from '../../model/context.js';
-import { openSample, openSizes } from '../../model/tokens/pieces.js';
+import { openSample, openSizes } from '../../model/tokens/tokenizer.js';
 import { reachedIn } from '../budget.js';
 import type { Ledger } from '../ledger.js';
 import type { BudgetSettings } from '../options.js';
