@@ -13,7 +13,7 @@ import type { Io } from '../core/types.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
-import { readManifest } from '../run/manifest-file.js';
+import { readManifest } from '../run/manifest.js';
 import type { AskingSettings } from '../run/options.js';
 import type { Given, Method, Mode } from './mode.js';
 import type { JudgeSettings } from './options.js';

@@ -22,9 +22,8 @@ import { placeIn } from '../core/scenario-row.js';
 import type { Domain, Io, JudgedRow } from '../core/types.js';
 import { openPriceList, type PriceList } from '../model/prices/prices.js';
 import { worldModelManifest } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
-import type { StoredJudgement } from '../store/records.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
+import type { StoredJudgement } from '../store/runs.js';
 
 /** A judged file that was read. */
 interface JudgedRun {

@@ -8,9 +8,8 @@ import { type BackendOptions, type OpenBackend, openEndpoints } from '../model/b
 import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
 import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';
 import { Reserve } from './budget.js';
-import type { AskingSettings, CallSettings } from './options.js';
+import { type AskingSettings, type CallSettings, samplingOf } from './options.js';
 import type { Run } from './run.js';
-import { samplingOf } from './sampling.js';
 import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
 
 /** What a session needs of a model that is open. */

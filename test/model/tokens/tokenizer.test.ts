@@ -111,8 +111,8 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
     await writeFile(large, '');
     await truncate(large, 1e9);
     for (const [path, reason] of [
-      ['/dev/zero', 'it is no regular file'],
-      [pipe, 'it is no regular file'],
+      ['/dev/zero', 'it is not a regular file'],
+      [pipe, 'it is not a regular file'],
       [large, 'it has 1000 MB'],
     ] as const) {
       await expect(openTokenizer(path, 'x.json')).rejects.toMatchObject({

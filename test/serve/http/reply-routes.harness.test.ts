@@ -7,7 +7,7 @@ import { openContextWatch } from '../../../src/model/context.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import { openDialect } from '../../../src/model/endpoint/request.js';
 import { EngineError } from '../../../src/serve/engine-contract.js';
-import type { RunningServer } from '../../../src/serve/http/listen.js';
+import type { RunningServer } from '../../../src/serve/http/server.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe("the harness's own client", () => {
