@@ -25,8 +25,7 @@ import type {
   TokenBasis,
 } from '../model/bill.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
-import { openSample, openSizes } from '../model/tokens/pieces.js';
-import { openTokenizer } from '../model/tokens/tokenizer.js';
+import { openSample, openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { shownPath } from '../settings/shown-path.js';
 import { billText } from './bill-text.js';
 import { reachedIn } from './budget.js';

@@ -6,7 +6,7 @@ import type { Io } from '../core/types.js';
 import type { NamedEndpoints } from '../model/backend.js';
 import { proxyFor } from '../model/http/address.js';
 import { startLocal } from '../model/local.js';
-import { openPriceList, type PRICE_OPTIONS } from '../model/prices/setting.js';
+import { openPriceList, type PRICE_OPTIONS } from '../model/prices/prices.js';
 import type { Settings } from '../settings/options.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 import type { Pricing, Run } from './run.js';

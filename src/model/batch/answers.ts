@@ -15,8 +15,8 @@ import type {
   Usage,
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
-import { type Attempt, type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
-import { afterOverflow, type ContextWatch } from '../context.js';
+import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
+import type { ContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
@@ -29,7 +29,6 @@ import type { Result, Results } from './results.js';
 /** What replies are asked with, and what failures are classified by, as far as both are the same for each request. */
 export interface AnswerOptions {
   readonly asked: Asked;
-  readonly fitMaxTokens: boolean;
   readonly maxAttempts: number;
   readonly context: ContextWatch;
   readonly known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
@@ -164,19 +163,15 @@ export class Answers {
   }
 
   async #try(question: Question): Promise<AttemptReply | AttemptFailure> {
-    const { asked, context, fitMaxTokens: fits, known, redact } = this.options;
+    const { asked, context, known, redact } = this.options;
     const usage: Usage = {};
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
       const outcome = await this.#lookUp(question, maxTokens);
       addUsage(usage, outcome.usage);
       return outcome;
     };
-    let outcome: Attempt = await ask();
-    if (outcome.status === 'ok') context.called();
-    else if (outcome.overflow !== undefined) {
-      const { maxTokens } = asked.sampling;
-      outcome = await afterOverflow(outcome, outcome.overflow, { maxTokens, fits, host: known.host, context }, ask);
-    }
+    const fitting = { host: known.host, budget: asked.sampling.maxTokens };
+    const outcome = await context.fitted(await ask(), fitting, ask);
     if (outcome.status === 'interrupted') throw new Error('nothing ends the reading of a file');
     return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, redact) : { ...outcome, usage };
   }

@@ -437,7 +437,6 @@ function answerOptions(
   const isHeld = responseFormat !== undefined;
   return {
     asked: { model, sampling: hideKeys(sampling), stream: false, dialect, ...(isHeld && { responseFormat }) },
-    fitMaxTokens,
     maxAttempts,
     context: openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice }),
     known: { host: `the results in ${dir}`, model, flagPrefix, hasKey, isHeld, redact },
