@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../../core/errors.js';
 import { isObject, parseObject } from '../../core/json.js';
 import { present } from '../../core/present.js';
+import type { Place } from '../../disk/file-reading.js';
 import { splitLines } from '../../disk/lines.js';
-import { type BatchPart, type Place, unreadable } from './folder.js';
+import { type BatchPart, unreadable } from './folder.js';
 
 /** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */
 const LONGEST_JOB = 40;
