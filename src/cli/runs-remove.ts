@@ -11,7 +11,7 @@ import { measureOf } from '../judge/modes.js';
 import { removalDocument } from '../report/stored/documents.js';
 import { type ListedRun, runsTable } from '../report/stored/runs.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
-import { storedRunsToChange } from '../results/find.js';
+import { storedRunToChange } from '../results/find.js';
 import { listedRuns, wayBack } from '../results/stored/shown.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -52,7 +52,7 @@ export const command = defineCommand({
  */
 async function removeRuns(settings: RemoveSettings, io: Io): Promise<ExitCode> {
   const { found, listed } = await withKnownRuns([settings.db], io, async (known) => {
-    const runs = storedRunsToChange(settings.runs, known, io);
+    const runs = [...new Set(settings.runs.map((name) => storedRunToChange(name, known, io)))];
     return { found: runs.map(({ run }) => run), listed: listedRuns(runs) };
   });
   const db = resolve(io.cwd, settings.db);

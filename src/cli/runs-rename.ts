@@ -4,7 +4,7 @@ import { EXIT, type ExitCode } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
-import { checkLabel, notesOnLabel, requireNoNumber, storedRunToChange } from '../results/find.js';
+import { checkLabel, notesOnLabel, storedRunToChange } from '../results/find.js';
 import { isGiven } from '../results/score/record.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -38,7 +38,6 @@ async function renameRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<Ex
   const { name: label } = settings;
   const { found, notes } = await withKnownRuns([settings.db], io, async (known) => {
     const found = storedRunToChange(settings.run, known, io);
-    requireNoNumber(label, found, known);
     return { found, notes: notesOnLabel(label, found, known) };
   });
   const { run, db, path } = found;

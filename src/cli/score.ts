@@ -20,7 +20,7 @@ import { nextSteps } from '../results/score/next-steps.js';
 import { keptLabel, recordOf } from '../results/score/record.js';
 import { scenarioRows } from '../results/score/scenarios.js';
 import { madeWith } from '../run/made-with.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -28,7 +28,7 @@ import { shortLabel } from '../settings/value.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import type { StoredName } from '../store/records.js';
+import type { StoredName } from '../store/runs.js';
 import { openStore, type Store } from '../store/store.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
@@ -165,8 +165,8 @@ async function forcedRows(
   io: Io,
 ): Promise<readonly JudgedRow[] | undefined> {
   if (teacherForced === undefined) return undefined;
-  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
-  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
+  const naming = { db: [db], quiet: false };
+  const forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner(run, other));
   requireForced(run, forced);
   return forced.rows;
 }

@@ -1,7 +1,7 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
 import { resolve } from 'node:path';
-import { cacheFolder } from '../benchmark/hub/cache-folder.js';
+import { cacheFolder } from '../benchmark/hub/client.js';
 import { downloadText, progressText } from '../benchmark/hub/download-text.js';
 import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../benchmark/hub/models.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../core/errors.js';
@@ -11,10 +11,10 @@ import type { Io } from '../core/types.js';
 import type { ServeDocument } from '../model/local.js';
 import { openEngine } from '../serve/engine.js';
 import type { Engine, ModelFacts } from '../serve/engine-contract.js';
-import { type RunningServer, startServer } from '../serve/http/listen.js';
 import { requestLine } from '../serve/http/metrics.js';
+import { type RunningServer, startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
-import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
+import { requirePossible, settingsThatFit } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -78,7 +78,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
   }).finally(() => loading.finish());
   const file = await readModelFile(path, settings.gpu);
-  const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
+  const fitting = await settingsThatFit(file, settings.gpu, settings, loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
     ...fitting,

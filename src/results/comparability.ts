@@ -7,7 +7,7 @@ import { isObject } from '../core/json.js';
 import { measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
-import type { ShownRun } from '../report/comparison/document.js';
+import type { ShownRun } from '../report/comparison.js';
 import type { Pair, ReadRun } from './read-run.js';
 
 /** Whether two runs were made with the same, and a line for each field in which they were not. */

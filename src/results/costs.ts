@@ -23,9 +23,8 @@ import type { Domain, Io, JudgedRow } from '../core/types.js';
 import type { PriceList } from '../model/prices/prices.js';
 import { openPriceList } from '../model/prices/setting.js';
 import { worldModelManifest } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
-import type { StoredJudgement } from '../store/records.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
+import type { StoredJudgement } from '../store/runs.js';
 
 /** A judged file that was read. */
 interface JudgedRun {

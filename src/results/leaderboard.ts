@@ -10,7 +10,8 @@ import { type MadeWith, madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns, type NothingInCommon } from '../stats/compare.js';
 import { criticalBest } from '../stats/multiple.js';
 import { trustIn } from './calibration/reading.js';
-import { judgedAt, type KnownRun, listOfRuns, manifestOf, runsNamed } from './databases.js';
+import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
+import { unknownRun } from './find.js';
 import type { Note } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
@@ -19,10 +20,7 @@ export function selected(known: readonly KnownRun[], names: readonly string[]): 
   const wanted = new Set<KnownRun>();
   for (const name of names) {
     const named = runsNamed(name, known);
-    if (named.length === 0) {
-      const advice = known.length === 0 ? 'there are none' : ['the runs are', ...listOfRuns(known)].join('\n');
-      throw new UserError(`there is no run "${name}"; ${advice}`);
-    }
+    if (named.length === 0) throw unknownRun(name, known);
     for (const each of named) wanted.add(each);
   }
   return [...wanted];

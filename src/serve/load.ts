@@ -1,12 +1,11 @@
 // Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
 
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import type { PlanSettings } from './memory-plan.js';
+import { needsTwoThreads, type PlanSettings } from './memory.js';
 import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
 
@@ -137,19 +136,6 @@ const LARGEST_REPLY_DEMAND = 4;
 /** Threads that compute: those asked for; else cores less one, since ggml's waiting threads starve Node's own on the last core, and two at least where one computes wrongly. */
 function threadsOf(threads: number | undefined, slots: number): number {
   return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
-}
-
-/**
- * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
- * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
- */
-export function needsTwoThreads(slots: number): boolean {
-  if (slots === 1 || process.platform !== 'linux') return false;
-  try {
-    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
-  } catch {
-    return false;
-  }
 }
 
 /** What scores depend on, but for the hash of the file. */

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { readFacts } from '../../src/core/facts.js';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { needsTwoThreads } from '../../src/serve/load.js';
+import { needsTwoThreads } from '../../src/serve/memory.js';
 import { type CliProcess, PLAIN_PACK, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
 import { holdMessage, holdText } from '../support/messages.js';

@@ -2,7 +2,6 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { refusalText, tradesText } from '../../src/serve/memory.js';
 import {
   costsOf,
   type FreeMemory,
@@ -10,7 +9,9 @@ import {
   type PlanSettings,
   type PlanWishes,
   planMemory,
-} from '../../src/serve/memory-plan.js';
+  refusalText,
+  tradesText,
+} from '../../src/serve/memory.js';
 import { fitting, GIB, gpu, MIB, MODEL, memoryOf, OPEN, WISHES } from '../support/published-model.js';
 
 describe('the published model', () => {

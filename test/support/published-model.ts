@@ -8,7 +8,7 @@ import {
   modelMemory,
   type PlanSettings,
   type PlanWishes,
-} from '../../src/serve/memory-plan.js';
+} from '../../src/serve/memory.js';
 import { FULL_SIZE, tensorsOf } from './tiny-model/shape.js';
 
 export const GIB = 2 ** 30;

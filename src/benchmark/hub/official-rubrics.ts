@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { cacheFolder } from './cache-folder.js';
-import { addressIn, baseOf, interrupted, systemCode } from './client.js';
+import { addressIn, baseOf, cacheFolder, interrupted, systemCode } from './client.js';
 import { onDisk } from './download.js';
 
 const REPOSITORY = 'QwenLM/Qwen-AgentWorld';

@@ -18,7 +18,7 @@ import {
   writeSubmission,
 } from '../../model/batch/folder.js';
 import { Results } from '../../model/batch/results.js';
-import { proxyFor } from '../../model/http/proxy.js';
+import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';

@@ -8,7 +8,7 @@ import { counted } from '../../core/figures.js';
 import { type FileToSend, interrupted, Refused } from '../../model/batch/api.js';
 import { type BatchPart, readBatch, resultsToFetch, type Sent } from '../../model/batch/folder.js';
 import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
-import { systemClock } from '../../model/schedule/clock.js';
+import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
 interface Submitting {

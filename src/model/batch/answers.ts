@@ -15,15 +15,13 @@ import type {
   Usage,
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
-import type { Attempt, AttemptFailure, AttemptReply } from '../attempt.js';
+import { type Attempt, type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
 import { afterOverflow, type ContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rule.js';
+import type { CallContext } from '../failures/rules.js';
 import { cleaned } from '../http/wording.js';
-import { TRIED_AGAIN } from '../schedule/tries.js';
-import { costOfTry } from '../try-cost.js';
 import type { Batch } from './folder.js';
 import { customId, type Requests, readCustomId, requestName } from './requests.js';
 import type { Result, Results } from './results.js';

@@ -10,11 +10,9 @@ import type { FailureClass } from '../../core/types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';
-import { type Address, readAddress } from '../http/address.js';
-import type { WireResponse } from '../http/fetch.js';
-import type { HttpProxy } from '../http/proxy.js';
-import { readStart, Wire } from '../http/wire.js';
-import { systemClock } from '../schedule/clock.js';
+import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
+import { systemClock } from '../schedule/pace.js';
 
 interface ApiOptions {
   /** The address in front of /files and /batches; with a user name, password or query as other endpoints have them. */

@@ -10,11 +10,9 @@ import { isTokenCount } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { classify } from '../failures/classify.js';
-import { readAddress } from '../http/address.js';
-import type { WireResponse } from '../http/fetch.js';
-import type { HttpProxy } from '../http/proxy.js';
+import { type HttpProxy, readAddress } from '../http/address.js';
 import { startClocks } from '../http/time-limits.js';
-import { readStart, Wire } from '../http/wire.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
 
 /** An answer over HTTP, whatever its status. */
 export interface HttpAnswer {

@@ -8,7 +8,7 @@ import { figure, NONE, type Table } from '../../core/table.js';
 import { bold, type Look, wrapped } from '../../core/terminal.js';
 import { percent } from '../../stats/coverage.js';
 import type { RolloutCard } from '../../stats/rollout-card.js';
-import type { StoredRun } from '../../store/records.js';
+import type { StoredRun } from '../../store/runs.js';
 import { leadingMeasure } from '../score-table.js';
 import { cardTables, countLines } from '../score-text.js';
 import type { Trust } from '../trust.js';

@@ -8,7 +8,7 @@ import type { Io } from '../../core/types.js';
 import { ratesDimensions } from '../../judge/modes.js';
 import { programName } from '../../settings/program-name.js';
 import { isCovered } from '../../stats/coverage.js';
-import type { StoredRun } from '../../store/records.js';
+import type { StoredRun } from '../../store/runs.js';
 import { judgedAt, wordsFor } from '../databases.js';
 import { madeBefore } from './record.js';
 

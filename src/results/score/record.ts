@@ -6,7 +6,7 @@ import { askedName } from '../../core/rollout.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
 import { checkedManifest } from '../../run/manifest.js';
 import { toolVersion } from '../../settings/version.js';
-import type { RunRecord, StoredName } from '../../store/records.js';
+import type { RunRecord, StoredName } from '../../store/runs.js';
 import type { ReadRun } from '../read-run.js';
 
 /** The record of a run, under the label given or else under its own. */
@@ -48,7 +48,7 @@ export function isGiven({ label, manifest }: StoredName): boolean {
 }
 
 /** The label that a run has by its stored manifest; undefined where it has none, or where the manifest is damaged. */
-export function ownLabel(manifest: string | undefined): string | undefined {
+function ownLabel(manifest: string | undefined): string | undefined {
   return madeBefore(manifest)?.label;
 }
 

@@ -16,7 +16,7 @@ import { worldModelManifest } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
-import type { StoredRun } from '../../store/records.js';
+import type { StoredRun } from '../../store/runs.js';
 import { type KnownRun, manifestOf, wordsFor } from '../databases.js';
 import { type Note, type ReadRun, readStoredRun, warningsOn } from '../read-run.js';
 import { rolloutOf } from '../rollout.js';

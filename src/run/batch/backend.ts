@@ -13,7 +13,7 @@ import { callsTogether } from '../../core/usage.js';
 import { lockFile } from '../../disk/lock.js';
 import { makeFolders } from '../../disk/make-folder.js';
 import { INTERRUPTED } from '../../model/attempt.js';
-import type { BackendOptions, OpenBackend } from '../../model/backend.js';
+import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
 import { type AnswerOptions, Answers, type Missing, Relearnt } from '../../model/batch/answers.js';
 import {
   type Batch,
@@ -26,9 +26,8 @@ import {
 import { jobIn, jobName, type Requests, readCustomId, readRequests } from '../../model/batch/requests.js';
 import { Results } from '../../model/batch/results.js';
 import { openContextWatch } from '../../model/context.js';
-import { openDialect } from '../../model/endpoint/dialect.js';
+import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
-import { type NamedEndpoints, openEndpoints } from '../../model/http-backend.js';
 import { wordsOf } from '../../settings/words.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';

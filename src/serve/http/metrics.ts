@@ -26,14 +26,6 @@ export function requestLine({ method, path, status, durationMs, usage }: Request
   return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
 }
 
-/** How things stand now. */
-export interface Gauges {
-  readonly slots: number;
-  readonly busy: number;
-  readonly waiting: number;
-  readonly contextSize: number;
-}
-
 /** Families of samples in the order of the text, each with its type and help. */
 const FAMILIES = [
   ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
@@ -72,12 +64,12 @@ export function openMetrics() {
       if (usage !== undefined) addTokens(usage);
     },
     /** The text of the format, version 0.0.4. */
-    text({ slots, busy, waiting, contextSize }: Gauges): string {
+    text(now: { slots: number; busy: number; waiting: number; contextSize: number }): string {
       const set = (name: Family, value: number) => values.set(name, new Map([['', value]]));
-      set('slots', slots);
-      set('slots_busy', busy);
-      set('requests_waiting', waiting);
-      set('context_tokens', contextSize);
+      set('slots', now.slots);
+      set('slots_busy', now.busy);
+      set('requests_waiting', now.waiting);
+      set('context_tokens', now.contextSize);
       const lines = FAMILIES.flatMap(([name, type, help]) => [
         `# HELP awb_serve_${name} ${help}`,
         `# TYPE awb_serve_${name} ${type}`,

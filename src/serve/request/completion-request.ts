@@ -21,9 +21,7 @@ import {
   streamingOf,
 } from './parameters.js';
 
-export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
-
-export type CompletionRequest = ReturnType<typeof readCompletionRequest>;
+type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
 
 /** As in OpenAI's API. */
 const USUAL_MAX_TOKENS = 16;

@@ -96,7 +96,7 @@ describe('a dataset', () => {
     const error = await failure(fetchFrom(twice, await temporaryFolder()));
     expect([error.exitCode, error.message]).toEqual([
       EXIT.badData,
-      expect.stringMatching(/en\/mcp_test.*de\/MCP_test/),
+      expect.stringMatching(/de\/MCP_test.*en\/mcp_test/),
     ]);
   });
 
@@ -248,7 +248,7 @@ describe('another commit', () => {
       ['README.md', SOURCE_RECORD, fetched.aside, 'mcp_test.jsonl', 'os_test.jsonl'].sort(),
     );
     expect(await readSourceRecord(folder)).toMatchObject({ commit: OTHER });
-    expect(await readFile(join(folder, SOURCE_RECORD), 'utf8')).not.toContain('replacing');
+    expect(await readFile(join(folder, SOURCE_RECORD), 'utf8')).not.toContain(COMMIT);
   });
 
   test('that was cut off half way is continued as one, not taken for damage', async () => {

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { Sampling } from '../../../src/core/sampling.js';
 import { openContextWatch } from '../../../src/model/context.js';
-import { openDialect } from '../../../src/model/endpoint/dialect.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import { openDialect } from '../../../src/model/endpoint/request.js';
 import { EngineError } from '../../../src/serve/engine-contract.js';
-import type { RunningServer } from '../../../src/serve/http/listen.js';
+import type { RunningServer } from '../../../src/serve/http/server.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe("the harness's own client", () => {
