@@ -3,7 +3,7 @@
 import { UserError } from '../../core/errors.js';
 import { present } from '../../core/present.js';
 import { charactersOf } from '../../core/question.js';
-import type { Redact } from '../../core/redaction.js';
+import { hideKeys, keysIn, openRedaction, type Redact } from '../../core/redaction.js';
 import type {
   Asking,
   CallCost,
@@ -16,25 +16,19 @@ import type {
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
-import { afterOverflow, type ContextWatch } from '../context.js';
+import type { BackendOptions, NamedEndpoints } from '../backend.js';
+import { afterOverflow, type ContextWatch, openContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rules.js';
+import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
 import type { Batch } from './folder.js';
 import { customId, type Requests, readCustomId, requestName } from './requests.js';
 import type { Result, Results } from './results.js';
 
-/** What replies are asked with, and what failures are classified by, as far as both are the same for each request. */
-export interface AnswerOptions {
-  readonly asked: Asked;
-  readonly fitMaxTokens: boolean;
-  readonly maxAttempts: number;
-  readonly context: ContextWatch;
-  readonly known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
-  readonly redact: Redact;
-}
+export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
 /** By what a job is known, how many of its requests were made before, and what the first is made from and with. */
 type Kept = Omit<ReturnType<FileHooks<never>['kept']>, 'isHeld'>;
@@ -64,21 +58,41 @@ const NO_CLOCKS = { progress() {}, tail() {}, firstTokenMs: undefined };
 const HOST = 'batch';
 
 /** A question, while its results are looked up. */
-interface Question {
-  readonly id: string;
-  /** What it is made from and with, where that says all of it. */
-  readonly madeFrom: string | undefined;
-  make(): Promise<ModelRequest>;
+class Question {
   /** Of the request that was answered last. */
-  chars: number;
-  /** Requests of the job in files so far. */
-  batched: number;
-  attempts: number;
+  chars = 0;
+  attempts = 0;
   /** Tries that count. */
-  counted: number;
+  counted = 0;
   /** Calls that the cost is of. */
-  tries: number;
-  cost: CallCost;
+  tries = 0;
+  cost: CallCost = { usage: {} };
+  #made: Promise<ModelRequest> | undefined;
+
+  /**
+   * @param madeFrom what it is made from and with, where that says all of it
+   * @param batched requests of the job in files so far
+   */
+  constructor(
+    readonly id: string,
+    readonly madeFrom: string | undefined,
+    public batched: number,
+    private readonly asking: Asking,
+  ) {}
+
+  get isMade(): boolean {
+    return this.#made !== undefined;
+  }
+
+  get log(): Missing['log'] {
+    const { attempts, cost, tries, batched } = this;
+    return { attempts, ...cost, ...(tries > 1 && { tries }), ms: 0, host: HOST, batched };
+  }
+
+  make(): Promise<ModelRequest> {
+    this.#made ??= this.asking.make();
+    return this.#made;
+  }
 }
 
 /** A request as far as reading its reply takes it. */
@@ -89,6 +103,11 @@ interface Form {
 }
 
 export class Answers {
+  readonly #asked: Asked;
+  readonly #redact: Redact;
+  readonly #context: ContextWatch;
+  /** What failures are classified by, as far as it is the same for each request. */
+  readonly #known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
   /** Every job's first request has this form. Absent before any was written. */
   readonly #first: Form | undefined;
   /** What all first requests are made with. */
@@ -96,15 +115,25 @@ export class Answers {
 
   /** @param url where the requests go that were written; absent where there are none */
   constructor(
+    { dir, endpoints }: { readonly dir: string; readonly endpoints: NamedEndpoints },
     private readonly options: AnswerOptions,
     private readonly requests: Requests,
     private readonly results: Results,
     url: Batch['url'] | undefined,
   ) {
-    const { model, sampling, responseFormat, dialect } = options.asked;
+    const { model, apiKey, prefix: flagPrefix, baseUrls } = endpoints;
+    const { sampling, responseFormat, dialect, fitMaxTokens: fits, onNotice = () => {} } = options;
+    const keys = [apiKey, ...keysIn(sampling.extraBody)];
+    this.#redact = openRedaction([...keys, ...baseUrls.flatMap((url) => readAddress(url, apiKey).secrets)]);
+    this.#context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice });
+    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+    const isHeld = responseFormat !== undefined;
+    this.#known = { host: `the results in ${dir}`, model, flagPrefix, hasKey, isHeld, redact: this.#redact };
+    this.#asked = { model, sampling: hideKeys(sampling), stream: false, dialect, ...(isHeld && { responseFormat }) };
     const empty = { ...(url?.endsWith(CHAT.path) ? { messages: [] } : { prompt: '' }), seedOffset: 0 };
-    this.#first = url && { way: wayOf(empty), body: requestBody(options.asked, empty, 0) };
-    this.#madeWith = JSON.stringify([model, sampling, responseFormat, dialect.dropped(), dialect.isRenamed()]);
+    this.#first = url && { way: wayOf(empty), body: requestBody(this.#asked, empty, 0) };
+    const { sampling: sent } = this.#asked;
+    this.#madeWith = JSON.stringify([model, sent, responseFormat, dialect.dropped(), dialect.isRenamed()]);
   }
 
   /**
@@ -117,20 +146,11 @@ export class Answers {
   ): (asking: Asking) => Promise<ModelReply | ModelFailure | Missing> {
     let isFirst = true;
     return async (asking) => {
-      let made: Promise<ModelRequest> | undefined;
-      const question: Question = {
-        id,
-        // What is asked later depends on the replies before, too.
-        madeFrom: isFirst ? madeFrom : undefined,
-        make() {
-          made ??= asking.make();
-          return made;
-        },
-        ...{ chars: 0, batched, attempts: 0, counted: 0, tries: 0, cost: { usage: {} } },
-      };
+      // What is asked later depends on the replies before, too.
+      const question = new Question(id, isFirst ? madeFrom : undefined, batched, asking);
       try {
         const outcome = await this.#answer(question, tell);
-        if (made === undefined) asking.found?.(question.chars, madeFrom);
+        if (!question.isMade) asking.found?.(question.chars, madeFrom);
         batched = question.batched;
         isFirst = false;
         return outcome;
@@ -149,7 +169,7 @@ export class Answers {
       question.tries += callsCounted(cost);
       question.cost = costOfBoth(question.cost, cost);
       tell(cost);
-      const log = logOf(question);
+      const { log } = question;
       if (attempt.status === 'ok') {
         const { usage: _, firstTokenMs: _none, ...reply } = attempt;
         return { ...reply, log };
@@ -164,7 +184,8 @@ export class Answers {
   }
 
   async #try(question: Question): Promise<AttemptReply | AttemptFailure> {
-    const { asked, context, fitMaxTokens: fits, known, redact } = this.options;
+    const { fitMaxTokens: fits, sampling } = this.options;
+    const context = this.#context;
     const usage: Usage = {};
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
       const outcome = await this.#lookUp(question, maxTokens);
@@ -174,19 +195,19 @@ export class Answers {
     let outcome: Attempt = await ask();
     if (outcome.status === 'ok') context.called();
     else if (outcome.overflow !== undefined) {
-      const { maxTokens } = asked.sampling;
-      outcome = await afterOverflow(outcome, outcome.overflow, { maxTokens, fits, host: known.host, context }, ask);
+      const fitting = { maxTokens: sampling.maxTokens, fits, host: this.#known.host, context };
+      outcome = await afterOverflow(outcome, outcome.overflow, fitting, ask);
     }
     if (outcome.status === 'interrupted') throw new Error('nothing ends the reading of a file');
-    return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, redact) : { ...outcome, usage };
+    return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, this.#redact) : { ...outcome, usage };
   }
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
   async #lookUp(question: Question, maxTokens: number | undefined): Promise<AttemptReply | AttemptFailure> {
-    const { asked } = this.options;
+    const { dialect } = this.options;
     const make = async (): Promise<Form> => {
       const request = await question.make();
-      return { way: wayOf(request), body: requestBody(asked, request, question.counted, maxTokens) };
+      return { way: wayOf(request), body: requestBody(this.#asked, request, question.counted, maxTokens) };
     };
     // A job's first request is known by what it is made from: neither is its row read for that, nor its body made.
     const isFirst = question.madeFrom !== undefined && question.counted === 0 && maxTokens === undefined;
@@ -195,7 +216,7 @@ export class Answers {
     for (;;) {
       const name = requestName({ job: question.id, attempt: question.batched, content });
       if (!this.results.has(name)) {
-        throw new Missing(name, logOf(question), async () => {
+        throw new Missing(name, question.log, async () => {
           const { way, body } = made ?? (await make());
           return { id: customId(name, charactersOf(await question.make())), body: bodyText(body), way };
         });
@@ -204,11 +225,7 @@ export class Answers {
       const found = this.#resultOf(name, form);
       const rejected = found?.status === 'failed' ? found.rejected : undefined;
       // What is asked in another way has another name, so that this request is no attempt.
-      if (
-        rejected !== undefined &&
-        asked.dialect.learn(rejected) &&
-        !(rejected in asked.dialect.translate(form.body))
-      ) {
+      if (rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(form.body))) {
         throw new Relearnt();
       }
       question.batched++;
@@ -234,7 +251,7 @@ export class Answers {
 
   #read(result: Exclude<Result, { kind: 'unasked' }>, { way, body }: Form): AttemptReply | AttemptFailure {
     const context = () => ({
-      ...this.options.known,
+      ...this.#known,
       asked: way.words,
       sent: Object.keys(body),
       nowMs: Date.now(),
@@ -257,8 +274,4 @@ function stopAt(stop: UserError, file: string): UserError {
     `${stop.message}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again`,
     stop.exitCode,
   );
-}
-
-function logOf({ attempts, cost, tries, batched }: Question): Missing['log'] {
-  return { attempts, ...cost, ...(tries > 1 && { tries }), ms: 0, host: HOST, batched };
 }
