@@ -22,7 +22,7 @@ import {
   writeBatch,
   writeParts,
 } from '../../model/batch/folder.js';
-import { jobIn, jobName, type Requests, readCustomId, readRequests } from '../../model/batch/requests.js';
+import { jobIn, jobName, readRequests } from '../../model/batch/requests.js';
 import { Results } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
@@ -108,6 +108,9 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
   }
 }
 
+/** By its id, the file of each request that was written. */
+type Requests = Map<string, string>;
+
 /** What is kept from one call of `work` to the next. */
 interface State {
   batch: Batch | undefined;
@@ -130,7 +133,7 @@ class BatchWork<J extends Job> {
   readonly #isLive: boolean;
   /** Sessions give it, and nobody else asks by files. */
   readonly #files: FileHooks<J>;
-  /** Requests, by this look. */
+  /** Map<string, string>, by this look. */
   #written = 0;
 
   constructor(
@@ -191,7 +194,7 @@ class BatchWork<J extends Job> {
     const { stop } = this.signals;
     const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
     const results = await Results.open(this.#dir, stop);
-    const answers = new Answers(this.by, this.options, requests, results, this.state.batch?.url);
+    const answers = new Answers(this.by, this.options, results);
     const awaited = new Set<string>();
     this.#written = 0;
     let isWhole = false;
@@ -213,7 +216,7 @@ class BatchWork<J extends Job> {
       }
       return look;
     } finally {
-      this.state.report = this.#reportOf(jobs, requests, results, awaited, isWhole);
+      this.state.report = this.#reportOf(jobs, answers, requests, results, awaited, isWhole);
     }
   }
 
@@ -228,7 +231,7 @@ class BatchWork<J extends Job> {
       const end = await this.#missingOf(job, ask);
       if (end === undefined) left.delete(job);
       // What is held is not to be asked where it was not: none of its results is newer than its record.
-      else if (requests.has(end.name) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.name);
+      else if (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.id);
     };
     const queue = jobs.values();
     const worker = async () => {
@@ -262,7 +265,7 @@ class BatchWork<J extends Job> {
     const { sent = [] } = (await readSubmission(this.#dir)) ?? {};
     const given = new Set(sent.map(({ part }) => part));
     const stale = new Set<string>();
-    for (const [name, { part }] of requests) {
+    for (const [name, part] of requests) {
       if (results.has(name)) given.add(part);
       else if (!awaited.has(name)) stale.add(part);
     }
@@ -271,7 +274,7 @@ class BatchWork<J extends Job> {
       const batch = present(this.state.batch);
       await this.#save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
       await rm(join(this.#dir, file), { force: true });
-      for (const [name, { part }] of requests) {
+      for (const [name, part] of requests) {
         if (part !== file) continue;
         awaited.delete(name);
         // What is asked live now went into a file all the same: later results are not those of a later request.
@@ -286,9 +289,9 @@ class BatchWork<J extends Job> {
     await writeParts(this.#dir, this.state.batch?.parts ?? [], this.#lines(jobs, answers, ids), async (part) => {
       const batch = present(this.state.batch);
       await this.#save({ ...batch, parts: [...batch.parts, part] });
-      for (const { name, chars } of ids.splice(0, part.requests).map(readCustomId)) {
-        requests.set(name, { part: part.file, chars });
-        awaited.add(name);
+      for (const id of ids.splice(0, part.requests)) {
+        requests.set(id, part.file);
+        awaited.add(id);
         this.#written++;
       }
     });
@@ -308,7 +311,7 @@ class BatchWork<J extends Job> {
           EXIT.later,
         );
       }
-      const { id, body, way } = await missing.write();
+      const { id, body, way } = missing;
       const url = `/v1${way.path}` as const;
       if (this.state.batch === undefined) await this.#save(this.#begun(url));
       ids.push(id);
@@ -342,6 +345,7 @@ class BatchWork<J extends Job> {
 
   #reportOf(
     jobs: readonly J[],
+    { taken }: Answers,
     requests: Requests,
     results: Results,
     awaited: ReadonlySet<string>,
@@ -352,7 +356,7 @@ class BatchWork<J extends Job> {
     // Of what is not asked about now, results may come that a later command takes.
     const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
     const countIn = (file: string, isIt: (name: string) => boolean) =>
-      [...requests].filter(([name, { part }]) => part === file && isIt(name)).length;
+      [...requests].filter(([id, part]) => part === file && isIt(id)).length;
     const parts = (batch?.parts ?? []).map(({ file, requests, bytes }) => ({
       file,
       requests,
@@ -368,7 +372,8 @@ class BatchWork<J extends Job> {
       written: this.#written,
       isLive: this.#isLive,
       isOver: isWhole && (this.#isLive || ![...requests.keys()].some(isOpen)),
-      notes: results.notes((name) => requests.has(name)),
+      // A file that was written anew meanwhile may have been given to an engine before.
+      notes: results.notes((id) => requests.has(id) || taken.has(id)),
     };
   }
 }
@@ -390,8 +395,8 @@ function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Ans
     missing = answered;
     const outcome = await live(asking);
     if (outcome.status === 'interrupted') return outcome;
-    const { log, name } = answered;
-    const batched = log.batched + (requests.has(name) ? 1 : 0);
+    const { log, id } = answered;
+    const batched = log.batched + (requests.has(id) ? 1 : 0);
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
   };
