@@ -231,12 +231,7 @@ class Session<J extends StageJob> {
         files: {
           kept: (chain) => {
             const job = currentOf(chain);
-            return {
-              id: job.id,
-              batched: this.#batchedIn(job.id),
-              madeFrom: this.#madeFrom(job),
-              isHeld: this.isHeld(job),
-            };
+            return { id: job.id, batched: this.#batchedIn(job.id), isHeld: this.isHeld(job) };
           },
           replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
         },
@@ -250,7 +245,7 @@ class Session<J extends StageJob> {
     /** What the job that is asked about has cost. */
     let spent: CallLog | undefined;
     const askModel: AskModel = async (question) => {
-      const { outcome, sent, chars } = await this.#askWith(ask, question, currentOf(chain));
+      const { outcome, sent, chars } = await this.#askWith(ask, question);
       if (outcome.status === 'interrupted') throw new Left();
       this.#heard(currentOf(chain), outcome);
       this.#enter();
@@ -280,7 +275,7 @@ class Session<J extends StageJob> {
   }
 
   /** Asks, and tells what was sent beside the messages, and how many characters. */
-  async #askWith(ask: Ask, question: () => Promise<ModelRequest>, job: J) {
+  async #askWith(ask: Ask, question: () => Promise<ModelRequest>) {
     let [sent, chars] = ['', 0];
     const outcome = await ask({
       make: async () => {
@@ -289,16 +284,8 @@ class Session<J extends StageJob> {
         chars = charactersOf(request);
         return request;
       },
-      found: (size, madeFrom) => {
-        [sent, chars] = [madeFrom === this.#madeFrom(job) ? this.#sent() : 'another', size];
-      },
     });
     return { outcome, sent, chars };
-  }
-
-  /** What a row's first request would be made from and with now, in one text. */
-  #madeFrom(job: J): string {
-    return this.stage.stampOf(job, undefined, this.#sent(), '') ?? '';
   }
 
   /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */
