@@ -1,7 +1,7 @@
 // `awb data check`: a copy of the benchmark beside its release, and beside what was fetched, as a table with remarks or as JSON.
 
 import { resolve } from 'node:path';
-import { checkSource, type SourceCheck } from '../benchmark/hub/dataset-files.js';
+import { checkSource, type SourceCheck } from '../benchmark/hub/dataset.js';
 import { sizeText } from '../benchmark/hub/download-text.js';
 import { checkRows, type DataCheck, type Place } from '../benchmark/survey.js';
 import { domainName } from '../core/domains.js';
@@ -12,7 +12,7 @@ import { RELEASED } from '../core/released.js';
 import { NONE, type Table } from '../core/table.js';
 import { type Look, terminal, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { SURVEY_OPTIONS, surveyData } from '../infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
 import type { Settings } from '../settings/options.js';

@@ -9,7 +9,7 @@ import { present } from '../core/present.js';
 import type { Column, Table } from '../core/table.js';
 import { hasBlocks, type Look, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { SURVEY_OPTIONS, surveyData } from '../infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';
 import type { Settings } from '../settings/options.js';

@@ -18,7 +18,7 @@ import type {
   Sight,
   Step,
 } from '../stats/calibration/document.js';
-import { notesOn } from '../stats/calibration/notes.js';
+import { notesOn } from '../stats/calibration/limits.js';
 import { differenceChart, intervalChart, scaleOf } from './charts.js';
 import { curves } from './curves.js';
 import {

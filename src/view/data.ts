@@ -1,7 +1,7 @@
 // The JSON in the pages of reports and for raters, as their makers write it and their scripts read it. Names are short where there are
 // thousands.
 
-import type { Step } from '../core/difference-step.js';
+import type { Step } from '../core/difference.js';
 import type { Fact } from '../core/facts.js';
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */

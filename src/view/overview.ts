@@ -9,10 +9,17 @@ import { printable } from '../core/printable.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedNames, costTable } from '../report/costs.js';
-import { equivalenceTable } from '../report/equivalence-table.js';
 import { type Child, html, longText, type Markup, table } from '../report/html.js';
-import { decimalsOf, isLikeScore } from '../report/measure-text.js';
-import { leastText, measureNames, measureTable, overallName, scoreTable } from '../report/score-table.js';
+import {
+  decimalsOf,
+  equivalenceTable,
+  isLikeScore,
+  leastText,
+  measureNames,
+  measureTable,
+  overallName,
+  scoreTable,
+} from '../report/score-table.js';
 import { trustTexts } from '../report/trust.js';
 import { percent } from '../stats/coverage.js';
 import { type ChartLine, chartClass, cssPercent, differenceChart, intervalChart } from './charts.js';

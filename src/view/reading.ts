@@ -26,7 +26,7 @@ import { isForcedPartner } from '../results/rollout.js';
 export async function readFromFile(name: string, naming: Naming, io: Io, beside?: ReadRun): Promise<ReadRun> {
   const suits = (other: ReadRun) =>
     beside !== undefined && (isComparable({ base: other, candidate: beside }, []) || isForcedPartner(beside, other));
-  const named = await readRun(name, naming, io, beside && { name: beside.name, suits });
+  const named = await readRun(name, naming, io, beside && suits);
   if (!existsSync(named.source)) {
     throw new UserError(
       `the judged file of "${named.name}", ${named.source}, is not there, and the SQLite file holds no texts; move it back, or name it where it is now: --run NEW/${basename(named.source)}`,

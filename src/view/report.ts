@@ -6,7 +6,7 @@ import { isRated } from '../core/points.js';
 import { dimensionName } from '../core/table.js';
 import { DIMENSIONS, type JudgedRow } from '../core/types.js';
 import { type Child, html, type Markup, pageOf, type Sha256, scriptJson } from '../report/html.js';
-import { decimalsOf, isLikeScore } from '../report/measure-text.js';
+import { decimalsOf, isLikeScore } from '../report/score-table.js';
 import type { FigureData, PageData, SampleData, SideData } from './data.js';
 import { overview } from './overview.js';
 import { leadName, leadOf, type Report, type ReportSample } from './report-contents.js';

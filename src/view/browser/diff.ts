@@ -1,6 +1,6 @@
 // A prediction beside its ground truth: equal, changed, missing and added lines, and within changed lines what changed.
 
-import type { Ranges, Step } from '../../core/difference-step.js';
+import type { Ranges, Step } from '../../core/difference.js';
 import { block, button, count, make, option, visible } from './dom.js';
 
 /** Equal lines that are shown around a change. */
