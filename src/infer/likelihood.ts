@@ -1,6 +1,5 @@
 // awb likelihood: its options, and the work of measuring how likely the world model holds the true observation of each row to be.
 
-import { withMembers } from '../benchmark/row-text.js';
 import type { Identity } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
 import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '../core/judgement.js';
@@ -8,16 +7,14 @@ import { failureToPredict } from '../core/points.js';
 import { PREDICTION_TAG, withoutMarker } from '../core/reply.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample, TokenScore } from '../core/types.js';
-import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
-import { type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
+import { type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage } from '../run/stage-contract.js';
-import { requirePriced } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
-import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from './inferring.js';
+import { askedIdentity, type ChosenRows, placeOfRow, stageOver } from './chosen-rows.js';
+import { type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
 import { buildMessages } from './messages.js';
 import { INFER_OPTIONS } from './options.js';
 
@@ -83,46 +80,29 @@ const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
-  const { settings, dataset, chosen, prompts, target } = work;
-  requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { settings, dataset, chosen } = work;
   const output = likelihoodOutput(work, run.journal);
   return {
-    io: work.io,
-    run,
-    settings,
-    target,
+    ...stageOver(work, run),
     ...output,
     order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
-    asks: () => true,
     solve: oneByOne(async ({ id, row }, ask) => {
       const read = () => dataset.readSample(row);
       const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
-      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: now() };
+      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: new Date().toISOString() };
       return { id, row: measuredRow(outcome, await read()), log };
     }),
     questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],
     placeOf: ({ row }) => placeOfRow(dataset, row),
-    remarks: prompts.remarks,
-    manifest: manifestOfData(work, run, settings),
   };
 }
 
 /** The rows of the output, and the line of each. */
-export function likelihoodOutput(
-  { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
-  journal: Run['journal'],
-) {
-  const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
-  return {
-    rows: jobsOf(dataset, chosen, ONCE, journal.ids()),
-    stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
-    isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
-    async compose(job: InferJob, { row }: JournalRecord) {
-      return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, recordedJudgement(row)));
-    },
-    outputForm: { lean: settings.lean },
-    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
-  };
+export function likelihoodOutput(work: RowOutput<'lean' | 'skipInvalid' | 'domains'>, journal: Run['journal']) {
+  const leftOut = new Set([...JUDGEMENT_KEYS, ...leftOutBy(work.settings)]);
+  return outputOf(work, ONCE, journal, leftOut, ({ row: { key, trajectory }, repeat }, row) =>
+    judgementMembers({ key, trajectory, repeat, gen: '', awb: {}, flags: [] }, recordedJudgement(row), 0),
+  );
 }
 
 function questionOf({ settings, prompts }: Measuring, sample: Sample): Question {
@@ -141,19 +121,10 @@ function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): Judgem
   return measured(measuresOfTruth(cost), { reply, truth: cost });
 }
 
-function membersOf({ row, repeat }: InferJob, record: JudgementRecord) {
-  const prediction = { key: row.key, trajectory: row.trajectory, repeat, gen: '', awb: {}, flags: [] };
-  return judgementMembers(prediction, record, 0);
-}
-
 /** What the figures depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined): Identity {
   const data = work.dataset.fingerprint;
   return { mode: 'likelihood', data, ...askedIdentity(work, stored), reading: TRUTH_VERSION };
-}
-
-function now(): string {
-  return new Date().toISOString();
 }
 
 /** Rises when the same scores give other figures than before, or the truth is put to the model in another form. */
