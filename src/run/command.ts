@@ -79,7 +79,6 @@ interface ProgressSettings extends BudgetSettings {
 function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: ProgressSettings): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
-  const settled = new Set<string>();
   return {
     begins({ kind: title, totals, already, status, ledger }) {
       const spending = () => spendingText(spendingOf(ledger, settings));
@@ -88,11 +87,9 @@ function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: ProgressSett
     settled(job, summary) {
       progress?.settled(job.domain, {
         status: summary.status,
-        isAgain: settled.has(job.id),
         tokens: summary.usage.completionTokens ?? 0,
         ...(summary.status === 'ok' ? {} : { reason: failureLine(job, summary) }),
       });
-      settled.add(job.id);
     },
     notice(text) {
       progress?.notice(text);
