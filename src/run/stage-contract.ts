@@ -19,8 +19,8 @@ import type {
 } from '../core/types.js';
 import type { OptionTable } from '../settings/options.js';
 import type { BatchSettings } from './batch/options.js';
+import type { Ledger } from './budget.js';
 import type { JournalRecord } from './journal.js';
-import type { Ledger } from './ledger.js';
 import type { Counts, Manifest } from './manifest.js';
 import type { AskingSettings } from './options.js';
 import type { RowSummary, Run } from './run.js';
@@ -74,6 +74,8 @@ export interface StageOutput<J extends StageJob> {
   };
   /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
+  /** Who is to hear what the stage does. */
+  readonly listeners?: readonly StageListener[];
 }
 
 export interface Stage<J extends StageJob> extends StageOutput<J> {
@@ -211,36 +213,4 @@ export interface Beginning extends RunName {
   stop(reason: string, exitCode?: ExitCode): void;
   /** Tells the user something worth a line, and keeps it among the run's notices. */
   say(text: string): void;
-}
-
-type Event = (listener: StageListener) => void;
-
-/** All listeners of a stage; `onFailure` is given what one of them throws. */
-export class Listeners {
-  readonly #waiting: Event[] = [];
-  #telling = false;
-
-  constructor(
-    private readonly listeners: readonly StageListener[],
-    private readonly onFailure: (error: unknown) => void,
-  ) {}
-
-  /** What a listener brings about while it hears one event is told once all have heard that one. */
-  tell(event: Event): void {
-    this.#waiting.push(event);
-    if (this.#telling) return;
-    this.#telling = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      for (const listener of this.listeners) this.#tellOne(listener, next);
-    }
-    this.#telling = false;
-  }
-
-  #tellOne(listener: StageListener, event: Event): void {
-    try {
-      event(listener);
-    } catch (error) {
-      this.onFailure(error);
-    }
-  }
 }

@@ -29,7 +29,7 @@ function journal() {
     keep(job: TurnJob, gen: string, stamp: string, failure?: string) {
       const state = failure === undefined ? { status: 'ok' as const } : { status: 'failed' as const, class: failure };
       const awb = { key: job.key, trajectory: 't', repeat: 0, reason: 'why', flags: [], ...state };
-      const summary = { ...state, flags: [], usage: {}, attempts: 1, calls: 1, stamp };
+      const summary = { ...state, flags: [], usage: {}, attempts: 1, calls: 1, taken: [], stamp };
       records.set(job.id, { record: { id: job.id, row: { gen, awb }, log: {} }, summary });
     },
     summaryOf: (id: string) => records.get(id)?.summary,
