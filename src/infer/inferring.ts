@@ -237,15 +237,11 @@ const WORDED_LENGTH = 2_000;
 const WORDLESS_LENGTH = 16_000;
 /** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
 const END_LENGTH = 32_000;
-/** Room for one search, used by each: new room for each of many replies would be a third of all that is allocated for them. */
-const BACKWARDS = new Uint16Array(END_LENGTH);
-const MATCHES = new Int32Array(END_LENGTH);
 
 /**
  * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
  * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
- * and white space at the end never count. Loops that change from round to round, such as counters, are not found. Linear in the
- * text's length.
+ * and white space at the end never count. Loops that change from round to round, such as counters, are not found.
  */
 function isRepetitive(text: string): boolean {
   return hasRepeatedLine(text) || endsInLoop(text);
@@ -265,34 +261,18 @@ function hasRepeatedLine(text: string): boolean {
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
   const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
-  const backwards = BACKWARDS.subarray(0, end.length);
-  for (let i = 0; i < end.length; i++) backwards[i] = end.charCodeAt(end.length - 1 - i);
-  const same = prefixMatches(backwards);
   for (let period = 1; period * REPEATS_AT_END <= end.length; period++) {
-    const length = period + (same[period] ?? 0);
-    if (length < period * REPEATS_AT_END) continue;
+    const loop = end.slice(-period * REPEATS_AT_END);
+    if (loop.slice(period) !== loop.slice(0, -period)) continue;
+    let length = loop.length;
+    while (length < end.length && end.at(-length - 1) === end.at(period - length - 1)) length++;
     if (spansEnough(end.slice(-period), length, WORDED_LENGTH)) return true;
+    // Longer periods that fit in here are those of the same loop.
+    period = Math.floor(length / REPEATS_AT_END);
   }
   return false;
 }
 
 function spansEnough(unit: string, length: number, wordedLength: number): boolean {
   return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
-}
-
-/**
- * The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing;
- * Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4).
- */
-function prefixMatches(values: Uint16Array): Int32Array {
-  const matches = MATCHES.subarray(0, values.length);
-  let left = 0;
-  let right = 0;
-  for (let i = 1; i < values.length; i++) {
-    let length = i < right ? Math.min(right - i, matches[i - left] ?? 0) : 0;
-    while (i + length < values.length && values[length] === values[i + length]) length++;
-    matches[i] = length;
-    if (i + length > right) [left, right] = [i, i + length];
-  }
-  return matches;
 }

@@ -19,25 +19,14 @@ import { buildMessages } from './messages.js';
 import { INFER_OPTIONS } from './options.js';
 
 /** Nothing is generated, so there is nothing to sample, to stream or to fit in. */
-const {
-  baseline,
-  repeats,
-  'max-tokens': maxTokens,
-  temperature,
-  'top-p': topP,
-  'top-k': topK,
-  'min-p': minP,
-  'presence-penalty': presencePenalty,
-  'reasoning-effort': reasoningEffort,
-  seed,
-  preset,
-  'allow-param-drop': allowParamDrop,
-  'fit-max-tokens': fitMaxTokens,
-  stream,
-  'first-token-timeout': firstTokenTimeout,
-  'gap-timeout': gapTimeout,
-  ...taken
-} = INFER_OPTIONS;
+const NOT_TAKEN = [
+  ...(['baseline', 'repeats', 'max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'presence-penalty'] as const),
+  ...(['reasoning-effort', 'seed', 'preset', 'allow-param-drop', 'fit-max-tokens', 'stream'] as const),
+  ...(['first-token-timeout', 'gap-timeout'] as const),
+];
+const left = Object.entries(INFER_OPTIONS).filter(([name]) => !NOT_TAKEN.some((other) => other === name));
+// What is left keeps its names and kinds.
+const taken = Object.fromEntries(left) as Omit<typeof INFER_OPTIONS, (typeof NOT_TAKEN)[number]>;
 
 export const LIKELIHOOD_OPTIONS = {
   ...taken,
@@ -50,18 +39,9 @@ export type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
   return {
     ...settings,
-    maxTokens: 1,
-    temperature: 0,
-    topP: undefined,
-    topK: undefined,
-    minP: undefined,
-    presencePenalty: undefined,
-    reasoningEffort: undefined,
-    seed: undefined,
-    preset: undefined,
-    allowParamDrop: false,
-    fitMaxTokens: false,
-    stream: false,
+    ...{ maxTokens: 1, temperature: 0, allowParamDrop: false, fitMaxTokens: false, stream: false },
+    ...{ topP: undefined, topK: undefined, minP: undefined, presencePenalty: undefined, reasoningEffort: undefined },
+    ...{ seed: undefined, preset: undefined },
     // Of whole replies no first token and no gap is seen.
     firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
     gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
@@ -143,27 +123,21 @@ export function trueReply(truth: string): string {
   return `${OPEN}\n${truth}\n${CLOSE}`;
 }
 
-/** What the truth's tokens cost, and over how many of them and how many UTF-8 bytes. */
-interface TruthCost {
-  readonly nats: number;
-  readonly tokens: number;
-  readonly bytes: number;
-}
-
 /**
  * The cost of the truth, given the scores of a prompt that ends with `trueReply(truth)` and what a chat template puts behind it. A
  * token that holds any of the truth counts whole, so that nothing of the truth is free: such as one of a full stop and the line feed
  * behind it.
- * @returns a sentence's end where the truth does not stand in the prompt as it was given
+ * @returns nats, and over how many tokens and UTF-8 bytes; a sentence's end where the truth does not stand in the prompt as it was given
  */
-export function costOfTruth(scores: readonly TokenScore[], truth: string): TruthCost | { readonly flaw: string } {
-  const bytes = new TextEncoder().encode(truth).length;
+export function costOfTruth(scores: readonly TokenScore[], truth: string) {
+  const bytes = Buffer.byteLength(truth);
   if (bytes === 0) return { flaw: 'the true observation is empty, and has no bytes to spread bits over' };
   const text = scores.map((score) => score.text).join('');
+  const opens = [...text.matchAll(new RegExp(OPEN, 'g'))];
   // Tags that the truth itself holds stand between the two that are wanted.
-  const start = nthLast(text, OPEN, countOf(truth, OPEN));
-  const close = nthLast(text, CLOSE, 0);
-  if (start === undefined || close === undefined || close < start) {
+  const start = opens.at(-truth.split(OPEN).length)?.index;
+  const close = text.lastIndexOf(CLOSE);
+  if (start === undefined || close < start) {
     return { flaw: 'the tag does not stand among the tokens that the server scored' };
   }
   const [from, to] = [start + OPEN.length + 1, close - 1];
@@ -175,8 +149,7 @@ export function costOfTruth(scores: readonly TokenScore[], truth: string): Truth
   let [at, nats, tokens] = [0, 0, 0];
   for (const score of scores) {
     const end = at + score.text.length;
-    const isInside = score.text === '' ? at >= from && at < to : at < to && end > from;
-    if (isInside) {
+    if (score.text === '' ? at >= from && at < to : at < to && end > from) {
       nats += score.nats;
       tokens++;
     }
@@ -186,26 +159,8 @@ export function costOfTruth(scores: readonly TokenScore[], truth: string): Truth
 }
 
 /** The figures of one truth. */
-export function measuresOfTruth({
-  nats,
-  tokens,
-  bytes,
-}: TruthCost): Record<'bits_per_byte' | 'nats_per_token', number> {
+export function measuresOfTruth({ nats, tokens, bytes }: { readonly [of in 'nats' | 'tokens' | 'bytes']: number }) {
   return { bits_per_byte: nats / Math.LN2 / bytes, nats_per_token: nats / tokens };
-}
-
-function countOf(text: string, part: string): number {
-  return text.split(part).length - 1;
-}
-
-/** Where a part stands for the last time but so many, in UTF-16 units. */
-function nthLast(text: string, part: string, before: number): number | undefined {
-  let at = text.length;
-  for (let left = before; left >= 0; left--) {
-    at = at < 1 ? -1 : text.lastIndexOf(part, at - 1);
-    if (at < 0) return undefined;
-  }
-  return at;
 }
 
 /** What every server tells alike: tokens of a part of a character, and of spaces at a start, go by several texts. */

@@ -12,17 +12,7 @@ import { costOf, type Price } from '../core/price.js';
 import { CHARS_A_TOKEN, charactersOf } from '../core/question.js';
 import { asksWorldModel } from '../core/run-kind.js';
 import type { Domain, Io, TextSink, Usage } from '../core/types.js';
-import type {
-  AskedAgain,
-  Bill,
-  BillDocument,
-  Charges,
-  EarlierRuns,
-  Estimated,
-  OutputBasis,
-  ServerFacts,
-  TimeBasis,
-} from '../model/bill.js';
+import type { Bill, BillDocument, Charges, EarlierRuns, Estimated, ServerFacts } from '../model/bill.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
 import { serverFacts } from '../model/facts.js';
 import { openSample, openSizes } from '../model/tokens/pieces.js';
@@ -194,7 +184,7 @@ function outputBasis(
   hasTruth: boolean,
   measured: Measured,
   domains: readonly { readonly domain: Domain }[],
-): OutputBasis {
+): BillDocument['output_by'] {
   const output = measured.output();
   if (output === undefined) return hasTruth ? { by: 'truth' } : { by: 'guess', tokens_per_call: GUESSED_REPLY };
   const guessed = domains.map(({ domain }) => domain).filter((domain) => measured.output(domain) === undefined);
@@ -212,7 +202,7 @@ function measuredCache(total: Charges, measured: Measured): BillDocument['measur
 }
 
 /** The output that was measured holds that of further calls, so their prompts alone are added. */
-function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Measured): AskedAgain | null {
+function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Measured): BillDocument['asked_again'] {
   const perRow = measured.callsPerRow();
   const times = perRow === undefined ? 1 : (perRow * rows) / calls;
   // Without rows it is no number.
@@ -240,6 +230,8 @@ function budgetOf(
   const tokens = shareOf(settings.budgetTokens, ledger.tokens, prompt_tokens + output_tokens.expected);
   return usd === null && tokens === null ? null : { is_spent: reachedIn(ledger, settings) !== undefined, usd, tokens };
 }
+
+type TimeBasis = NonNullable<BillDocument['time']>;
 
 /** A call that is to be made. Tokens are not rounded. */
 type Call = Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>;

@@ -1,5 +1,6 @@
 // What a run has spent over all its sessions, in tokens and dollars, and `--budget-usd` and `--budget-tokens`, which bound it.
 
+import { grouped } from '../core/figures.js';
 import { dollars } from '../core/money.js';
 import { costOf, type Price } from '../core/price.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
@@ -94,7 +95,7 @@ export function spendingOf(
 export function spendingText({ tokens, usd, budget }: Spending): string | undefined {
   const parts = [
     ...(usd === undefined ? [] : [`${dollars(usd)}${budget.usd === undefined ? '' : ` of ${dollars(budget.usd)}`}`]),
-    ...(budget.tokens === undefined ? [] : [`${figure(tokens)} of ${figure(budget.tokens)} tokens`]),
+    ...(budget.tokens === undefined ? [] : [`${grouped(tokens)} of ${grouped(budget.tokens)} tokens`]),
   ];
   return parts.length === 0 ? undefined : parts.join(', ');
 }
@@ -108,13 +109,9 @@ export function reachedIn(
     return `the run has spent its budget of $${budgetUsd} (--budget-usd)`;
   }
   if (budgetTokens !== undefined && tokens >= budgetTokens) {
-    return `the run has spent its budget of ${figure(budgetTokens)} tokens (--budget-tokens)`;
+    return `the run has spent its budget of ${grouped(budgetTokens)} tokens (--budget-tokens)`;
   }
   return undefined;
-}
-
-function figure(count: number): string {
-  return count.toLocaleString('en');
 }
 
 /** So many prompt tokens tell the characters a token of a run's prompts. */

@@ -150,8 +150,9 @@ export function eventsListener(
       // Too late for the run's notices.
       asking = undefined;
     },
-    async closes({ state, exitCode, reason, counts, tokens, ledger, asked, seconds, ...name }) {
+    async closes({ manifest, exitCode, reason, ledger, asked, seconds, ...name }) {
       run = runOf(name);
+      const { state, counts, tokens } = manifest;
       write('finished', {
         ...{ state, exit_code: exitCode, ...(reason !== undefined && { reason: clean(reason) }) },
         counts: {

@@ -47,14 +47,6 @@ export interface Progress {
   finish(): void;
 }
 
-/** One way of showing the tally. */
-interface Display {
-  settled?(): void;
-  notice(text: string): void;
-  tick(at: number): void;
-  finish(): void;
-}
-
 const TICK_MS = 100;
 const LINE_EVERY_MS = 30_000;
 const LINES_PER_RUN = 20;
@@ -80,7 +72,7 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     settled(domain, row) {
       tally.count(domain, row);
       if (verbose && row.status === 'failed') show.notice(`failed: ${row.reason ?? domain}`);
-      show.settled?.();
+      show.settled();
     },
     notice: (text) => show.notice(text),
     finish() {
@@ -104,7 +96,7 @@ function liveBlock(
   stderr: TextSink,
   tally: Tally,
   look: { readonly color: boolean; readonly blocks: boolean },
-): Display {
+): ReturnType<typeof plainLines> {
   let drawn: readonly string[] = [];
   let pending = '';
   /** Puts these lines in the place of the block; a terminal made narrower since has broken its lines. */
@@ -124,6 +116,7 @@ function liveBlock(
   };
   draw();
   return {
+    settled() {},
     notice(text) {
       pending += `${printable(text, { multiline: true })}\n`;
     },
@@ -133,7 +126,7 @@ function liveBlock(
 }
 
 /** A line at the beginning, every 5 % or half minute, and at the end. */
-function plainLines(stderr: TextSink, tally: Tally, now: () => number): Display {
+function plainLines(stderr: TextSink, tally: Tally, now: () => number) {
   const step = () => Math.floor((tally.sums.done / Math.max(1, tally.sums.total)) * LINES_PER_RUN);
   let shown = { at: 0, step: -1, done: -1 };
   const show = () => {
@@ -151,8 +144,8 @@ function plainLines(stderr: TextSink, tally: Tally, now: () => number): Display 
     settled() {
       if (step() > shown.step && now() - shown.at >= LINE_AT_MOST_EVERY_MS) show();
     },
-    notice: (text) => stderr.write(`${printable(text, { multiline: true })}\n`),
-    tick(at) {
+    notice: (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`),
+    tick(at: number) {
       if (at - shown.at >= LINE_EVERY_MS) show();
     },
     finish() {

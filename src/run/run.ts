@@ -15,7 +15,7 @@ import { lockFile } from '../disk/lock.js';
 import { makeFolders } from '../disk/make-folder.js';
 import { Ledger } from './budget.js';
 import { type Journal, type JournalRecord, openJournal, type Summarise, viewJournal } from './journal.js';
-import { type Manifest, readManifest, type Unrecorded } from './manifest.js';
+import { type Manifest, readManifest } from './manifest.js';
 
 /** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
 export type Pricing = (servedModels: ReadonlySet<string>) => Price | undefined;
@@ -55,47 +55,10 @@ export const STAMP_KEY = {
   simulate: 'dropped',
 } as const satisfies Record<Manifest['kind'], string>;
 
-/** The paths of a run's files. */
-interface RunPaths {
-  readonly outputPath: string;
-  readonly journalPath: string;
-  readonly manifestPath: string;
-}
-
 /** An open run folder: locked, its journal loaded, its identity checked. */
-export interface RunFolder<S> extends RunPaths {
-  readonly journal: Journal<S>;
-  /** The manifest found on opening; undefined where the folder holds no row yet. */
-  readonly stored: Manifest | undefined;
-  /** The identity under which the run begins or goes on. */
-  readonly identity: Identity;
-  close(): Promise<void>;
-}
+export type RunFolder<S> = Awaited<ReturnType<typeof openFolder<S>>>;
 
-export interface Run extends RunFolder<RowSummary> {
-  readonly kind: Manifest['kind'];
-  /** The folder, absolute. */
-  readonly dir: string;
-  /** What it writes there, its lock included; some of it may not be there yet. */
-  readonly files: readonly string[];
-  /** When its first session began, ISO 8601, and when this one did, by the clock of `performance`. */
-  readonly startedAt: string;
-  readonly openedAt: number;
-  /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
-  readonly ledger: Ledger;
-  /** Rows that earlier sessions have finished. */
-  readonly finishedBefore: number;
-  /** What earlier sessions spent on what came to no record. */
-  readonly unrecorded: Unrecorded;
-  /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
-  identity: Identity;
-  readonly notices: string[];
-  readonly servedModels: Set<string>;
-  /** What `awb serve` said of its models, by the file's SHA-256. */
-  readonly models: Map<string, Readonly<Record<string, unknown>>>;
-  /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
-  batch?: Manifest['batch'] | undefined;
-}
+export type Run = Awaited<ReturnType<typeof openRun>>;
 
 /**
  * Opens a run folder as `openFolder` does, and takes up what earlier sessions of the run found out.
@@ -110,7 +73,7 @@ export async function openRun(
     /** What calls cost, given the models that have answered so far. */
     readonly pricing?: Pricing;
   },
-): Promise<Run> {
+) {
   const { kind, dir, name, fresh, beside, stateOf, dryRun = false, pricing = () => undefined } = options;
   // What records cost is summed while they are read, so the price of earlier sessions is looked up before.
   const before = fresh ? undefined : await readManifest(pathsOf(options).manifestPath);
@@ -134,17 +97,26 @@ export async function openRun(
   const others = [`.${name}.lock`, beside].filter((file) => file !== undefined).map((file) => join(dir, file));
   return {
     ...folder,
+    /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
+    identity: folder.identity,
     kind,
     dir,
+    /** What it writes there, its lock included; some of it may not be there yet. */
     files: [outputPath, journalPath, manifestPath, ...others],
+    /** When its first session began, ISO 8601, and when this one did, by the clock of `performance`. */
     startedAt: stored?.startedAt ?? new Date().toISOString(),
     openedAt: performance.now(),
+    /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
     ledger,
+    /** Rows that earlier sessions have finished. */
     finishedBefore,
+    /** What earlier sessions spent on what came to no record. */
     unrecorded,
     notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
     servedModels,
+    /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
     batch: stored?.batch,
+    /** What `awb serve` said of its models, by the file's SHA-256. */
     models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
   };
 }
@@ -201,7 +173,7 @@ interface FolderOptions<S> {
  * process may work in it.
  * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable), 66 for a journal that cannot be read.
  */
-export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolder<S>> {
+export async function openFolder<S>(options: FolderOptions<S>) {
   const { dir, name, beside, fresh, summarise, lock } = options;
   const paths = pathsOf(options);
   const { outputPath, journalPath, manifestPath } = paths;
@@ -226,6 +198,7 @@ export async function openFolder<S>(options: FolderOptions<S>): Promise<RunFolde
     const stored = isBegun ? found : undefined;
     const identity = options.identity(stored);
     if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
+    // `stored` is the manifest found on opening; undefined where the folder holds no row yet.
     return { ...paths, journal, stored, identity, close };
   } catch (error) {
     await close();
@@ -247,7 +220,7 @@ export async function lockRun({
 }
 
 /** The files of a run. */
-export function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }): RunPaths {
+export function pathsOf({ dir, name }: { readonly dir: string; readonly name: string }) {
   return {
     outputPath: join(dir, `${name}.jsonl`),
     journalPath: join(dir, `${name}.journal.jsonl`),

@@ -1,7 +1,6 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import pLimit from 'p-limit';
-import type { BatchReport } from '../core/batch-report.js';
 import { EXIT, type ExitCode, messageOf, UserError } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { asObject, isInteger } from '../core/json.js';
@@ -13,8 +12,6 @@ import type { JournalRecord } from './journal.js';
 import type { Unrecorded } from './manifest.js';
 import type { Model, OpenModel } from './model.js';
 import {
-  type AskModel,
-  type Beginning,
   droppedOf,
   markOf,
   nameOf,
@@ -30,21 +27,7 @@ const DRAIN_MS = 3_000;
 const ALONE_AT_ONCE = 64;
 
 /** What a session came to. */
-export interface SessionResult {
-  /** Rows settled. */
-  readonly asked: number;
-  /** Why a listener ended it early, and the exit code that it gave. */
-  readonly stopReason: string | undefined;
-  readonly stopCode: ExitCode;
-  /** Calls that ended, and the seconds of wall time that asking took. */
-  readonly pace: { readonly calls: number; readonly seconds: number };
-  /** What came to no record. */
-  readonly unrecorded: Unrecorded;
-  /** What has come of batch files, where the run is asked by them. */
-  readonly report: BatchReport | undefined;
-  /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
-  readonly error: unknown;
-}
+export type SessionResult = Awaited<ReturnType<typeof askRows>>;
 
 const NOTHING: Unrecorded = { calls: 0, usage: {} };
 
@@ -74,7 +57,7 @@ export function askRows<J extends StageJob>(
   save: () => Promise<void>,
   isHeld: (job: J) => boolean,
   open: OpenModel,
-): Promise<SessionResult> {
+) {
   return new Session(stage, save, isHeld, open).run(todo);
 }
 
@@ -110,7 +93,7 @@ class Session<J extends StageJob> {
     });
   }
 
-  async run(todo: readonly J[]): Promise<SessionResult> {
+  async run(todo: readonly J[]) {
     const { io, run, settings } = this.stage;
     this.#tellAll((listener) => listener.begins?.(this.#beginning(todo)));
     if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
@@ -129,18 +112,23 @@ class Session<J extends StageJob> {
     this.#halt.abort();
     this.#tellAll((listener) => listener.ends?.());
     return {
+      /** Rows settled. */
       asked: this.#asked,
+      /** Why a listener ended it early, and the exit code that it gave. */
       stopReason: this.#stopReason,
       stopCode: this.#stopCode,
-      // What is read from files says nothing of how fast a model answers.
+      /** Calls that ended, and the seconds of wall time that asking took. What is read from files says nothing of how fast a model is. */
       pace: report === undefined ? { calls: this.#calls, seconds } : { calls: 0, seconds: 0 },
+      /** What has come of batch files, where the run is asked by them. */
       report,
+      /** What came to no record. */
       unrecorded: [...this.#open.values()].reduce(bothUnrecorded, NOTHING),
+      /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
       error: this.#error,
     };
   }
 
-  #beginning(todo: readonly J[]): Beginning {
+  #beginning(todo: readonly J[]) {
     const { rows, between = [], run } = this.stage;
     const domainOf = ({ domain }: StageJob) => domain;
     const totals = Object.entries(countBy([...rows, ...between], domainOf));
@@ -152,11 +140,11 @@ class Session<J extends StageJob> {
       already: new Map(already.filter(([, count]) => count > 0)),
       ledger: run.ledger,
       status: () => this.#backend?.status(),
-      stop: (reason, exitCode = EXIT.incomplete) => {
+      stop: (reason: string, exitCode: ExitCode = EXIT.incomplete) => {
         if (!this.#stop.aborted) [this.#stopReason, this.#stopCode] = [reason, exitCode];
         this.#end(reason);
       },
-      say: (text) => this.#say(text),
+      say: (text: string) => this.#say(text),
     };
   }
 
@@ -210,7 +198,11 @@ class Session<J extends StageJob> {
       (chain, ask) => this.#solve(chain, ask),
       { stop: this.#stop, abort },
       {
-        tried: (chain, cost) => this.#count(currentOf(chain), cost),
+        tried: (chain, cost) => {
+          const { id } = currentOf(chain);
+          this.#open.set(id, bothUnrecorded(this.#open.get(id) ?? NOTHING, { ...cost, calls: 1 }));
+          this.#spend(currentOf(chain), cost);
+        },
         files: {
           kept: (chain) => {
             const job = currentOf(chain);
@@ -229,7 +221,7 @@ class Session<J extends StageJob> {
     const { stage } = this;
     /** What the job that is asked about has cost. */
     let spent: CallLog | undefined;
-    const askModel: AskModel = async (question) => {
+    const askModel: Parameters<Stage<J>['solve']>[1] = async (question) => {
       const job = currentOf(chain);
       let [sent, chars] = ['', 0];
       const outcome = await ask({
@@ -295,12 +287,6 @@ class Session<J extends StageJob> {
       );
     }
     run.identity = { ...run.identity, sampling: { ...asObject(run.identity.sampling), dropped } };
-  }
-
-  #count(job: J, cost: CallCost): void {
-    const before = this.#open.get(job.id) ?? NOTHING;
-    this.#open.set(job.id, bothUnrecorded(before, { ...cost, calls: 1 }));
-    this.#spend(job, cost);
   }
 
   #spend(job: J, cost: CallCost): void {

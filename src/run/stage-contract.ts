@@ -15,13 +15,12 @@ import type {
   ModelReply,
   ModelRequest,
   Question,
-  Usage,
 } from '../core/types.js';
 import type { OptionTable } from '../settings/options.js';
 import type { BatchSettings } from './batch/options.js';
 import type { Ledger } from './budget.js';
 import type { JournalRecord } from './journal.js';
-import type { Counts, Manifest } from './manifest.js';
+import type { Manifest } from './manifest.js';
 import type { AskingSettings } from './options.js';
 import type { RowSummary, Run } from './run.js';
 import type { Target } from './target.js';
@@ -183,14 +182,11 @@ export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>): R
 }
 
 /** What a stage has come to. */
-export interface Closing extends RunName {
-  readonly state: Manifest['state'];
+interface Closing extends RunName {
+  readonly manifest: Manifest;
   readonly exitCode: ExitCode;
   /** Why it was stopped, or what broke it off. */
   readonly reason?: string;
-  readonly counts: Counts;
-  /** What the rows' latest records took. */
-  readonly tokens: Usage;
   readonly ledger: Ledger;
   /** Rows settled in this session, and its wall time. */
   readonly asked: number;

@@ -1,13 +1,12 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
-import type { BatchReport } from '../core/batch-report.js';
 import { costsByDomain, usdOfBoth } from '../core/costs.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { countBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import { costOf, type Price } from '../core/price.js';
-import type { Domain, Usage } from '../core/types.js';
+import type { Domain, Io, Usage } from '../core/types.js';
 import { addUsage, countsIn } from '../core/usage.js';
 import { sha256Of, sizeOf } from '../disk/file-reading.js';
 import { writeLines } from '../disk/files.js';
@@ -16,25 +15,9 @@ import { type DomainCost, type Manifest, writeManifest } from './manifest.js';
 import { type OpenModel, openModel } from './model.js';
 import type { RowSummary } from './run.js';
 import { askRows, bothUnrecorded, type SessionResult } from './session.js';
-import {
-  type Closing,
-  isDone,
-  nameOf,
-  type Stage,
-  type StageJob,
-  type StageOutput,
-  summaryOf,
-} from './stage-contract.js';
+import { isDone, nameOf, type Stage, type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 
-export interface StageResult extends Pick<Closing, 'exitCode' | 'ledger' | 'asked' | 'seconds'> {
-  readonly manifest: Manifest;
-  /** For each class of failure the reason of its first row. */
-  readonly reasons: Readonly<Record<string, string>>;
-  /** Why a listener ended the session early. */
-  readonly stopReason: string | undefined;
-  /** What has come of batch files, where the run was asked by them. */
-  readonly batch: BatchReport | undefined;
-}
+export type StageResult = Awaited<ReturnType<typeof concludeRun>>;
 
 /**
  * Asks whatever is not done, then assembles the output file and writes the manifest. Whatever ends the asking, finished rows are
@@ -69,10 +52,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
  * @param session what has come of asking; absent where nothing was to be asked
  * @throws UserError (74, 65), and what broke the session off
  */
-export async function concludeRun<J extends StageJob>(
-  stage: StageOutput<J>,
-  session?: SessionResult,
-): Promise<StageResult> {
+export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, session?: SessionResult) {
   const { run, listeners = [], beside } = stage;
   const { asked = 0, stopReason } = session ?? {};
   let error = session?.error;
@@ -92,11 +72,11 @@ export async function concludeRun<J extends StageJob>(
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
   const manifest = withoutUndefined({ ...manifestOf(stage, tally, state, session), endedAt, ...files });
   await writeManifest(run.manifestPath, manifest).catch(note);
-  const exitCode = exitCodeOf(stage, state, session);
+  const exitCode = exitCodeOf(state, stage.io, session);
   const { ledger } = run;
   const result = { exitCode, ledger, asked, seconds: (performance.now() - run.openedAt) / 1000 };
-  const closing: Closing = {
-    ...{ ...nameOf(stage), ...result, state, counts: tally.counts, tokens: tally.tokens },
+  const closing = {
+    ...{ ...nameOf(stage), ...result, manifest },
     ...(stopReason !== undefined && { reason: stopReason }),
     // Of an unexpected error nobody knows what stands in its message.
     ...(error !== undefined && { exitCode: EXIT.unexpected, reason: 'an unexpected error' }),
@@ -104,7 +84,15 @@ export async function concludeRun<J extends StageJob>(
   };
   await Promise.all(listeners.map((listener) => listener.closes?.(closing)));
   if (error !== undefined) throw error;
-  return { ...result, manifest, reasons: tally.reasons, stopReason, batch: session?.report };
+  return {
+    ...result,
+    manifest,
+    reasons: tally.reasons,
+    /** Why a listener ended the session early. */
+    stopReason,
+    /** What has come of batch files, where the run was asked by them. */
+    batch: session?.report,
+  };
 }
 
 function stateOf<J extends StageJob>(
@@ -119,11 +107,7 @@ function stateOf<J extends StageJob>(
   return session?.report !== undefined && session.report.awaited > 0 ? 'awaiting' : 'incomplete';
 }
 
-function exitCodeOf<J extends StageJob>(
-  { io }: StageOutput<J>,
-  state: Manifest['state'],
-  session: SessionResult | undefined,
-): ExitCode {
+function exitCodeOf(state: Manifest['state'], io: Io, session: SessionResult | undefined): ExitCode {
   if (state === 'interrupted') return interruption(io.stop);
   if (state === 'stopped' && session !== undefined) return session.stopCode;
   if (state === 'awaiting') return EXIT.later;
@@ -192,19 +176,10 @@ async function written(
   return { file, ...(await writeLines(file, lines())), form };
 }
 
-interface Tally extends Pick<Manifest, 'chosen' | 'counts' | 'tokens'> {
-  /** All that is to have a record, by domain: rows times repeats and judgements, and what else has to be asked before them. */
-  readonly totals: Readonly<Record<Domain, number>>;
-  /** What the rows took, by domain: all of their records. */
-  readonly costs: NonNullable<Manifest['costs']>;
-  /** For each class of failure the reason of its first row. */
-  readonly reasons: Readonly<Record<string, string>>;
-  /** Whether no row need be asked again. */
-  readonly isDone: boolean;
-}
+type Tally = ReturnType<typeof tallyOf>;
 
 /** Totals come from the rows themselves, every time, so that no interruption can make them drift. Each row is looked up once. */
-function tallyOf<J extends StageJob>(stage: StageOutput<J>): Tally {
+function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   const { rows, between = [], absent } = stage;
   const all = [...rows, ...between];
   const domainOf = ({ domain }: StageJob) => domain;
@@ -240,10 +215,14 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>): Tally {
         (flag) => flag,
       ),
     },
+    /** All that is to have a record: rows times repeats and judgements, and what else has to be asked before them. */
     totals: countBy(all, domainOf),
     tokens,
+    /** What the rows took, by domain: all of their records. */
     costs: costsOf(records, stage.manifest.price),
+    /** For each class of failure the reason of its first row. */
     reasons,
+    /** Whether no row need be asked again. */
     isDone: rows.every((job) => {
       const summary = summaries.get(job);
       return summary !== undefined && stage.isDone(job, summary);
@@ -252,7 +231,10 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>): Tally {
 }
 
 /** What the rows of each domain took, and what their records of one call tell of characters. */
-function costsOf(records: readonly (readonly [Domain, RowSummary])[], price: Price | undefined): Tally['costs'] {
+function costsOf(
+  records: readonly (readonly [Domain, RowSummary])[],
+  price: Price | undefined,
+): NonNullable<Manifest['costs']> {
   const costs: Record<Domain, DomainCost> = {};
   const sums = costsByDomain(records.map(([domain, summary]) => [domain, spentOn(summary, price)]));
   for (const [domain, { unpriced, ...cost }] of sums) {

@@ -32,15 +32,7 @@ export interface PlannedChain {
 }
 
 /** What a rollout makes of the chosen rows. */
-export interface RolloutPlan {
-  readonly from: number;
-  /** In the order of their trajectories' first rows. */
-  readonly chains: readonly PlannedChain[];
-  /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on its way. */
-  readonly rows: readonly RowRef[];
-  /** What is worth telling, a sentence each. */
-  readonly notices: readonly string[];
-}
+export type RolloutPlan = Awaited<ReturnType<typeof planRollout>>;
 
 /**
  * @param recorded the rows that earlier sessions recorded
@@ -51,7 +43,7 @@ export async function planRollout(
   recorded: ReadonlySet<RowRef>,
   from: number,
   stop: AbortSignal,
-): Promise<RolloutPlan> {
+) {
   const isChosen = new Set(chosen);
   const chains: PlannedChain[] = [];
   let [further, leaking, leakingRows, given] = [0, 0, 0, 0];
@@ -92,7 +84,15 @@ export async function planRollout(
     `${counted(further, 'chain')} beside those of the longest rows: rows that are no beginning of their trajectory's longest row`,
     `${counted(passed, 'row')} that this command did not choose stand on the way, and are scored, too`,
   ];
-  return { from, chains, rows: inInputOrder(rows), notices: told.filter((text) => !text.startsWith('0 ')) };
+  return {
+    from,
+    /** In the order of their trajectories' first rows. */
+    chains,
+    /** The rows that are asked and scored, in the order of the data: the chosen ones that a chain leads to, and those on its way. */
+    rows: inInputOrder(rows),
+    /** What is worth telling, a sentence each. */
+    notices: told.filter((text) => !text.startsWith('0 ')),
+  };
 }
 
 /** A row of a trajectory, and what stands for it. */
@@ -125,10 +125,9 @@ export function chainsOf<Row>(all: readonly TrajectoryRow<Row>[]) {
 
 /** Whether all that a row shows up to the action of its turn stands in the longer one, too. */
 function isBeginningOf(row: Sample, longer: Sample): boolean {
-  for (let turn = 1; turn < row.turnIdx; turn++) {
-    if (row.responses[turn - 1] !== longer.responses[turn - 1]) return false;
-    if (row.prompts[turn - 1] !== longer.prompts[turn - 1]) return false;
-  }
+  const isSame = (_: unknown, at: number) =>
+    row.responses[at] === longer.responses[at] && row.prompts[at] === longer.prompts[at];
+  if (!Array.from({ length: row.turnIdx - 1 }).every(isSame)) return false;
   return bareAction(row, row.turnIdx) === bareAction(longer, row.turnIdx);
 }
 

@@ -33,7 +33,7 @@ function chain(name: string, places: readonly number[], more: Partial<PlannedCha
   };
 }
 
-function planOf(...chains: readonly PlannedChain[]): RolloutPlan {
+function planOf(...chains: PlannedChain[]): RolloutPlan {
   const asked = chains.flatMap(({ rows: rowAt, last }) =>
     [...rowAt].flatMap(([turn, row]) => (turn <= last ? [row] : [])),
   );
