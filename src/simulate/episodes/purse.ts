@@ -2,7 +2,7 @@
 
 import type { Usage } from '../../core/types.js';
 import { addUsage, callsIn, countsIn, isUncounted } from '../../core/usage.js';
-import { Ledger } from '../../run/ledger.js';
+import { Ledger } from '../../run/budget.js';
 import type { Pricing } from '../../run/run.js';
 
 /** Who is asked. */
