@@ -17,7 +17,7 @@ import { Ledger } from '../../run/ledger.js';
 import type { Manifest } from '../../run/manifest.js';
 import { readManifest } from '../../run/manifest-file.js';
 import { entryOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
-import { episodeState } from '../../simulate/episodes/records.js';
+import { episodeState } from '../../simulate/episodes/playing.js';
 
 interface Progressed {
   readonly total: number;

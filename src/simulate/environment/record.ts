@@ -1,15 +1,15 @@
 // `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after each step.
 
-import { access, type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { exists } from '../../benchmark/prompts.js';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
 import { makeFolders } from '../../disk/make-folder.js';
-import type { LiveWorld } from './simulator.js';
+import { trajectoryRow, type World } from '../../infer/world.js';
 
-/** Keeps one episode. */
+/** Keeps one episode: writes it as it stands now, and resolves when it is on the disk. */
 export interface EpisodeRecord {
-  /** Writes the episode as it stands now; resolves when it is on the disk. */
-  keep(world: LiveWorld): Promise<void>;
+  keep(world: World): Promise<void>;
 }
 
 /** What `awb infer --data-dir` reads. */
@@ -22,33 +22,26 @@ const LONGEST_NAME = 80;
  * @throws UserError (73) where there can be no such folder
  */
 export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
-  try {
-    await makeFolders(directory);
-  } catch (error) {
+  await makeFolders(directory).catch((error: unknown) => {
     throw new UserError(`cannot make ${directory} (--record): ${messageOf(error)}`, EXIT.cannotCreate);
-  }
+  });
   return {
     begin(episodeId) {
       let place: string | undefined;
       return {
         async keep(world) {
-          const text = `${JSON.stringify(world.row(episodeId))}\n`;
-          let file: FileHandle;
-          if (place === undefined) {
-            ({ place, file } = await claimed(directory, `${world.domain}-${episodeId}`));
-          } else {
-            // Made by us alone: a link that someone has laid there is not followed.
-            await rm(`${place}.part`, { force: true });
-            file = await open(`${place}.part`, 'wx');
-          }
+          const text = `${JSON.stringify(trajectoryRow(world, episodeId))}\n`;
           try {
-            await file.writeFile(text);
+            if (place === undefined) place = await placeWith(text, directory, `${world.domain}-${episodeId}`);
+            else {
+              // A link that someone has laid there is not followed.
+              await rm(`${place}.part`, { force: true });
+              await writeFile(`${place}.part`, text, { flag: 'wx' });
+            }
             await rename(`${place}.part`, place);
           } catch (error) {
-            await rm(`${place}.part`, { force: true });
+            if (place !== undefined) await rm(`${place}.part`, { force: true });
             throw error;
-          } finally {
-            await file.close();
           }
         },
       };
@@ -56,27 +49,20 @@ export async function openRecords(directory: string): Promise<{ begin(episodeId:
   };
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** A place that no other file has, nor any other process is about to write, and the part that holds it until the first step is written. */
-async function claimed(directory: string, named: string): Promise<{ place: string; file: FileHandle }> {
+/** A place that no other file has, nor any other process is about to write. Its part, with the text, is there already. */
+async function placeWith(text: string, directory: string, named: string): Promise<string> {
   const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
   for (let number = 1; ; number++) {
     const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
-    if (await isThere(place)) continue;
-    const file = await open(`${place}.part`, 'wx').catch((error: unknown) => {
-      if (codeOf(error) === 'EEXIST') return undefined;
+    if (await exists(place)) continue;
+    try {
+      await writeFile(`${place}.part`, text, { flag: 'wx' });
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') continue;
       throw error;
-    });
-    if (file === undefined) continue;
+    }
     // Another process may have moved its part there in between.
-    if (!(await isThere(place))) return { place, file };
-    await file.close();
+    if (!(await exists(place))) return place;
     await rm(`${place}.part`);
   }
 }

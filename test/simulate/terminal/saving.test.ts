@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import { present } from '../../../src/core/present.js';
 import { afterReply, freshWorld } from '../../../src/infer/world.js';
-import { saveTrajectory } from '../../../src/simulate/terminal/saving.js';
+import { saveTrajectory } from '../../../src/simulate/terminal/commands.js';
 import { ROOT, temporaryFolder } from '../../support/cli.js';
 
 const world = present(afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'a.txt'));
