@@ -21,13 +21,13 @@ import { openProgress } from '../../run/progress/progress.js';
 import { openRun } from '../../run/run.js';
 import { samplingOf } from '../../run/sampling.js';
 import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
-import { openFreshPrompts, openSystemPrompts } from '../../run/system-prompts.js';
+import { openFreshPrompts } from '../../run/system-prompts.js';
 import { targetAt } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { toolVersion } from '../../settings/version.js';
 import { Budget, openSimulation, type Simulation } from '../simulation.js';
-import { openStarts } from '../starts.js';
+import { openRowPrompts, openStarts } from '../starts.js';
 import { openAgent } from './agent.js';
 import type { EpisodeSettings } from './options.js';
 import { beginningsOf, type Episode, episodesOf, printEpisodeBill, type Work } from './plan.js';
@@ -174,9 +174,7 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
 /** What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change. */
 async function identityOf({ settings, beginnings, agent, io }: Work, simulation: Simulation): Promise<Identity> {
   const isFresh = beginnings.every(({ row }) => row === undefined);
-  const { systemPrompt, domainPrompts } = settings;
-  const ofRows = systemPrompt === 'row' ? { systemPrompt, domainPrompts: undefined } : { systemPrompt, domainPrompts };
-  const prompts = await (isFresh ? openFreshPrompts(settings, io) : openSystemPrompts(ofRows, io));
+  const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
   return {
     model: simulation.identity,
     sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),

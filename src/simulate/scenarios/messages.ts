@@ -10,10 +10,10 @@ import { buildMessages } from '../../infer/messages.js';
 import type { InferSettings } from '../../infer/options.js';
 import { readTurnPrompt, turnPrompt } from '../../infer/turn-prompt.js';
 import { freshWorld, requestOf } from '../../infer/world.js';
-import { scenarioAt } from './applies.js';
-import type { Chain } from './chain.js';
+import { withSlots } from './pattern.js';
+import type { Chain } from './plan.js';
 import type { Scenario, ScenarioStart } from './scenario.js';
-import { withSlots } from './slots.js';
+import { scenarioAt } from './scenario.js';
 
 /** What starts are made of. */
 interface Given extends Pick<ChosenRows, 'dataset' | 'prompts'> {

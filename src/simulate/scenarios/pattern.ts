@@ -1,4 +1,5 @@
-// Regular expressions whose time is bounded by pattern times text, whatever a model writes: RE2, in the syntax of JavaScript.
+// Regular expressions whose time is bounded by pattern times text, whatever a model writes: RE2, in the syntax of JavaScript; and slots, which
+// the named groups of such patterns fill. Any other brace than a slot's is itself.
 
 import { RE2JS, RE2JSException } from 're2js';
 
@@ -81,4 +82,39 @@ function forRe2(source: string): string {
     else if (piece === '.') return `[^${LINE_ENDS}]`;
     return piece;
   });
+}
+
+/** Not what a pattern says of characters, such as `\p{sc}` and `\u{e9}`. */
+const SLOT = /(?<!\\[pPu])\{([a-z]\w*)\}/g;
+
+/** The names of the slots in a text, each once. */
+export function slotsIn(text: string): string[] {
+  return [...new Set(Array.from(text.matchAll(SLOT), ([, name = '']) => name))];
+}
+
+/**
+ * Texts with their slots filled, at whatever depth; one without a value stays as it is. In the sources of patterns, values stand for
+ * themselves.
+ */
+export function filled<T>(value: T, values: Groups): T {
+  // Nothing but texts changes in it.
+  return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
+    if (typeof inner !== 'string') return inner;
+    return key === 'source' ? sourceWithSlots(inner, values) : withSlots(inner, values);
+  }) as T;
+}
+
+/** The text with its slots filled. */
+export function withSlots(text: string, values: Groups, put: (value: string) => string = (value) => value): string {
+  return text.replace(SLOT, (slot, name: string) => (Object.hasOwn(values, name) ? put(values[name] ?? '') : slot));
+}
+
+/** A pattern's source with its slots filled by values that stand for themselves. */
+function sourceWithSlots(source: string, values: Groups): string {
+  return withSlots(source, values, (value) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+}
+
+/** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
+export function ownWordsOf(text: string): string[] {
+  return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”|[a-z]+:\/\/\S+/).filter((piece) => /\p{L}/u.test(piece));
 }

@@ -49,7 +49,7 @@ function verdictOf(verifier: Verifier, step: Predicted): Verdict {
 
 function neverOf({ never }: Scenario, { prediction, seen, truth = '' }: StepPredicted): Verdict {
   const leak = leakIn(never, prediction, [seen, truth]);
-  return { verifier: 'never', met: leak === undefined, why: leak?.why ?? 'it gives nothing away' };
+  return { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' };
 }
 
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
@@ -215,11 +215,7 @@ function common(lines: readonly string[], others: readonly string[]): string[] {
  * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
  * saw without the instruction, the truth) gives nothing away.
  */
-export function leakIn(
-  never: Never,
-  prediction: string,
-  known: readonly string[],
-): { readonly why: string } | undefined {
+export function leakIn(never: Never, prediction: string, known: readonly string[]): string | undefined {
   const text = plain(prediction);
   let others: readonly string[] | undefined;
   const isNew = (words: string) => {
@@ -228,9 +224,9 @@ export function leakIn(
     return !others.some((other) => other.includes(words));
   };
   const phrase = never.phrases.find((phrase) => isNew(plain(phrase).trimEnd()));
-  if (phrase !== undefined) return { why: `it says ${quoted(phrase)}` };
+  if (phrase !== undefined) return `it says ${quoted(phrase)}`;
   const run = never.own.flatMap((own) => runsOf(own, never.words)).find(isNew);
-  return run === undefined ? undefined : { why: `it repeats the instruction: ${quoted(run.trim())}` };
+  return run && `it repeats the instruction: ${quoted(run.trim())}`;
 }
 
 /** Every run of so many words. */
