@@ -9,6 +9,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
 import { isObject } from '../../core/json.js';
 import { present } from '../../core/present.js';
 import { printable } from '../../core/printable.js';
@@ -161,18 +162,6 @@ export async function startEnvironment(options: EnvironmentOptions) {
 /** The episode of requests that name none. */
 const DEFAULT_EPISODE = 'default';
 
-/** The paths, and the methods that each takes. */
-const PATHS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/health', ['GET']],
-  ['/metadata', ['GET']],
-  ['/schema', ['GET']],
-  ['/openapi.json', ['GET']],
-  ['/reset', ['POST']],
-  ['/step', ['POST']],
-  ['/state', ['GET']],
-  ['/mcp', ['POST', 'GET', 'DELETE']],
-]);
-
 type Asked = Context<{ Bindings: HttpBindings }>;
 
 function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onRequest }: EnvironmentOptions) {
@@ -189,6 +178,12 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
       ? {}
       : readJson(incoming, messageBytes, 'that a message may have (--message-kib)');
   const app = new Hono<{ Bindings: HttpBindings }>();
+  /** The paths, and the methods that each takes. */
+  const pathsOf = () =>
+    groupBy(
+      app.routes.filter(({ path }) => path !== '/*'),
+      ({ path }) => path,
+    );
   app.onError((error, asked) => {
     const { outgoing } = asked.env;
     const { status, message, code, headers } = toldOf(error);
@@ -205,9 +200,10 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
       onRequest?.({ method, path, status: outgoing.statusCode, durationMs: performance.now() - startMs });
     });
     requireAccess(incoming, path === '/health' ? undefined : apiKey, apiKey === '');
-    const methods = PATHS.get(path);
+    const paths = pathsOf();
+    const methods = paths.get(path)?.map((route) => route.method);
     if (methods === undefined) {
-      const known = [...PATHS.keys()].join(', ');
+      const known = [...paths.keys()].join(', ');
       throw new ApiError(404, `there is no ${path} here, but ${known}, and /ws for WebSockets`, 'UNKNOWN_PATH');
     }
     if (!methods.includes(method === 'HEAD' ? 'GET' : method)) {
@@ -219,7 +215,7 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
   app.get('/health', () => answer({ status: 'healthy' }));
   app.get('/metadata', () => answer(metadataOf(simulator.model)));
   app.get('/schema', () => answer(SCHEMAS));
-  app.get('/openapi.json', () => answer(openApi(PATHS)));
+  app.get('/openapi.json', () => answer(openApi(app.routes)));
   app.post('/reset', async (asked) => {
     const { start, episodeId = DEFAULT_EPISODE } = readReset(await bodyOf(asked));
     const known = episodes.get(episodeId);
@@ -242,7 +238,7 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
     if (episodeId !== undefined) return answer(sessionOf(episodeId).state);
     return answer(episodes.get(DEFAULT_EPISODE)?.state ?? { episode_id: null, step_count: 0 });
   });
-  app.all('/mcp', async (asked) => {
+  app.on(['POST', 'GET', 'DELETE'], '/mcp', async (asked) => {
     const isPost = asked.req.method === 'POST';
     const body = isPost ? await bodyOf(asked) : undefined;
     if (mcp !== undefined && (!isPost || isMessage(body))) {

@@ -163,13 +163,12 @@ export function metadataOf(model: string): JsonObject {
 }
 
 /** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. */
-export function openApi(paths: ReadonlyMap<string, readonly string[]>): JsonObject {
+export function openApi(routes: readonly { readonly path: string; readonly method: string }[]): JsonObject {
   const answers = { responses: { 200: { description: 'OK' } } };
+  const known = routes.filter(({ path }) => path !== '/*');
   return {
     openapi: '3.1.0',
     info: { title: 'agentworldbench', version: '1.0.0' },
-    paths: Object.fromEntries(
-      Array.from(paths, ([path, [method = 'GET']]) => [path, { [method.toLowerCase()]: answers }]),
-    ),
+    paths: Object.fromEntries(known.map(({ path, method }) => [path, { [method.toLowerCase()]: answers }])),
   };
 }

@@ -33,7 +33,6 @@ import type { EpisodeSettings } from './options.js';
 import { beginningsOf, type Episode, episodesOf, printEpisodeBill, type Work } from './plan.js';
 import {
   ENDS,
-  type Ending,
   endingOf,
   episodeState,
   type OpenWork,
@@ -99,7 +98,7 @@ async function play(work: Work, next: string): Promise<ExitCode> {
 
 /** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
 async function playIn(work: OpenWork, notices: readonly string[], next: string): Promise<ExitCode> {
-  const { run, models, episodes, io, settings } = work;
+  const { run, models, io, settings } = work;
   for (const id of run.journal.ids()) {
     const { player, model, ...log } = run.journal.read(id).log;
     // The records are the program's own, each with its checksum.
@@ -114,15 +113,13 @@ async function playIn(work: OpenWork, notices: readonly string[], next: string):
   const session = await inSession(work);
   const seconds = (performance.now() - before) / 1000;
   const { rows, ...output } = await writeOutput(work);
-  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
-  const { state, exitCode } = endOf(work, session, endings.length);
+  const { state, exitCode } = endOf(work, session);
   const times = { startedAt, state, endedAt: new Date().toISOString() };
   const manifest = { ...manifestOf(times, session), output };
   await writeManifest(run.manifestPath, manifest);
   if (session.error !== undefined) throw session.error;
-  const result = { ...session, manifest, exitCode, endings, rows, seconds };
-  const text = settings.json ? JSON.stringify(documentOf(work, result)) : linesOf(work, result, next).join('\n');
-  io.stdout.write(`${text}\n`);
+  const document = documentOf(work, session, { manifest, exitCode, rows, seconds });
+  io.stdout.write(`${settings.json ? JSON.stringify(document) : linesOf(document, work, next).join('\n')}\n`);
   return exitCode;
 }
 
@@ -219,13 +216,13 @@ function manifestIn(work: OpenWork, notices: readonly string[]) {
 }
 
 function endOf(
-  { io, episodes }: Work,
+  { io, episodes, run }: OpenWork,
   { error, spent }: SessionResult,
-  ended: number,
 ): { readonly state: Manifest['state']; readonly exitCode: ExitCode } {
   const unfinished = spent === undefined ? EXIT.incomplete : EXIT.later;
   if (error !== undefined) return { state: 'stopped', exitCode: unfinished };
-  if (ended === episodes.length) return { state: 'complete', exitCode: EXIT.done };
+  const isOver = episodes.every(({ number }) => endingOf(run.journal, number) !== undefined);
+  if (isOver) return { state: 'complete', exitCode: EXIT.done };
   if (io.stop.aborted) return { state: 'interrupted', exitCode: interruption(io.stop) };
   return { state: spent === undefined ? 'incomplete' : 'stopped', exitCode: unfinished };
 }
@@ -234,90 +231,78 @@ function byDomain(episodes: readonly Episode[]): Map<string, number> {
   return new Map(Object.entries(countBy(episodes, ({ domain }) => domain)));
 }
 
-interface EpisodesResult extends SessionResult {
-  readonly manifest: Manifest;
-  readonly exitCode: ExitCode;
-  /** Of all episodes that have ended, in this session or before. */
-  readonly endings: readonly Ending[];
-  /** Rows in the output: an episode without a step has none. */
-  readonly rows: number;
-  readonly seconds: number;
-}
+type EpisodesDocument = ReturnType<typeof documentOf>;
 
-function documentOf({ models, budget }: OpenWork, result: EpisodesResult) {
-  const { manifest, endings, spent, rows } = result;
-  const { chosen, ok, failed, notDone } = manifest.counts;
+/** What episodes have come to. @param rows in the output: an episode without a step has none */
+function documentOf(
+  { run, episodes, models, budget }: OpenWork,
+  session: SessionResult,
+  {
+    manifest,
+    exitCode,
+    rows,
+    seconds,
+  }: { manifest: Manifest & { output: { file: string } }; exitCode: ExitCode; rows: number; seconds: number },
+) {
   const { agent, world } = models;
+  const { chosen, ok: ended, failed, notDone: not_done } = manifest.counts;
+  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
   return {
     schema: 'awb.simulate/1',
-    exit_code: result.exitCode,
+    exit_code: exitCode,
     state: manifest.state,
-    stop_reason: spent,
-    output: manifest.output?.file,
+    stop_reason: session.spent,
+    output: manifest.output.file,
     label: manifest.label,
     meta: manifest.meta,
     fingerprint: manifest.fingerprint,
-    episodes: { chosen, ended: ok, failed, not_done: notDone, by_domain: manifest.chosen },
+    episodes: { chosen, ended, failed, not_done, by_domain: manifest.chosen },
     ends: countBy(endings, ({ end }) => end),
     rows,
-    steps: stepsOf(endings),
-    failures: Object.fromEntries(result.failures),
+    steps: endings.reduce((sum, { steps }) => sum + steps, 0),
+    failures: Object.fromEntries(session.failures),
     tokens: { agent: agent.usage, world: world.usage },
     calls: { agent: agent.calls, world: world.calls },
     served_models: { agent: [...agent.served], world: [...world.served] },
     spent: budget.spending,
     notices: manifest.notices,
-    seconds: result.seconds,
+    seconds,
   };
 }
 
-function linesOf({ io, settings, models, budget }: OpenWork, result: EpisodesResult, next: string): string[] {
-  const { manifest, endings, rows } = result;
-  const { chosen, ok } = manifest.counts;
-  const steps = stepsOf(endings);
-  const mean = ok === 0 ? '' : `, ${(steps / ok).toFixed(1)} an episode`;
-  const ends = Object.entries(ENDS).map(
-    ([end, why]) => [end, endings.filter((one) => one.end === end).length, why] as const,
-  );
-  const money = spendingText(budget.spending);
+/** The document in words. */
+function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: OpenWork, next: string): string[] {
+  const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
+  const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
+  const money = spendingText(document.spent);
   return [
-    `episodes: ${ok} of ${chosen} ended; ${result.ended} in this session, ${result.seconds.toFixed(1)} s`,
+    `episodes: ${episodes.ended} of ${episodes.chosen} ended, ${document.seconds.toFixed(1)} s`,
     `steps: ${grouped(steps)}${mean}`,
-    ...ends.filter(([, count]) => count > 0).map(([end, count, why]) => `  ${end} ${count}: ${why}`),
-    ...[...result.failures].map(
+    ...Object.entries(ENDS).flatMap(([end, why]) => (ends[end] ? `  ${end} ${ends[end]}: ${why}` : [])),
+    ...Object.entries(failures).map(
       ([name, { episodes, reason }]) => `halted: ${counted(episodes, 'episode')} by ${name}: ${printable(reason)}`,
     ),
-    ...PLAYERS.flatMap((player) => tokensLine(player, models[player])),
+    ...PLAYERS.flatMap((player) => {
+      const { promptTokens = 0, cachedTokens, completionTokens = 0 } = tokens[player];
+      const cached = cachedTokens === undefined ? '' : ` (${grouped(cachedTokens)} cached)`;
+      const sizes = `${grouped(promptTokens)} prompt tokens${cached}, ${grouped(completionTokens)} of output`;
+      return calls[player] === 0 ? [] : `${player}: ${counted(calls[player], 'call')}, ${sizes}`;
+    }),
     ...(money === undefined ? [] : [`spent: ${money}, both models and all sessions together`]),
-    ...manifest.notices.map((notice) => `note: ${printable(notice)}`),
-    ...(manifest.output === undefined
-      ? []
-      : [`written: ${shownPath(manifest.output.file, io)} (${counted(rows, 'trajectory', 'trajectories')})`]),
-    lastLine(settings, result, next),
+    ...notices.map((notice) => `note: ${printable(notice)}`),
+    `written: ${shownPath(output, io)} (${counted(rows, 'trajectory', 'trajectories')})`,
+    lastLine(document, fresh, next),
   ];
 }
 
 function lastLine(
-  { fresh }: EpisodeSettings,
-  { manifest, spent, exitCode, failures, rows }: EpisodesResult,
+  { state, stop_reason: spent, exit_code: exitCode, failures, rows }: EpisodesDocument,
+  fresh: boolean,
   next: string,
 ): string {
   const same = sameCommand(fresh);
-  if (manifest.state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
+  if (state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
   if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;
-  if (failures.size > 0) return `next: ${same} goes on where episodes were halted`;
+  if (Object.keys(failures).length > 0) return `next: ${same} goes on where episodes were halted`;
   return rows > 0 ? `next: ${next}` : 'no episode took a step: the journal beside the output holds what was said';
-}
-
-function tokensLine(player: string, { usage, calls }: { readonly usage: Usage; readonly calls: number }): string[] {
-  if (calls === 0) return [];
-  const { promptTokens = 0, cachedTokens, completionTokens = 0 } = usage;
-  const cached = cachedTokens === undefined ? '' : ` (${grouped(cachedTokens)} cached)`;
-  return [
-    `${player}: ${counted(calls, 'call')}, ${grouped(promptTokens)} prompt tokens${cached}, ${grouped(completionTokens)} of output`,
-  ];
-}
-
-function stepsOf(endings: readonly Ending[]): number {
-  return endings.reduce((sum, { steps }) => sum + steps, 0);
 }

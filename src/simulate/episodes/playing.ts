@@ -38,7 +38,7 @@ interface Ended {
 }
 
 /** How an episode ended, and behind how many simulated turns. */
-export interface Ending extends Ended {
+interface Ending extends Ended {
   readonly steps: number;
 }
 
@@ -59,8 +59,6 @@ export interface OpenWork extends Work {
 
 /** What a session came to. */
 export interface SessionResult {
-  /** Episodes that ended in it. */
-  readonly ended: number;
   /** For each class of failure the reason of the first episode that it halted. */
   readonly failures: ReadonlyMap<string, { readonly episodes: number; readonly reason: string }>;
   /** The budget that is spent, in words. */
@@ -83,7 +81,6 @@ export async function playAll(
 ): Promise<SessionResult> {
   const { run, budget, episodes, starts, settings, io } = work;
   const failures = new Map<string, { episodes: number; reason: string }>();
-  let ended = 0;
   let error: unknown;
   const isOver = () => budget.reached !== undefined || error !== undefined || io.stop.aborted;
   const play = async (episode: Episode) => {
@@ -93,8 +90,7 @@ export async function playAll(
       tokens += log.usage?.completionTokens ?? 0;
     };
     const played = await playEpisode(episode, await starts.world(episode.start), { ...work, over, isOver, keep });
-    if ('end' in played) ended++;
-    else {
+    if (!('end' in played)) {
       error ??= played.stop;
       const { class: kind, reason } = played.failure ?? {};
       if (kind !== undefined && reason !== undefined) {
@@ -116,7 +112,7 @@ export async function playAll(
   const { concurrency } = settings;
   const workers = typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE;
   await Promise.all(Array.from({ length: Math.min(episodes.length, workers) }, worker));
-  return { ended, failures, spent: budget.reached, error };
+  return { failures, spent: budget.reached, error };
 }
 
 interface Play extends OpenWork {

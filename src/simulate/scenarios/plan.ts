@@ -181,16 +181,11 @@ function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken:
   };
   const chains = new Set(taken.flatMap((chain) => [present(chain.twin), chain]));
   return Array.from(chains, (chain) => ({ chain, place: placeOf(chain) }))
-    .sort((a, b) => firstDifference(a.place, b.place))
+    .sort((a, b) => {
+      const at = a.place.findIndex((number, index) => number !== b.place[index]);
+      return at < 0 ? 0 : present(a.place[at]) - present(b.place[at]);
+    })
     .flatMap(({ chain }) => jobsOf(chain));
-}
-
-function firstDifference(a: readonly number[], b: readonly number[]): number {
-  for (const [index, number] of a.entries()) {
-    const other = present(b[index]);
-    if (number !== other) return number < other ? -1 : 1;
-  }
-  return 0;
 }
 
 /**

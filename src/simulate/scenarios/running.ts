@@ -38,39 +38,31 @@ import type { Run } from '../../run/run.js';
 
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import type { ShownSettings } from '../../settings/command.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
 import { answersOf, lineOf } from './line.js';
 import { messagesAt, startOf } from './messages.js';
 import { fittingIn, isSample, keyOfStep, type Plan, planOf, type ScenarioJob } from './plan.js';
 import type { Scenario, ScenarioSuite } from './scenario.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
-export const SCENARIO_OPTIONS = {
+export const SCENARIO_OPTIONS = under('Simulation', {
   scenarios: {
     kind: 'text',
     value: 'SUITE',
-    group: 'Simulation',
     help: 'put instructions to the world model and verify what it makes of them: standard, or a folder of scenarios',
   },
   'scenario-rows': {
     kind: 'integer',
     min: 1,
     default: 20,
-    group: 'Simulation',
     help: 'rows of each domain that a scenario takes at most, one of every trajectory first',
   },
-  'max-calls': {
-    kind: 'integer',
-    min: 1,
-    group: 'Simulation',
-    help: 'calls at most; every scenario gives up rows alike',
-  },
+  'max-calls': { kind: 'integer', min: 1, help: 'calls at most; every scenario gives up rows alike' },
   'list-scenarios': {
     kind: 'boolean',
-    group: 'Simulation',
     help: 'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
   },
-} as const satisfies OptionTable;
+} as const satisfies OptionTable);
 
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 

@@ -1,13 +1,12 @@
 // Scenario suites on disk: the bundled one, and those of a user's own, which are checked whole before anything is asked. A file is read by its
 // form, and checked for what no form says: whether its slots, domains and facts fit together.
 
-import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { fingerprintOf, listFolder, readText } from '../../benchmark/prompts.js';
-import { codeOf, EXIT, nearest, UserError } from '../../core/errors.js';
+import { EXIT, nearest, UserError } from '../../core/errors.js';
 import { canonicalJson } from '../../core/json.js';
 import { faultsOf, type Path, unknownName } from '../../core/schema.js';
 import { DOMAINS, type Domain } from '../../core/types.js';
@@ -66,56 +65,40 @@ export async function loadScenarioSuite(
       ...file.faults.toSorted((a, b) => a.line - b.line).map(({ line, what }) => `${shown}:${line}: ${what}`),
     );
   }
-  if (faults.length > 0) throw new UserError(complaint(given, faults), EXIT.badData);
+  const more = faults.length > MOST_FAULTS ? [`and ${faults.length - MOST_FAULTS} more`] : [];
+  const said = [`the scenario suite ${given} cannot be used:`, ...faults.slice(0, MOST_FAULTS), ...more];
+  if (faults.length > 0) throw new UserError(said.join('\n'), EXIT.badData);
   return { name, fingerprint: fingerprintOf([SCENARIOS_VERSION, canonicalJson(scenarios)]), scenarios };
-}
-
-function complaint(given: string, faults: readonly string[]): string {
-  const rest = faults.length - MOST_FAULTS;
-  return [
-    `the scenario suite ${given} cannot be used:`,
-    ...faults.slice(0, MOST_FAULTS),
-    ...(rest > 0 ? [`and ${rest} more`] : []),
-  ].join('\n');
 }
 
 /** The suite's name, and its files; `shown` is the path as messages name it: as the user gave it. */
 async function filesOf(given: string, cwd: string) {
   const known = BUNDLED_SUITES.find((name) => name === given);
   const path = known === undefined ? resolve(cwd, given) : bundled(known);
-  const found = await statOf(path);
-  if (found === undefined) throw unknownSuite(given);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) {
+    const near = /[/\\]/.test(given) ? undefined : nearest(given, BUNDLED_SUITES);
+    const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
+    throw new UserError(
+      `there is no scenario suite "${given}": the bundled ones are ${BUNDLED_SUITES.join(', ')}${hint}, and no file or folder of that name can be read; name one of them`,
+      EXIT.inputMissing,
+    );
+  }
   const name = basename(path).replace(YAML_FILE, '');
+  if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
   if (!found.isDirectory()) {
-    if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
     throw new UserError(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`, EXIT.badData);
   }
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
-  if (files.length > 0)
-    return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
-  throw new UserError(`the folder ${given} holds no YAML file; a suite is one or more of them`, EXIT.inputMissing);
+  if (files.length === 0) {
+    throw new UserError(`the folder ${given} holds no YAML file; a suite is one or more of them`, EXIT.inputMissing);
+  }
+  return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
 }
 
 /** Seen from src as from dist, the package's root is three folders up. */
 function bundled(name: string): string {
   return fileURLToPath(new URL(`../../../scenarios/${name}`, import.meta.url));
-}
-
-async function statOf(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
-    throw new UserError(`cannot read the scenario suite ${path} (${codeOf(error) ?? error})`, EXIT.inputMissing);
-  }
-}
-
-function unknownSuite(given: string): UserError {
-  const near = /[/\\]/.test(given) ? undefined : nearest(given, BUNDLED_SUITES);
-  return new UserError(
-    `there is no scenario suite "${given}": the bundled ones are ${BUNDLED_SUITES.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}, and there is no file or folder of that name; name one of them`,
-    EXIT.inputMissing,
-  );
 }
 
 interface Wording {
@@ -142,7 +125,7 @@ interface Placed {
 type ScenarioForm = z.infer<typeof scenarioForm>;
 type WorldForm = z.infer<typeof worldForm>;
 
-/** A file while it is read: what it says for all of its scenarios, and what is wrong in it, so that a user mends all of it at once. */
+/** A file while it is read: what it says for all of its scenarios, and what is wrong in it, all of it at once. */
 class SuiteFile {
   readonly faults: { readonly line: number; readonly what: string }[] = [];
   #domains: readonly Domain[] | undefined;
@@ -247,11 +230,8 @@ class SuiteFile {
     );
     const unfilled = used.filter(({ slot }) => !groups.includes(slot));
     for (const { key, slot } of unfilled) {
-      const what =
-        groups.length > 0
-          ? unknownName(`slot {${slot}} in "${key}"`, slot, groups)
-          : `nothing fills the slot {${slot}} in "${key}"; name a group (?<${slot}>...) in "applies"`;
-      this.fault([...at, key], what);
+      const way = `name a group (?<${slot}>...) in "applies"`;
+      this.fault([...at, key], `nothing fills the slot {${slot}} in "${key}"; ${way}`);
     }
     if (unfilled.length > 0) return;
     for (const group of groups.filter((name) => !used.some(({ slot }) => slot === name))) {
@@ -269,23 +249,14 @@ class SuiteFile {
     for (const [index, { subject, relation }] of facts.entries()) {
       const place = [...at, 'facts', index];
       const other = places.get(canonicalJson([subject, relation]));
+      const what = `the ${relation} of ${subject} is told twice (line ${other && this.lineOf(other)}); leave one of them out`;
       if (other === undefined) places.set(canonicalJson([subject, relation]), place);
-      else
-        this.fault(
-          place,
-          `the ${relation} of ${subject} is told twice (line ${this.lineOf(other)}); leave one of them out`,
-        );
+      else this.fault(place, what);
     }
-    const { verify } = this.#sortedOut(
-      form.verify ?? [{ kind: 'contains', texts: ['{object}'] }],
-      [...at, 'verify'],
-      [domain],
-    );
+    const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
+    const { verify } = this.#sortedOut(forms, [...at, 'verify'], [domain]);
     if (slotsIn(JSON.stringify(verify)).join() !== 'object') {
-      this.fault(
-        [...at, 'verify'],
-        '"verify" has to hold the slot {object}, and no other: what the fact that is asked for says',
-      );
+      this.fault([...at, 'verify'], '"verify" has to hold the slot {object}, and no other: what the fact says');
     }
     if (slotsIn(instruction).join() !== 'facts') {
       this.fault([...at, 'instruction'], '"instruction" has to hold the slot {facts}, and no other');

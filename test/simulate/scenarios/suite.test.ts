@@ -173,7 +173,7 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'an unknown slot',
       changed('{path} is full', '{pth} is full'),
-      '6: unknown slot {pth} in "instruction"; did you mean "path"?',
+      '6: nothing fills the slot {pth} in "instruction"; name a group (?<pth>...) in "applies"',
     ],
     [
       'a group that nothing uses',
