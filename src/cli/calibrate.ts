@@ -6,16 +6,22 @@ import { FINAL_FAILURES } from '../core/judgement.js';
 import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
-import { type Calibrating, calibrationIdentity, calibrationStage } from '../judge/calibrate/calibrating.js';
-import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../judge/calibrate/options.js';
-import { openMadePredictions, planOf, planText, remarksOn, takesCall } from '../judge/calibrate/plan.js';
+import {
+  CALIBRATE_OPTIONS,
+  type CalibrateSettings,
+  type Calibrating,
+  calibrationIdentity,
+  calibrationStage,
+} from '../judge/calibrate/calibrating.js';
+
+import { openMadePredictions, planLines, planOf, takesCall } from '../judge/calibrate/plan.js';
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
 import { requirePageName } from '../results/output.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill/dry-run.js';
+import { showBill } from '../run/bill.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import type { StageResult } from '../run/stage.js';
@@ -67,7 +73,7 @@ export const command = defineCommand({
 async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requirePageName(settings.html, '--html');
   requireBatchFlags(settings);
-  const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
+  const variants = chosenVariants(settings);
   const method = await openMode(MODES.rubric, settings, io);
   const { sampleSeed: seed, maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
   return withData(settings, io, async ({ dataset, chosen, shard }) => {
@@ -79,11 +85,6 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
       calibrateJudge({ settings, io, shown, shard, dataset, predictions, jobs, method, ...asked }),
     );
   });
-}
-
-/** A list of which nothing was given is not chosen from. */
-function given(names: readonly string[]): readonly string[] | undefined {
-  return names.length === 0 ? undefined : names;
 }
 
 function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof OPTIONS> }): Promise<ExitCode> {
@@ -101,7 +102,7 @@ function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof
     async (run) => {
       const stage = calibrationStage(work, run);
       if (!settings.dryRun) {
-        if (!settings.quiet) io.stderr.write(`${[planText(jobs), ...remarksOn(jobs)].join('\n')}\n\n`);
+        if (!settings.quiet) io.stderr.write(`${planLines(jobs).join('\n')}\n\n`);
         await showBill(stage);
       }
       return billOrAsk(stage, (result) => tell(work, run.outputPath, result));

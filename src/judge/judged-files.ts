@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { modeIdentity } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
 export interface StoredJudging {

@@ -6,7 +6,14 @@ import { counted, grouped } from '../core/figures.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
 import type { Domain } from '../core/types.js';
 import type { Attempt, AttemptFailure } from './attempt.js';
-import type { ServedContext } from './backend.js';
+
+/** What a server tells of its model's context before it is asked. */
+export interface ServedContext {
+  readonly host: string;
+  readonly tokens: number;
+  /** It refuses a prompt that fits without its whole output budget; others end the reply where the context does. */
+  readonly refusesBudgets: boolean;
+}
 
 /** With fewer tokens a reply is cut off: such a call is not worth making. */
 const LEAST_REPLY = 256;

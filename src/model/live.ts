@@ -14,9 +14,8 @@ import type {
   Question,
   Solve,
 } from '../core/types.js';
-import type { BackendOptions } from './backend.js';
+import { type BackendOptions, type NamedEndpoints, openEndpoints } from './backend.js';
 import { type Measured, type Room, roomFor } from './context.js';
-import { type NamedEndpoints, openEndpoints } from './http-backend.js';
 
 /** How one question is watched and ended. */
 export interface LiveHooks {

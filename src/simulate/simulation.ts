@@ -11,9 +11,8 @@ import { Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { Ledger } from '../run/ledger.js';
 import { backendOptions } from '../run/model.js';
 import type { BudgetSettings } from '../run/options.js';
-import { openPricing, requirePriced } from '../run/pricing.js';
 import type { Pricing } from '../run/run.js';
-import { namesTarget, openTarget } from '../run/target.js';
+import { namesTarget, openPricing, openTarget, requirePriced } from '../run/target.js';
 import type { SimulationSettings } from './options.js';
 import { openStarts } from './starts.js';
 

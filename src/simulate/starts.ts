@@ -7,8 +7,8 @@ import { codeOf, EXIT, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
+import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { freshWorld, type World, worldAt } from '../infer/world.js';
-import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../run/system-prompts.js';
 import type { SimulationSettings } from './options.js';
 
 /** Where a world is to start. */

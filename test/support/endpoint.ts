@@ -6,8 +6,8 @@ import type { Writable } from 'node:stream';
 import type { ModelRequest } from '../../src/core/types.js';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
-import { openDialect } from '../../src/model/endpoint/dialect.js';
 import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
+import { openDialect } from '../../src/model/endpoint/request.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 
 export const closers: (() => unknown)[] = [];

@@ -6,12 +6,10 @@ import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../
 import type { ModelRequest, Usage } from '../../core/types.js';
 import { addUsage } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
-import type { ServedContext } from '../backend.js';
-import { afterOverflow, type ContextWatch } from '../context.js';
+import { afterOverflow, type ContextWatch, type ServedContext } from '../context.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rule.js';
-import { type Address, readAddress } from '../http/address.js';
-import type { HttpProxy } from '../http/proxy.js';
+import type { CallContext } from '../failures/rules.js';
+import { type Address, type HttpProxy, readAddress } from '../http/address.js';
 import { startClocks, type TimeLimits } from '../http/time-limits.js';
 import { readStart, Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';

@@ -106,7 +106,7 @@ interface TimedReply {
 }
 
 /** How an endpoint's slots are used at an instant. */
-export interface Use {
+interface Use {
   /** Slots held. */
   readonly inUse: number;
   /** Those of them whose call waits for room after a 429. */

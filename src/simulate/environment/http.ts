@@ -3,8 +3,7 @@
 
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
 import { resolve } from 'node:path';
-import type { Duplex } from 'node:stream';
-import { Readable, Writable } from 'node:stream';
+import { type Duplex, Readable, Writable } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
@@ -14,11 +13,17 @@ import { isObject } from '../../core/json.js';
 import { present } from '../../core/present.js';
 import { printable } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { requireKey, requireKeyOffLoopback, requireLoopbackHost } from '../../serve/http/access.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { readJson } from '../../serve/http/body.js';
 import { requestLine } from '../../serve/http/metrics.js';
-import { openPort, patienceOf, refuseBrokenRequest } from '../../serve/http/port.js';
+import {
+  openPort,
+  patienceOf,
+  refuseBrokenRequest,
+  requireKey,
+  requireKeyOffLoopback,
+  requireLoopbackHost,
+} from '../../serve/http/port.js';
 import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
 import { type EnvironmentSettings, placeOf } from './options.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';

@@ -17,9 +17,8 @@ import type { Domain, Io, Question } from '../../core/types.js';
 import type { World } from '../../infer/world.js';
 import { openLive } from '../../model/live.js';
 import { backendOptions } from '../../run/model.js';
-import { openPricing, requirePriced } from '../../run/pricing.js';
-import { samplingOf } from '../../run/sampling.js';
-import { targetAt } from '../../run/target.js';
+import { samplingOf } from '../../run/options.js';
+import { openPricing, requirePriced, targetAt } from '../../run/target.js';
 import { type Budget, PaidModel } from '../simulation.js';
 import type { EpisodeSettings } from './options.js';
 

@@ -4,16 +4,13 @@ import { present } from '../../core/present.js';
 import { OBSERVATION_MARKER, withoutMarker } from '../../core/reply.js';
 import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
 import type { ChatMessage, Domain } from '../../core/types.js';
-import { actionText, languageOf } from '../../infer/action-text.js';
 import type { ChosenRows } from '../../infer/chosen-rows.js';
 import { buildMessages } from '../../infer/messages.js';
 import type { InferSettings } from '../../infer/options.js';
-import { readTurnPrompt, turnPrompt } from '../../infer/turn-prompt.js';
-import { freshWorld, requestOf } from '../../infer/world.js';
+import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
 import { withSlots } from './pattern.js';
 import type { Chain } from './plan.js';
-import type { Scenario, ScenarioStart } from './scenario.js';
-import { scenarioAt } from './scenario.js';
+import { type Scenario, type ScenarioStart, scenarioAt } from './scenario.js';
 
 /** What starts are made of. */
 interface Given extends Pick<ChosenRows, 'dataset' | 'prompts'> {

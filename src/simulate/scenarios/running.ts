@@ -28,15 +28,13 @@ import {
   withChosenRows,
 } from '../../infer/chosen-rows.js';
 import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
-import { INFER_OPTIONS, type InferSettings } from '../../infer/options.js';
-import { takenShard } from '../../infer/shard.js';
-import { printBill } from '../../run/bill/dry-run.js';
+import { INFER_OPTIONS, type InferSettings, takenShard } from '../../infer/options.js';
+import { printBill } from '../../run/bill.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
-import { requirePriced } from '../../run/pricing.js';
 import type { Run } from '../../run/run.js';
-
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
+import { requirePriced } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { type OptionTable, type Settings, under } from '../../settings/options.js';
 import { answersOf, lineOf } from './line.js';

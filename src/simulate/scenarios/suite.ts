@@ -10,7 +10,7 @@ import { EXIT, nearest, UserError } from '../../core/errors.js';
 import { canonicalJson } from '../../core/json.js';
 import { faultsOf, type Path, unknownName } from '../../core/schema.js';
 import { DOMAINS, type Domain } from '../../core/types.js';
-import { parseYaml, type YamlFile } from '../../disk/yaml-file.js';
+import { parseYaml } from '../../disk/yaml-file.js';
 import {
   fileForm,
   type NeverForm,
@@ -131,7 +131,7 @@ class SuiteFile {
   #domains: readonly Domain[] | undefined;
 
   constructor(
-    private readonly file: YamlFile,
+    private readonly file: Awaited<ReturnType<typeof parseYaml>>,
     private readonly known: readonly Domain[],
     private wording: Wording,
   ) {}

@@ -57,11 +57,11 @@ test('a folder is never replaced by a trajectory', async () => {
 });
 
 test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
-  const [saving, worlds] = ['simulate/terminal/saving', 'infer/world'].map((name) =>
+  const [commands, worlds] = ['simulate/terminal/commands', 'infer/world'].map((name) =>
     JSON.stringify(join(ROOT, `dist/${name}.js`)),
   );
   const program = `
-    const { saveTrajectory } = await import(${saving});
+    const { saveTrajectory } = await import(${commands});
     const { afterReply, freshWorld } = await import(${worlds});
     const world = afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'x'.repeat(9_000));
     const saved = saveTrajectory(world, 'run', { replace: false, id: 'x' }, { cwd: process.argv[1] });
