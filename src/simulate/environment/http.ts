@@ -27,8 +27,7 @@ import {
 import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
 import { type EnvironmentSettings, placeOf } from './options.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
-import { openRecords } from './record.js';
-import { NOT_RECORDED, type Session, Sessions } from './sessions.js';
+import { NOT_RECORDED, openRecords, type Session, Sessions } from './sessions.js';
 import type { Simulator } from './simulator.js';
 import { openSockets } from './socket.js';
 

@@ -17,17 +17,11 @@ const CLOSE_GOING_AWAY = 1001;
 const CLOSE_POLICY = 1008;
 /** Messages of a connection that may wait for their answers; OpenEnv's client sends one at a time. */
 const MOST_WAITING = 16;
-/** A connection that no longer answers is given up after two of these. */
-const PING_MS = 30_000;
 /** How long a client that is sent away may take to hear of it. */
 const GOODBYE_MS = 1_000;
 
 export function openSockets(grounds: Grounds) {
   const server = new WebSocketServer({ noServer: true, maxPayload: grounds.messageBytes, perMessageDeflate: false });
-  const pings = setInterval(() => {
-    for (const socket of server.clients) ping(socket);
-  }, PING_MS);
-  pings.unref();
   return {
     /** Takes over a connection whose request was let in. */
     accept(request: IncomingMessage, socket: Duplex, head: Buffer) {
@@ -35,7 +29,6 @@ export function openSockets(grounds: Grounds) {
     },
     /** Says goodbye to every client. */
     close() {
-      clearInterval(pings);
       for (const socket of server.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
     },
   };
@@ -45,16 +38,6 @@ export function openSockets(grounds: Grounds) {
 function sendAway(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
   setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
-}
-
-const UNANSWERED = new WeakSet<WebSocket>();
-
-function ping(socket: WebSocket): void {
-  if (UNANSWERED.has(socket)) socket.terminate();
-  else {
-    UNANSWERED.add(socket);
-    socket.ping();
-  }
 }
 
 /** One message after the other, in the order in which they come. */
@@ -70,7 +53,6 @@ function converse(socket: WebSocket, grounds: Grounds): void {
     const { 'retry-after': retryAfter } = headers;
     return say('error', { message, code, ...(retryAfter !== undefined && { retry_after_s: Number(retryAfter) }) });
   };
-  socket.on('pong', () => UNANSWERED.delete(socket));
   // A frame that is too large or broken closes the connection with a code of its own.
   socket.on('error', () => {});
   const { sessions } = grounds;

@@ -113,7 +113,7 @@ type AgentTurn =
 /** What a reply does. A last word counts where the reply holds no action in a fence beside it: an action is carried out first. */
 export function readAgentTurn(domain: Domain, reply: string): AgentTurn {
   const text = withoutThought(reply).trim();
-  const fenced = lastFence(text)?.body.trim();
+  const fenced = lastFence(text)?.trim();
   const lines = text.split('\n');
   const word = (fenced ?? lines.at(-1) ?? '').replace(/^[\s*_"'`]+|[\s*_"'`.!]+$/g, '');
   if (word === 'DONE' || word === 'FAIL') {

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { messageOf } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { keysError, mapping, oneOf } from '../../core/schema.js';
-import { isJsonPath } from './json-path.js';
-import { compilePattern, filled, type Pattern, slotsIn } from './pattern.js';
+import { compilePattern, filled, isJsonPath, type Pattern, slotsIn } from './pattern.js';
 
 /** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
 const MOST_STEPS = 3;

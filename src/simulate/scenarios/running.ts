@@ -97,7 +97,12 @@ export async function instruct(
     const fitting = fittingIn(dataset, scenarios, settings, io);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
     const { jobs } = plan;
-    if (jobs.length === 0) throw nothingToAsk(suite, rows);
+    if (jobs.length === 0) {
+      const wanted = [...new Set(suite.scenarios.flatMap(({ domains }) => domains))].sort().join(', ');
+      throw new UserError(
+        `no chosen row is fit for a scenario of ${suite.name}, which are for ${wanted}; choose others with --domains, --ids and --sample, or name another suite`,
+      );
+    }
     const lines = planText(plan, suite.scenarios.length - scenarios.length);
     const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
     if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
@@ -139,14 +144,6 @@ function planText({ jobs, unused }: Plan, leftOut: number): string[] {
           `${counted(leftOut, 'scenario')} that a baseline knows nothing of ${leftOut === 1 ? 'is' : 'are'} left out: of several steps, or at a start of its own`,
         ]),
   ];
-}
-
-function nothingToAsk({ name, scenarios }: ScenarioSuite, { chosen }: ChosenRows): UserError {
-  const wanted = [...new Set(scenarios.flatMap(({ domains }) => domains))].sort();
-  const there = [...new Set(chosen.map(({ domain }) => domain))].sort();
-  return new UserError(
-    `no chosen row is fit for a scenario of ${name}: they are for ${wanted.join(', ')}, and the chosen rows are of ${there.join(', ') || 'no domain'}; choose others with --domains, --ids and --sample, or name another suite`,
-  );
 }
 
 /**

@@ -4,8 +4,7 @@ import { canonicalJson } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Domain } from '../../core/types.js';
 import type { JsonExpectation, Verifier } from './forms.js';
-import { jsonIn, valuesAt } from './json-path.js';
-import { compilePattern, type Pattern } from './pattern.js';
+import { compilePattern, jsonIn, type Pattern, valuesAt } from './pattern.js';
 import type { Never, Scenario } from './scenario.js';
 
 export interface ScenarioOutcome {

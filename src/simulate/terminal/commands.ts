@@ -29,7 +29,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: 'tell the world model what is to happen, in front of each action from now on; alone, show it',
     run(session, text) {
       if (text !== '') session.instruction = text === 'off' ? '' : text;
-      return scenarioText(session);
+      const { instruction } = session;
+      return instruction === ''
+        ? 'no scenario: the world goes its own way'
+        : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
     },
   },
   undo: {
@@ -58,7 +61,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
     run(session, name) {
-      if (name === '') return branchesText(session);
+      const { branches, branch } = session;
+      if (name === '') {
+        const line = (each: string, { turns }: World) =>
+          `${each === branch ? '*' : ' '} ${each}  ${counted(turns.length, 'turn')}`;
+        return Array.from(branches, ([each, world]) => line(each, world)).join('\n');
+      }
       const there = session.fork(name);
       return session.enter(there ?? session.world, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
     },
@@ -175,18 +183,6 @@ export async function saveTrajectory(
 
 /** There is a place, but no room in it, or it cannot be written. */
 const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
-
-function scenarioText({ instruction }: Session): string {
-  return instruction === ''
-    ? 'no scenario: the world goes its own way'
-    : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
-}
-
-function branchesText({ branches, branch }: Session): string {
-  return [...branches]
-    .map(([name, { turns }]) => `${name === branch ? '*' : ' '} ${name}  ${counted(turns.length, 'turn')}`)
-    .join('\n');
-}
 
 const MOST_COLUMNS = 60;
 

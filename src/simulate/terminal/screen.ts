@@ -40,13 +40,14 @@ export interface Screen {
 interface Look {
   readonly color: boolean;
   readonly quiet: boolean;
+  readonly json: boolean;
 }
 
 const CLEAR_LINE = '\r\x1b[K';
 const INDICATOR_MS = 200;
 
 /** A terminal: everything on one screen, remarks dim, the observation while it comes. */
-export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Look): Screen {
+export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Pick<Look, 'color'>): Screen {
   const dim = (text: string) => (color ? `\x1b[2m${text}\x1b[0m` : text);
   const note = (text: string) => {
     const lines = wrapped(printable(text), stdout.columns - 1).map(dim);
@@ -143,39 +144,35 @@ function againText(reason: string, waitMs: number): string {
   return `trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}`;
 }
 
-/** A pipe: observations on standard output, each once it is whole, and all else on standard error. */
-export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, { quiet }: Look): Screen {
-  const fault = (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`);
+/**
+ * For a script. A pipe has observations on standard output, each once it is whole, and all else on standard error; under --json all is
+ * on standard output, one document a line.
+ */
+export function scriptScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, look: Look): Screen {
+  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
+  const show = (text: string, sink = stderr) => sink.write(`${printable(text, { multiline: true })}\n`);
+  const fault = (text: string) => (look.json ? print({ type: 'fault', text }) : show(text));
   const note = (text: string) => {
-    if (!quiet) fault(text);
+    if (look.json) print({ type: 'note', text });
+    else if (!look.quiet) show(text);
   };
   return {
-    say: (_what, text) => stdout.write(`${printable(text, { multiline: true })}\n`),
+    say: (command, text) => (look.json ? print({ type: 'command', command, text }) : show(text, stdout)),
     note,
     fault,
     reply: () => ({
       hear() {},
-      again: (reason, waitMs) => note(againText(reason, waitMs)),
-      end({ turn, outcome }) {
+      again(reason, waitMs) {
+        if (look.json) print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) });
+        else note(againText(reason, waitMs));
+      },
+      end(result) {
+        const { turn, outcome } = result;
+        if (look.json) return print(turnDocument(result));
         if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultOf(outcome).text}`);
-        stdout.write(`${printable(outcome.observation, { multiline: true })}\n`);
+        show(outcome.observation, stdout);
         for (const remark of remarksOn(outcome)) note(`turn ${turn}: ${remark}`);
       },
-    }),
-  };
-}
-
-/** For a program: one JSON document a line on standard output, one for each turn and each command. */
-export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
-  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
-  return {
-    say: (command, text) => print({ type: 'command', command, text }),
-    note: (text) => print({ type: 'note', text }),
-    fault: (text) => print({ type: 'fault', text }),
-    reply: () => ({
-      hear() {},
-      again: (reason, waitMs) => print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) }),
-      end: (result) => print(turnDocument(result)),
     }),
   };
 }

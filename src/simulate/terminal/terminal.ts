@@ -9,7 +9,7 @@ import type { Simulation } from '../simulation.js';
 import { startOfFlags } from '../starts.js';
 import { commandIn, completions, runCommand, usageText } from './commands.js';
 import { type Lines, pipedLines, typedLines } from './lines.js';
-import { jsonScreen, liveScreen, pipedScreen, type Screen } from './screen.js';
+import { liveScreen, type Screen, scriptScreen } from './screen.js';
 import { Session } from './session.js';
 
 const FENCE = '```';
@@ -28,7 +28,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   }
   const start = await simulation.world(place);
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
-  const screen = isTyped ? liveScreen(io, settings) : settings.json ? jsonScreen(io) : pipedScreen(io, settings);
+  const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
   const complete = (line: string) => completions(line, session.branches.keys());
   const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);

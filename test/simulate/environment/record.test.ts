@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { openRecords } from '../../../src/simulate/environment/record.js';
+import { openRecords } from '../../../src/simulate/environment/sessions.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { json, post, startTestEnvironment } from '../../support/environment.js';
 import { scriptedSimulator } from '../../support/scripted-simulator.js';
