@@ -82,17 +82,12 @@ export function verify(verifier: Verifier, of: Predicted): Verdict {
 function answerTo(verifier: Verifier, of: Predicted): Answer {
   const { prediction } = of;
   switch (verifier.kind) {
-    case 'contains': {
-      const { texts } = verifier;
-      const missing = texts.find((text) => !includes(prediction, text));
-      return missing === undefined
-        ? [true, `it says ${quoted(texts[0])}`]
-        : [false, `it does not say ${quoted(missing)}`];
-    }
+    case 'contains':
     case 'lacks': {
-      const { texts } = verifier;
-      const found = texts.find((text) => includes(prediction, text));
-      return found === undefined ? [true, `it does not say ${quoted(texts[0])}`] : [false, `it says ${quoted(found)}`];
+      const { kind, texts } = verifier;
+      const odd = texts.find((text) => includes(prediction, text) !== (kind === 'contains'));
+      const isThere = (odd === undefined) === (kind === 'contains');
+      return [odd === undefined, `it ${isThere ? 'says' : 'does not say'} ${quoted(odd ?? texts[0])}`];
     }
     case 'matches': {
       const { pattern } = verifier;
@@ -119,16 +114,11 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
 }
 
 function jsonAnswer(path: string, expect: JsonExpectation, json: unknown): Answer {
-  if (json === undefined)
-    return 'exists' in expect && !expect.exists ? [true, 'it holds no JSON'] : [false, 'it holds no JSON'];
-  const values = valuesAt(json, path);
-  if ('exists' in expect) {
-    return [
-      values.length > 0 === expect.exists,
-      values.length > 0 ? `it has ${quoted(path)}` : `it has no ${quoted(path)}`,
-    ];
-  }
-  if (values.length === 0) return [false, `it has no ${quoted(path)}`];
+  const values = json === undefined ? [] : valuesAt(json, path);
+  const isThere = values.length > 0;
+  const why = json === undefined ? 'it holds no JSON' : `it has ${isThere ? '' : 'no '}${quoted(path)}`;
+  if ('exists' in expect) return [isThere === expect.exists, why];
+  if (!isThere) return [false, why];
   const found = values.find((value) => isExpected(value, expect));
   return [found !== undefined, `${quoted(path)} is ${quoted(canonicalJson(found ?? values[0]))}`];
 }
