@@ -6,7 +6,7 @@ import type { MeasureLookup } from '../core/measures.js';
 import type { Price } from '../core/price.js';
 import type { Domain, Estimate, JudgedRow, ScoreCard } from '../core/types.js';
 import type { Trust } from '../report/trust.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import type { RolloutCard } from '../stats/rollout.js';
 import type { ChangeLine } from './charts.js';
 
 /** A run as the report shows it. */

@@ -7,7 +7,7 @@ import type { Estimate } from '../core/types.js';
 import { block, escapeHtml } from '../report/html/frame.js';
 import { overallDriftName } from '../report/rollout/tables.js';
 import { decimalsOf } from '../report/score-table.js';
-import type { Drift, RolloutBin, RolloutCard } from '../stats/rollout-card.js';
+import type { Drift, RolloutBin, RolloutCard } from '../stats/rollout.js';
 import { chart } from './charts.js';
 import { count, DASH, number, range, signed, signedRange } from './figures.js';
 import { cssPercent, mark, type Scale, scaleAround, scaleOf } from './scale.js';

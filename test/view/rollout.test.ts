@@ -1,8 +1,7 @@
 // A rollout on a report's page.
 
 import { describe, expect, it } from 'vitest';
-import { rolloutCard } from '../../src/stats/rollout.js';
-import type { RolloutCard } from '../../src/stats/rollout-card.js';
+import { type RolloutCard, rolloutCard } from '../../src/stats/rollout.js';
 import { rolloutBlocks } from '../../src/view/rollout.js';
 import { EVIL, pageOf, reportOf } from '../support/reports.js';
 import { type MadeStep, steppedRow } from '../support/rollouts.js';

@@ -24,8 +24,8 @@ import {
   requireKeyOffLoopback,
   requireLoopbackHost,
 } from '../../serve/http/port.js';
+import { type EnvironmentSettings, placeOf } from '../options.js';
 import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
-import { type EnvironmentSettings, placeOf } from './options.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
 import { NOT_RECORDED, openRecords, type Session, Sessions } from './sessions.js';
 import type { Simulator } from './simulator.js';

@@ -4,8 +4,7 @@ import { UserError } from '../../core/errors.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
 import type { World } from '../../infer/world.js';
 import type { SimulationSettings } from '../options.js';
-import type { Simulation } from '../simulation.js';
-import { type Start, startOfFlags } from '../starts.js';
+import { type Simulation, type Start, startOfFlags } from '../simulation.js';
 
 /** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
 export interface WorldStart {

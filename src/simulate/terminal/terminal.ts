@@ -5,12 +5,10 @@ import { counted } from '../../core/figures.js';
 import type { Io } from '../../core/types.js';
 import { isUnfinished, type World } from '../../infer/world.js';
 import type { SimulationSettings } from '../options.js';
-import type { Simulation } from '../simulation.js';
-import { startOfFlags } from '../starts.js';
-import { commandIn, completions, runCommand, usageText } from './commands.js';
+import { type Simulation, startOfFlags } from '../simulation.js';
+import { commandIn, completions, runCommand, Session, usageText } from './commands.js';
 import { type Lines, pipedLines, typedLines } from './lines.js';
 import { liveScreen, type Screen, scriptScreen } from './screen.js';
-import { Session } from './session.js';
 
 const FENCE = '```';
 
