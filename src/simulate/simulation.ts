@@ -251,30 +251,24 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
     data ??= requireData(settings.dataDir, io).then(() => openDataset(resolve(io.cwd, settings.dataDir), io.stop));
     return data;
   };
-  const freshAt = async ({
-    domain,
-    task = '',
-    state = '',
-    systemPrompt,
-    isForeign,
-  }: Extract<Start, { readonly domain: string }>) => {
-    if (systemPrompt !== undefined) return freshWorld({ domain, systemPrompt, task, state });
-    fresh ??= openFreshPrompts(settings, io);
-    const prompts = await fresh;
-    if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
-    return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
-  };
   return {
     /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
     async world(start: Start): Promise<World> {
-      if ('domain' in start) return freshAt(start);
-      const { row, systemPrompt, isForeign } = start;
+      const { systemPrompt: own, isForeign } = start;
+      if ('domain' in start) {
+        const { domain, task, state } = start;
+        if (own !== undefined) return freshWorld({ domain, systemPrompt: own, task, state });
+        fresh ??= openFreshPrompts(settings, io);
+        const prompts = await fresh;
+        if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
+        return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
+      }
       const opened = await dataset().catch((error: unknown) => {
         if (!isForeign || !(error instanceof UserError)) throw error;
         throw new UserError('no world can start at a row here: this server has no data', EXIT.inputMissing);
       });
-      const sample = await opened.readSample(rowNamed(row, opened, isForeign));
-      if (systemPrompt !== undefined) return worldAt(sample, systemPrompt);
+      const sample = await opened.readSample(rowNamed(start.row, opened, isForeign));
+      if (own !== undefined) return worldAt(sample, own);
       ofRows ??= openRowPrompts(settings, io);
       const prompts = await ofRows;
       const refusal = prompts.refusal(sample.domain);

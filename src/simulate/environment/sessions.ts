@@ -190,9 +190,8 @@ function passing(message: string, code: string): ApiError {
 export class Sessions {
   /** In the order of their opening. */
   readonly #open = new Set<Session>();
-  #underWay = 0;
+  readonly #underWay = new Set<Promise<unknown>>();
   #isStopping = false;
-  #idle: (() => void) | undefined;
 
   constructor(
     readonly grounds: SessionGrounds,
@@ -230,15 +229,15 @@ export class Sessions {
       throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
     }
     session.isBusy = true;
-    this.#underWay++;
     session.timer.refresh();
+    const done = work();
+    this.#underWay.add(done);
     try {
-      return await work();
+      return await done;
     } finally {
       session.isBusy = false;
       session.timer.refresh();
-      this.#underWay--;
-      if (this.#underWay === 0) this.#idle?.();
+      this.#underWay.delete(done);
     }
   }
 
@@ -260,12 +259,9 @@ export class Sessions {
     const late = setTimeout(() => {
       for (const session of this.#open) session.end();
     }, drainMs);
-    if (this.#underWay > 0) {
-      await new Promise<void>((resolve) => {
-        // The last answer is on its way before its client is sent away.
-        this.#idle = () => setImmediate(resolve);
-      });
-    }
+    await Promise.allSettled(this.#underWay);
+    // The last answer is on its way before its client is sent away.
+    await new Promise((resolve) => setImmediate(resolve));
     clearTimeout(late);
     for (const session of [...this.#open]) this.end(session);
   }
