@@ -7,7 +7,7 @@ import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
-import { PRICE_OPTIONS } from '../model/prices/setting.js';
+import { PRICE_OPTIONS } from '../model/prices/prices.js';
 import { scoreDocument } from '../report/score-document.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { trustIn } from '../results/calibration/reading.js';

@@ -14,8 +14,7 @@ import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infe
 import { afterReply, freshWorld, requestOf, type World, worldAt } from '../infer/world.js';
 import type { Measured, Room } from '../model/context.js';
 import { type LiveHooks, type LiveModel, type LiveOutcome, measuredBy, openLive } from '../model/live.js';
-import { Reserve, reachedIn, spendingOf } from '../run/budget.js';
-import { Ledger } from '../run/ledger.js';
+import { Ledger, Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { backendOptions } from '../run/model.js';
 import type { BudgetSettings } from '../run/options.js';
 import type { Pricing } from '../run/run.js';

@@ -19,7 +19,6 @@ describe("the harness's own client", () => {
       sampling,
       stream: true,
       clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-      fitMaxTokens: false,
       dialect: openDialect({ allowParamDrop: false, onNotice: () => {} }),
       context: openContextWatch({ maxTokens: sampling.maxTokens, fits: false, onNotice: () => {} }),
       flagPrefix: 'model',
