@@ -9,7 +9,7 @@ import { namesTarget } from '../run/target.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
 import { serveEnvironment } from '../simulate/environment/http.js';
-import { simulatorOf } from '../simulate/environment/simulator.js';
+import { simulatorOf } from '../simulate/environment/sessions.js';
 import { playEpisodes } from '../simulate/episodes/episodes.js';
 import {
   ENVIRONMENT_OPTIONS,

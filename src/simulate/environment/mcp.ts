@@ -10,8 +10,7 @@ import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
-import type { Answer, Session, Sessions } from './sessions.js';
-import type { Simulator } from './simulator.js';
+import type { Answer, Session, Sessions, Simulator } from './sessions.js';
 
 /** The release that is tested; the message where it is missing names it. */
 const SDK_VERSION = '1.32.2';
