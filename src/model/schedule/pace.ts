@@ -82,7 +82,7 @@ export class Pace {
   readonly #options: PaceOptions;
   /** The calls of the last minute, the oldest first. */
   readonly #starts: Start[] = [];
-  #line: Promise<void> = Promise.resolve();
+  #line: Promise<unknown> = Promise.resolve();
   #last: Start | undefined;
   readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
   #saidTooLarge = false;
@@ -97,30 +97,26 @@ export class Pace {
    * Waits for the call's turn. Undefined where the call is off by then.
    * @param chars characters of its prompt; 0 for a further request of a call that has started
    */
-  async turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
+  turn(chars: number, waiting: Waiting): Promise<Start | undefined> {
+    const turn = this.#line.then(() => this.#turn(chars, waiting));
+    this.#line = turn.catch(() => {});
+    return turn;
+  }
+
+  async #turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
     const { reserve } = this.#options;
-    const before = this.#line;
-    let leave = () => {};
-    this.#line = new Promise((resolve) => {
-      leave = resolve;
-    });
-    await before;
-    try {
-      while (!isOff()) {
-        const now = this.clock.now();
-        const tokens = chars === 0 ? 0 : this.#expected(chars);
-        const ms = this.#msUntil(tokens, now);
-        if (ms <= 0) {
-          // A further request of a call is paid from what is kept back for that.
-          const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
-          if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
-        }
-        await wait(ms > 0 ? ms : ROOM_MS);
+    while (!isOff()) {
+      const now = this.clock.now();
+      const tokens = chars === 0 ? 0 : this.#expected(chars);
+      const ms = this.#msUntil(tokens, now);
+      if (ms <= 0) {
+        // A further request of a call is paid from what is kept back for that.
+        const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
+        if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
       }
-      return undefined;
-    } finally {
-      leave();
+      await wait(ms > 0 ? ms : ROOM_MS);
     }
+    return undefined;
   }
 
   /** The call has ended, and the server has counted it. */
