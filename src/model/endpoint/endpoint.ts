@@ -56,23 +56,12 @@ const MOST_MODELS = 10;
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
 
-/** An endpoint as it is opened: what it says of itself, and what it is asked. */
-interface OpenEndpoint extends Endpoint {
-  /**
-   * Reads the context length where the server tells it, before anything is asked.
-   * @throws UserError (2) where no prompt can fit beside the output budget
-   */
-  readContext(): Promise<ServedContext | undefined>;
-  /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
-  facts(): Promise<JsonObject | undefined>;
-}
-
 /**
  * Opens an endpoint. Nothing is sent before the first call. failures/rules.ts says which failures a call can have, and which of them
  * stop a run.
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
-export function openEndpoint(options: EndpointOptions): OpenEndpoint {
+export function openEndpoint(options: EndpointOptions) {
   const { apiKey, proxy, model, flagPrefix, sampling, dialect, stream, pace, context } = options;
   const address = readAddress(options.baseUrl, apiKey);
   const { host } = address;
@@ -181,26 +170,32 @@ export function openEndpoint(options: EndpointOptions): OpenEndpoint {
     return { ...failure, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
   };
 
+  const call: Endpoint['call'] = async (request, attemptIndex, abort, hear) => {
+    const heard = hear && redacting(hear, secrets);
+    try {
+      const attempt = await callOnce(request, attemptIndex, abort, heard?.hear);
+      heard?.end();
+      return attempt;
+    } catch (error) {
+      return { status: 'failed', class: 'transient', reason: `the call failed (${tidy(messageOf(error), redact)})` };
+    }
+  };
+
   return {
     host,
-    async call(request, attemptIndex, abort, hear) {
-      const heard = hear && redacting(hear, secrets);
-      try {
-        const attempt = await callOnce(request, attemptIndex, abort, heard?.hear);
-        heard?.end();
-        return attempt;
-      } catch (error) {
-        const words = tidy(messageOf(error), redact);
-        return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
-      }
-    },
-    async readContext() {
+    call,
+    /**
+     * Reads the context length where the server tells it, before anything is asked.
+     * @throws UserError (2) where no prompt can fit beside the output budget
+     */
+    async readContext(): Promise<ServedContext | undefined> {
       const told = await models.context(model, address.baseUrl.replace(/\/v1$/, ''));
       if (told === undefined) return undefined;
       context.described(host, told.tokens, !told.refusesBudgets);
       return { host, ...told };
     },
-    facts: () => models.facts(),
+    /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
+    facts: models.facts,
     close: () => wire.close(),
   };
 }

@@ -1,5 +1,6 @@
 // The clock that the pool waits by, and the pace of a run: no more calls and tokens a minute than the user has said, over all endpoints.
 
+import { setTimeout } from 'node:timers/promises';
 import { CHARS_A_TOKEN } from '../../core/question.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Usage } from '../../core/types.js';
@@ -14,17 +15,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-    }),
+  sleep: (ms, signal) => setTimeout(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => {}),
 };
 
 /** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
@@ -83,7 +74,6 @@ export class Pace {
   /** The calls of the last minute, the oldest first. */
   readonly #starts: Start[] = [];
   #line: Promise<unknown> = Promise.resolve();
-  #last: Start | undefined;
   readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
   #saidTooLarge = false;
 
@@ -112,7 +102,12 @@ export class Pace {
       if (ms <= 0) {
         // A further request of a call is paid from what is kept back for that.
         const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
-        if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
+        if (release !== undefined) {
+          this.#sayTooLarge(tokens);
+          const start = { at: now, chars, tokens, release };
+          this.#starts.push(start);
+          return start;
+        }
       }
       await wait(ms > 0 ? ms : ROOM_MS);
     }
@@ -135,26 +130,21 @@ export class Pace {
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
   }
 
-  #start(start: Start): Start {
+  #sayTooLarge(tokens: number): void {
     const { tpm = Number.POSITIVE_INFINITY, onNotice } = this.#options;
-    if (start.tokens > tpm && !this.#saidTooLarge) {
-      this.#saidTooLarge = true;
-      onNotice?.(
-        `a call of about ${start.tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}: such calls start when a minute is empty`,
-      );
-    }
-    this.#starts.push(start);
-    this.#last = start;
-    return start;
+    if (tokens <= tpm || this.#saidTooLarge) return;
+    this.#saidTooLarge = true;
+    const what = `a call of about ${tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}`;
+    onNotice?.(`${what}: such calls start when a minute is empty`);
   }
 
   /** Milliseconds until a call of so many tokens may start. One that is larger than the limit waits until all have left the minute. */
   #msUntil(tokens: number, now: number): number {
     const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.#options;
     while (this.#starts[0] !== undefined && this.#starts[0].at <= now - MINUTE_MS) this.#starts.shift();
-    if (this.#last === undefined) return 0;
-    const apart = MINUTE_MS * Math.max(1 / rpm, this.#last.tokens / tpm);
-    let at = this.#last.at + Math.min(apart, MINUTE_MS);
+    const last = this.#starts.at(-1);
+    if (last === undefined) return 0;
+    let at = last.at + MINUTE_MS * Math.min(1, Math.max(1 / rpm, last.tokens / tpm));
     let calls = this.#starts.length;
     let inMinute = this.#starts.reduce((sum, start) => sum + start.tokens, 0);
     for (const start of this.#starts) {

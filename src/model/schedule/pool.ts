@@ -298,7 +298,11 @@ class Pool implements Backend {
       if (call.course.halted) return this.#interrupted(call);
       const lost = this.#lostOf(call);
       if (lost !== undefined) return lost;
-      if (lane.holdsBack(call)) return standAside(call);
+      if (lane.holdsBack(call)) {
+        // It has done nothing wrong, and goes on before others.
+        call.isFirst = true;
+        return 'deferred';
+      }
       const start = await this.#turn(call, request, lane);
       if (start === undefined) continue;
       if (call.course.halted) {
@@ -407,11 +411,7 @@ class Pool implements Backend {
     const { retryAfterMs = 0 } = attempt;
     lane.limits++;
     this.#holdBack(lane, retryAfterMs);
-    if (lane.probes.has(call)) {
-      this.#outages.noteSilence(lane, attempt);
-      return standAside(call);
-    }
-    if (retryAfterMs > retryMs) return this.#outages.afterTrouble(call, attempt, lane);
+    if (lane.probes.has(call) || retryAfterMs > retryMs) return this.#outages.afterTrouble(call, attempt, lane);
     const leftMs = firstFailureAt + retryMs - now;
     if (leftMs <= 0 || retryAfterMs > leftMs) return 'lost';
     if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
@@ -459,10 +459,4 @@ class Pool implements Backend {
     const failure = last && { class: last.class, reason: last.reason, stop: last.stop };
     return { ...INTERRUPTED, log: call.log(this.#now), failure };
   }
-}
-
-/** The call has done nothing wrong, and goes on before others. */
-function standAside(call: Call): 'deferred' {
-  call.isFirst = true;
-  return 'deferred';
 }
