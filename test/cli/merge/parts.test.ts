@@ -1,7 +1,7 @@
 // What joined manifests say: sums that come out the same however often a part is merged, and identities held against each other.
 
 import { describe, expect, test } from 'vitest';
-import { mergedManifest, sharedIdentity } from '../../../src/cli/merge/manifests.js';
+import { mergedManifest, sharedIdentity } from '../../../src/cli/merge/parts.js';
 import { UserError } from '../../../src/core/errors.js';
 import { checkedManifest, type Manifest } from '../../../src/run/manifest.js';
 
@@ -39,7 +39,7 @@ const partOf = (shard: string, more?: Partial<Manifest>) => ({
 });
 
 describe('the manifest of a merged run', () => {
-  const one = mergedManifest(undefined, [partOf('1/3'), partOf('2/3')], IDENTITY, 'infer');
+  const one = mergedManifest(undefined, [partOf('1/3'), partOf('2/3')], IDENTITY);
 
   test('sums pace and what no record holds, and unites hosts, models and notices', () => {
     expect(one).toMatchObject({
@@ -57,7 +57,7 @@ describe('the manifest of a merged run', () => {
 
   test('counts a part once that is merged again, moved or continued since, and adds a late one', () => {
     const continued = { ...partOf('2/3', { pace: { calls: 15, seconds: 0.4 } }), dir: '/moved' };
-    const two = mergedManifest(one, [continued, partOf('3/3')], IDENTITY, 'infer');
+    const two = mergedManifest(one, [continued, partOf('3/3')], IDENTITY);
     expect(two.pace).toEqual({ calls: 35, seconds: 0.6 });
     expect(two.unrecorded?.calls).toBe(6);
     expect(two.merged?.map(({ shard, dir }) => [shard, dir])).toEqual([
@@ -69,7 +69,7 @@ describe('the manifest of a merged run', () => {
 
   test('keeps what the merged run has asked itself since', () => {
     const grown = { ...one, pace: { calls: 25, seconds: 0.5 }, label: 'own', startedAt: '2026-01-09T00:00:00.000Z' };
-    const again = mergedManifest(grown, [partOf('1/3', { label: 'part' })], IDENTITY, 'infer');
+    const again = mergedManifest(grown, [partOf('1/3', { label: 'part' })], IDENTITY);
     expect(again).toMatchObject({ pace: { calls: 25, seconds: 0.5 }, label: 'own', startedAt: grown.startedAt });
   });
 });

@@ -1,8 +1,7 @@
 // The status of runs in words: on 80 columns nothing that counts is cut off.
 
 import { expect, test } from 'vitest';
-import { type RunStatus, sumOf } from '../../../src/cli/status/status.js';
-import { statusText } from '../../../src/cli/status/text.js';
+import { type RunStatus, statusText, sumOf } from '../../../src/cli/status/status.js';
 
 const RUN: RunStatus = {
   dir: 'results/checkpoints/qwen-agentworld-35b/step-2000/shards/3',
@@ -11,19 +10,19 @@ const RUN: RunStatus = {
   label: 'step-2000',
   state: 'running',
   process: { pid: 4_194_303, host: 'gpu-node-17.cluster.example.com' },
-  isElsewhere: true,
-  startedAt: '2026-11-22T00:00:00.000Z',
-  lastAt: '2026-11-22T01:00:00.000Z',
+  ended_at: undefined,
+  started_at: '2026-11-22T00:00:00.000Z',
+  last_record_at: '2026-11-22T01:00:00.000Z',
   ...{ total: 100_000, ok: 12_345, failed: 1_234, left: 86_421 },
-  ...{ rowsPerSecond: 0.24, secondsLeft: 360_087, tokens: 123_456_789, usd: 12.5 },
-  domains: new Map([['mcp', { total: 100_000, ok: 12_345, failed: 1_234 }]]),
+  ...{ rows_per_second: 0.24, seconds_left: 360_087, tokens: 123_456_789, usd: 12.5 },
+  domains: { mcp: { total: 100_000, ok: 12_345, failed: 1_234, left: 86_421 } },
   failures: [{ class: 'refused', rows: 1_234, reason: 'a reason '.repeat(20) }],
 };
 
 const LOOK = { columns: 80, color: false, blocks: false };
 
 test('a long folder, a far host and large counts keep the state and the time left within 80 columns', () => {
-  const runs = [RUN, { ...RUN, dir: 'a', state: 'incomplete', isElsewhere: false } as const];
+  const runs = [RUN, { ...RUN, dir: 'a', state: 'incomplete' } as const];
   const text = statusText(runs, sumOf(runs), Date.parse('2026-11-22T01:00:05.000Z'), LOOK);
   const lines = text.split('\n');
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
