@@ -6,8 +6,7 @@ import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
 import type { ServerFacts } from './bill.js';
 import { openContextWatch, type ServedContext } from './context.js';
-import { OpenAiEndpoint } from './endpoint/endpoint.js';
-import { KnownModels } from './endpoint/known-models.js';
+import { openEndpoint, openModels } from './endpoint/endpoint.js';
 import { type Dialect, openDialect } from './endpoint/request.js';
 import { type HttpProxy, readAddress } from './http/address.js';
 import type { TimeLimits } from './http/time-limits.js';
@@ -76,8 +75,8 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
   const pace = new Pace({ rpm, tpm, reserve, maxTokens: sampling.maxTokens, clock, onNotice });
   const shared = { ...options, model, apiKey, flagPrefix, dialect, context, pace };
-  const endpoints = named.baseUrls.map(
-    (baseUrl, index) => new OpenAiEndpoint({ ...shared, baseUrl, proxy: named.proxies[index] }),
+  const endpoints = named.baseUrls.map((baseUrl, index) =>
+    openEndpoint({ ...shared, baseUrl, proxy: named.proxies[index] }),
   );
   const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
     all.filter((told) => told !== undefined),
@@ -127,7 +126,7 @@ export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
       const address = readAddress(baseUrl, apiKey);
       const wire = new Wire(address, apiKey, proxy);
       try {
-        const known = new KnownModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
+        const known = openModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
         const [names, context] = await Promise.all([known.names(), known.context(model)]);
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         return {

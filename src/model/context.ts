@@ -3,6 +3,7 @@
 import { inTableOrder } from '../core/domains.js';
 import { throwIfStopped, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
+import { groupBy } from '../core/groups.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
 import type { Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
@@ -46,7 +47,6 @@ export function openContextWatch({
 }) {
   let calls = 0;
   let overBudget = 0;
-  let leastLeft = Number.POSITIVE_INFINITY;
   let saidTooLong = false;
 
   /** A prompt does not fit even alone, or it is not known whether it would. The user is told of the first. */
@@ -94,9 +94,8 @@ export function openContextWatch({
         return second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second;
       }
       overBudget++;
-      leastLeft = Math.min(leastLeft, left);
       const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens} beside them`;
-      const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it (or --max-tokens ${usualBudget(leastLeft)}, from the start), or serve a longer context`;
+      const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it, lower --max-tokens from the start, or serve a longer context`;
       if (overBudget === 1) onNotice(`${what}: such rows are missing; ${remedy}`);
       const stop =
         overBudget < ENOUGH || overBudget < SHARE * calls
@@ -158,9 +157,7 @@ export interface SizedRow {
 }
 
 /** A row that can be sized. */
-export interface SizableRow {
-  readonly place: string;
-  readonly domain: Domain;
+export interface SizableRow extends Omit<SizedRow, 'tokens'> {
   /** No fewer than the characters of what is sent of the row, though not of what stands around it. */
   readonly bytes: number;
   /** Reads the row. @returns characters of its prompt */
@@ -201,8 +198,6 @@ export async function overlongRows(
 
 /** How many rows are named. */
 const MOST_NAMED = 10;
-/** Below it a budget for all rows is no advice: replies would be cut off. */
-const USEFUL_BUDGET = 4_096;
 
 export interface FitNotice {
   /** One line: how many, where, and what to do. */
@@ -221,20 +216,14 @@ export function fitNotice(
   if (longest === undefined) return undefined;
   const isBudget = context.refusesBudgets && !fitMaxTokens && maxTokens !== undefined;
   const beside = isBudget ? ` beside --max-tokens ${maxTokens}` : '';
-  const counts = new Map<Domain, number>();
-  for (const { domain } of rows) counts.set(domain, (counts.get(domain) ?? 0) + 1);
-  const domains = [...counts].sort(([a], [b]) => inTableOrder(a, b)).map(([domain, count]) => `${domain} ${count}`);
-  const fitting = isBudget ? rows.find(({ tokens }) => tokens + LEAST_REPLY < context.tokens) : undefined;
-  const left = fitting === undefined ? 0 : context.tokens - fitting.tokens;
-  const remedies = [
-    ...(fitting === undefined ? [] : ['add --fit-max-tokens']),
-    ...(left < USEFUL_BUDGET ? [] : [`lower --max-tokens (to ${usualBudget(left)})`]),
-    'serve a longer context',
-  ];
+  const domains = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+  const counts = domains.map(([domain, found]) => `${domain} ${found.length}`).join(', ');
+  const isFitting = isBudget && rows.some(({ tokens }) => tokens + LEAST_REPLY < context.tokens);
+  const remedy = `${isFitting ? 'add --fit-max-tokens, or lower --max-tokens, or ' : ''}serve a longer context`;
   // Of a context smaller than what a reply takes, nothing is left.
   const shortEnough = room < 1 ? 'no prompt does' : `prompts of up to ${tokensText(room)} do`;
   return {
-    summary: `${counted(rows.length, 'row')} (${domains.join(', ')}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedies.join(', or ')}`,
+    summary: `${counted(rows.length, 'row')} (${counts}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedy}`,
     lines: [
       ...rows
         .slice(0, MOST_NAMED)
@@ -291,9 +280,4 @@ export function roomFor(
 
 function tokensText(count: number): string {
   return counted(count, 'token', 'tokens', grouped);
-}
-
-/** A power of two is a usual budget. */
-function usualBudget(left: number): number {
-  return 2 ** Math.floor(Math.log2(left));
 }

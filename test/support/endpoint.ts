@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import type { ModelRequest } from '../../src/core/types.js';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
-import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
+import { type EndpointOptions, openEndpoint } from '../../src/model/endpoint/endpoint.js';
 import { openDialect } from '../../src/model/endpoint/request.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 
@@ -42,7 +42,7 @@ export function open(
   const options = { ...optionsOf(baseUrl), sampling: { maxTokens: 32_768, temperature: 0.6 }, stream: true };
   const { sampling } = { ...options, ...overrides };
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice: (text) => notices.push(text) });
-  const endpoint = new OpenAiEndpoint({ ...options, dialect, context, ...overrides });
+  const endpoint = openEndpoint({ ...options, dialect, context, ...overrides });
   closers.push(() => endpoint.close());
   return { endpoint, dialect, notices };
 }

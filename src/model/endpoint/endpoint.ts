@@ -1,20 +1,18 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { EXIT, messageOf, nearest, UserError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../core/redaction.js';
+import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
+import { keysIn, openGrowingRedaction, openRedaction, type Redact, redactValue } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
-import { addUsage } from '../../core/usage.js';
+import { addUsage, isTokenCount } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch, ServedContext } from '../context.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rules.js';
-import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import { type HttpProxy, readAddress } from '../http/address.js';
 import { startClocks, type TimeLimits } from '../http/time-limits.js';
 import { readStart, Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { Pace } from '../schedule/pace.js';
-import { KnownModels } from './known-models.js';
 import { Reading } from './reading.js';
 import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from './request.js';
 
@@ -49,114 +47,84 @@ export interface EndpointOptions extends Asked {
   readonly flagPrefix: 'model' | 'judge' | 'agent';
 }
 
+/** The key of an entry of /models under which `awb serve` describes its model. */
+const FACTS_KEY = 'agentworldbench';
+/** How long the list is waited for. */
+const MODELS_MS = 2_000;
+const MOST_MODELS_TEXT = 2 ** 22;
 const MOST_MODELS = 10;
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
 
 /**
- * Nothing is sent before the first call. failures/classify.ts says which failures a call can have, and which of them stop a run.
+ * Opens an endpoint. Nothing is sent before the first call. failures/rules.ts says which failures a call can have, and which of them
+ * stop a run.
+ * @throws UserError (2) for a base URL or a key that cannot be used
  */
-export class OpenAiEndpoint implements Endpoint {
-  readonly host: string;
-  readonly #options: EndpointOptions;
-  readonly #address: Address;
-  readonly #secrets: readonly string[];
-  readonly #redact: Redact;
-  readonly #wire: Wire;
-  readonly #models: KnownModels;
+export function openEndpoint(options: EndpointOptions) {
+  const { apiKey, proxy, model, flagPrefix, sampling, dialect, stream, pace, context } = options;
+  const address = readAddress(options.baseUrl, apiKey);
+  const { host } = address;
+  const secrets = [apiKey, ...address.secrets, ...(proxy?.secrets ?? []), ...keysIn(sampling.extraBody)];
+  const redact = openRedaction(secrets);
+  const wire = new Wire(address, apiKey, proxy);
+  const models = openModels(wire, redact);
+  const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+  const isHeld = options.responseFormat !== undefined;
   /** What failures are classified by, as far as it is the same for each call. */
-  readonly #context: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
+  const known = { host, model, flagPrefix, hasKey, isHeld, proxy, redact };
 
-  /** @throws UserError (2) for a base URL or a key that cannot be used */
-  constructor(options: EndpointOptions) {
-    const { apiKey, proxy, model, flagPrefix, sampling } = options;
-    this.#options = options;
-    this.#address = readAddress(options.baseUrl, apiKey);
-    this.host = this.#address.host;
-    this.#secrets = [apiKey, ...this.#address.secrets, ...(proxy?.secrets ?? []), ...keysIn(sampling.extraBody)];
-    this.#redact = openRedaction(this.#secrets);
-    this.#wire = new Wire(this.#address, apiKey, proxy);
-    this.#models = new KnownModels(this.#wire, this.#redact);
-    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-    const isHeld = options.responseFormat !== undefined;
-    this.#context = { host: this.host, model, flagPrefix, hasKey, isHeld, proxy, redact: this.#redact };
-  }
-
-  async call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
-    const heard = hear && redacting(hear, this.#secrets);
-    try {
-      const attempt = await this.#call(request, attemptIndex, abort, heard?.hear);
-      heard?.end();
-      return attempt;
-    } catch (error) {
-      const words = tidy(messageOf(error), this.#redact);
-      return { status: 'failed', class: 'transient', reason: `the call failed (${words})` };
-    }
-  }
-
-  /**
-   * Reads the context length where the server tells it, before anything is asked.
-   * @throws UserError (2) where no prompt can fit beside the output budget
-   */
-  async readContext(): Promise<ServedContext | undefined> {
-    const told = await this.#models.context(this.#options.model, this.#address.baseUrl.replace(/\/v1$/, ''));
-    if (told === undefined) return undefined;
-    this.#options.context.described(this.host, told.tokens, !told.refusesBudgets);
-    return { host: this.host, ...told };
-  }
-
-  /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
-  facts(): Promise<JsonObject | undefined> {
-    return this.#models.facts();
-  }
-
-  close(): Promise<void> {
-    return this.#wire.close();
-  }
-
-  async #call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
-    const { sampling, context, clocks } = this.#options;
+  const callOnce = async (request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear) => {
     const way = wayOf(request);
     const spent: Usage = {};
-    let deadlineMs = performance.now() + clocks.callTimeoutMs;
+    let deadlineMs = performance.now() + options.clocks.callTimeoutMs;
     let isFirst = true;
     /** Asks again as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
-        if (!isFirst) deadlineMs += await this.#turn(abort);
+        if (!isFirst) deadlineMs += await turn(abort);
         isFirst = false;
-        const body = requestBody(this.#options, request, attemptIndex, maxTokens);
+        const body = requestBody(options, request, attemptIndex, maxTokens);
         // A request for one token only has the server count the prompt.
         const listener = maxTokens === 1 ? undefined : hear;
-        const outcome = await this.#exchange(way, body, abort, deadlineMs - performance.now(), listener);
+        const outcome = await exchange(way, body, abort, deadlineMs - performance.now(), listener);
         if (outcome.status === 'interrupted') return outcome;
         addUsage(spent, outcome.usage);
-        if (outcome.status === 'ok' || !this.#adapts(outcome.rejected, body)) return outcome;
+        if (outcome.status === 'ok') return outcome;
+        const { rejected } = outcome;
+        // The dialect may now write a body without what was rejected.
+        if (rejected === undefined || !dialect.learn(rejected) || rejected in dialect.translate(body)) return outcome;
       }
     };
-    const fitting = { host: this.host, budget: request.maxTokens ?? sampling.maxTokens };
+    const fitting = { host, budget: request.maxTokens ?? sampling.maxTokens };
     const outcome = await context.fitted(await ask(), fitting, ask);
     if (outcome.status === 'interrupted') return outcome;
-    if (outcome.status === 'ok') return cleaned({ ...outcome, usage: spent }, this.#redact);
-    return { ...(outcome.unknownModel ? await this.#withNames(outcome) : outcome), usage: spent };
-  }
+    if (outcome.status === 'ok') return cleaned({ ...outcome, usage: spent }, redact);
+    return { ...(outcome.unknownModel ? await withNames(outcome) : outcome), usage: spent };
+  };
 
   /** Sends a body, and reads the answer until its end or until one of three clocks ends it. It may take `leftMs` in all. */
-  async #exchange(way: Way, body: Body, abort: AbortSignal, leftMs: number, hear?: Hear): Promise<Attempt> {
+  const exchange = async (
+    way: Way,
+    body: Body,
+    abort: AbortSignal,
+    leftMs: number,
+    hear: Hear | undefined,
+  ): Promise<Attempt> => {
     if (abort.aborted) return INTERRUPTED;
-    const clocks = startClocks(this.#options.clocks, this.#options.stream, abort, leftMs);
+    const clocks = startClocks(options.clocks, stream, abort, leftMs);
     const reading = new Reading(clocks, way, budgetOf(body), hear);
     let isTaken = false;
     /** A failure after the server had begun to answer says so; a gateway's web page is no answer. */
     const withReceived = (attempt: Attempt): Attempt =>
       attempt.status === 'failed' && isTaken && !attempt.down ? { ...attempt, received: reading.received } : attempt;
-    const context = () => ({ ...this.#context, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
+    const situation = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
     try {
-      const response = await this.#wire.post(way.path, Buffer.from(bodyText(body)), clocks.signal);
+      const response = await wire.post(way.path, Buffer.from(bodyText(body)), clocks.signal);
       const { status, headers } = response;
       if (status < 200 || status > 299) {
         clocks.tail();
-        const failure = classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, context());
+        const failure = classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, situation());
         return abort.aborted ? INTERRUPTED : failure;
       }
       const coding = headers.get('content-encoding')?.trim().toLowerCase();
@@ -164,50 +132,72 @@ export class OpenAiEndpoint implements Endpoint {
         clocks.tail();
         await readStart(response, 1);
         // It was not asked for and is not unpacked: a few kilobytes could become gigabytes.
-        const what = `content-encoding ${tidy(coding, this.#redact)}`;
+        const what = `content-encoding ${tidy(coding, redact)}`;
         const reason = `the reply is compressed (${what}), which it was asked not to be`;
         return { status: 'failed', class: 'malformed', reason };
       }
       isTaken = true;
       await response.read((piece) => reading.feed(piece));
-      return withReceived(reading.outcome(context));
+      return withReceived(reading.outcome(situation));
     } catch (error) {
       if (abort.aborted) return INTERRUPTED;
-      if (reading.finished) return reading.outcome(context);
+      if (reading.finished) return reading.outcome(situation);
       const failure: AttemptFailure =
         clocks.expired === undefined
-          ? classify({ error }, context())
+          ? classify({ error }, situation())
           : { status: 'failed', class: 'timeout', reason: clocks.expired };
       return withReceived({ ...failure, usage: reading.usage });
     } finally {
       clocks.stop();
     }
-  }
+  };
 
   /** Waits until one more request may start. @returns the milliseconds that it took */
-  async #turn(abort: AbortSignal): Promise<number> {
-    const { pace } = this.#options;
+  const turn = async (abort: AbortSignal): Promise<number> => {
     if (!pace?.isLimited) return 0;
     const since = performance.now();
     await pace.turn(0, { wait: (ms) => pace.clock.sleep(ms, abort), isOff: () => abort.aborted });
     return performance.now() - since;
-  }
-
-  /** Whether the dialect now writes a body without what was rejected. */
-  #adapts(rejected: string | undefined, body: Body): boolean {
-    const { dialect } = this.#options;
-    return rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body));
-  }
+  };
 
   /** The failure of an unknown model, with the models that there are. */
-  async #withNames(failure: AttemptFailure): Promise<AttemptFailure> {
-    const known = await this.#models.names();
-    if (known.length === 0) return failure;
-    const near = nearest(this.#options.model, known);
-    const shown = known.slice(0, MOST_MODELS).join(', ') + (known.length > MOST_MODELS ? ', …' : '');
+  const withNames = async (failure: AttemptFailure): Promise<AttemptFailure> => {
+    const names = await models.names();
+    if (names.length === 0) return failure;
+    const near = nearest(model, names);
+    const shown = names.slice(0, MOST_MODELS).join(', ') + (names.length > MOST_MODELS ? ', …' : '');
     const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
     return { ...failure, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
-  }
+  };
+
+  const call: Endpoint['call'] = async (request, attemptIndex, abort, hear) => {
+    const heard = hear && redacting(hear, secrets);
+    try {
+      const attempt = await callOnce(request, attemptIndex, abort, heard?.hear);
+      heard?.end();
+      return attempt;
+    } catch (error) {
+      return { status: 'failed', class: 'transient', reason: `the call failed (${tidy(messageOf(error), redact)})` };
+    }
+  };
+
+  return {
+    host,
+    call,
+    /**
+     * Reads the context length where the server tells it, before anything is asked.
+     * @throws UserError (2) where no prompt can fit beside the output budget
+     */
+    async readContext(): Promise<ServedContext | undefined> {
+      const told = await models.context(model, address.baseUrl.replace(/\/v1$/, ''));
+      if (told === undefined) return undefined;
+      context.described(host, told.tokens, !told.refusesBudgets);
+      return { host, ...told };
+    },
+    /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
+    facts: models.facts,
+    close: () => wire.close(),
+  };
 }
 
 /** A listener that is told no secret, not even one that came in pieces; `end` lets go of what could have become one. */
@@ -222,4 +212,72 @@ function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hea
       for (const kind of ['reasoning', 'content'] as const) tell(texts[kind].end(), kind);
     },
   };
+}
+
+/**
+ * What a server says about its models at /models: their names, their context, and what `awb serve` adds. One that cannot be reached, or
+ * has no such list, counts as one without models. Nothing here rejects.
+ */
+export function openModels(wire: Wire, redact: Redact) {
+  let entries: Promise<readonly JsonObject[]> | undefined;
+  /** The JSON object at that path; an empty one if there is none, or the server cannot be reached. */
+  const documentAt = async (path: string): Promise<JsonObject> => {
+    try {
+      const response = await wire.get(path, AbortSignal.timeout(MODELS_MS));
+      return parseObject(await readStart(response, MOST_MODELS_TEXT)) ?? {};
+    } catch {
+      return {};
+    }
+  };
+  const list = () => {
+    entries ??= documentAt('/models').then(({ data }) => {
+      const found = Array.isArray(data) ? data.filter(isObject) : [];
+      // A server that is still loading may tell later.
+      if (found.length === 0) entries = undefined;
+      return found;
+    });
+    return entries;
+  };
+  return {
+    async names(): Promise<readonly string[]> {
+      const ids = (await list()).map(({ id }) => id).filter((id) => typeof id === 'string');
+      return ids.map((id) => tidy(id, redact, () => true));
+    },
+    /** What `awb serve` says about its model (file, quantisation, cache ...); undefined for any other server. */
+    async facts(): Promise<JsonObject | undefined> {
+      const own = (await list()).map((entry) => entry[FACTS_KEY]).find(isObject);
+      try {
+        const shown = own && redactValue(own, redact);
+        return isObject(shown) ? shown : undefined;
+      } catch {
+        // The value is nested too deeply to be walked.
+        return undefined;
+      }
+    },
+    /**
+     * The context of a model in tokens, where the server tells it, and whether it refuses a prompt that fits without its whole budget
+     * (vLLM and SGLang); others end the reply at the context's end. `rootUrl` is the server's, without /v1; where it is absent, nothing
+     * is asked but /models.
+     */
+    async context(model: string, rootUrl?: string) {
+      const all = await list();
+      const entry = all.find(({ id }) => id === model) ?? (all.length === 1 ? all[0] : undefined);
+      if (entry === undefined) return undefined;
+      // vLLM, SGLang and `awb serve`, newer llama.cpp, Mistral, OpenRouter, Groq.
+      const { max_model_len, meta, max_context_length, context_length, context_window, owned_by } = entry;
+      const told = [max_model_len, asObject(meta).n_ctx, max_context_length, context_length, context_window];
+      if (owned_by === 'llamacpp' && rootUrl !== undefined && !told.some(isContext)) {
+        // llama.cpp's server tells a slot's context outside its API.
+        told.push(asObject((await documentAt(`${rootUrl}/props`)).default_generation_settings).n_ctx);
+      }
+      const tokens = told.find(isContext);
+      return tokens === undefined
+        ? undefined
+        : { tokens, refusesBudgets: owned_by === 'vllm' || owned_by === 'sglang' };
+    },
+  };
+}
+
+function isContext(told: unknown): told is number {
+  return isTokenCount(told) && told > 0;
 }

@@ -1,6 +1,6 @@
 // Reads what a server said about an error, in any of the forms that servers use.
 
-import { asObject, isContainer } from '../../core/json.js';
+import { asObject, isContainer, parseJson } from '../../core/json.js';
 import { isTokenCount } from '../../core/usage.js';
 import { MOST_LOOKED_THROUGH } from '../http/wording.js';
 
@@ -20,8 +20,8 @@ export interface Said {
 
 /** Reads an error's body: JSON of any known form, a web page, or plain text. */
 export function readError(body: string): Said {
-  const parsed = parse(body);
-  if (parsed === undefined) return readText(body);
+  const parsed = parseJson(body);
+  if (!isContainer(parsed)) return readText(body);
   // Gemini wraps its error in a list; vLLM once had no `error` around it; TGI, Ollama and FastAPI say it in a string.
   const root = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
   const error = asObject(root.error ?? root);
@@ -70,15 +70,6 @@ export function countsOf(found: { contextTokens: unknown; promptTokens: unknown 
     ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),
     ...(isTokenCount(found.promptTokens) && { promptTokens: found.promptTokens }),
   };
-}
-
-function parse(body: string): unknown {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isContainer(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 export function asText(value: unknown): string {

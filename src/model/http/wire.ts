@@ -12,14 +12,9 @@ const CONNECT_TIMEOUT_MS = 20_000;
 
 type Client = import('openai').default;
 
-interface Opened {
-  readonly client: Client;
-  readonly dispatcher: Dispatcher;
-}
-
 /** Nothing is loaded before the first request, so that help and refusals stay fast. */
 export class Wire {
-  #opened: Promise<Opened> | undefined;
+  #opened: ReturnType<typeof openClient> | undefined;
 
   constructor(
     private readonly address: Address,
@@ -57,7 +52,7 @@ export class Wire {
 }
 
 /** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
-async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined): Promise<Opened> {
+async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined) {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
   const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
     import('openai'),

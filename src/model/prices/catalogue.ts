@@ -1,11 +1,12 @@
 // The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
 
-import type { ModelInfo, ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
+import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
 import type { Price } from '../../core/price.js';
 
 /** The release whose prices these are, and its day: the package itself holds none. */
 export const CATALOGUE = { name: 'genai-prices', version: '0.1.8', released: '2026-09-23' } as const;
 type Rate = Price['input'];
+const HOUR_MS = 3_600_000;
 
 const SOURCE = `${CATALOGUE.name} ${CATALOGUE.version} of ${CATALOGUE.released}`;
 
@@ -26,13 +27,13 @@ export interface Catalogue {
 export async function openCatalogue(): Promise<Catalogue> {
   const { calcPrice, waitForUpdate } = await import('@pydantic/genai-prices');
   const providers = (await waitForUpdate()) ?? [];
-  const calculate = (providerId: string, model: string, timestamp: Date) =>
-    calcPrice({ input_tokens: 0, output_tokens: 0 }, model, { providerId, timestamp });
-  const priceOf: Catalogue['priceOf'] = (provider, model, at) => {
-    const found = calculate(provider, model, at);
-    if (found === null) return undefined;
-    const hours = hoursOf(found.model, at).map((hour) => calculate(provider, model, hour));
-    return dearest([found, ...hours].flatMap((one) => priceIn(one) ?? []));
+  const priceOf: Catalogue['priceOf'] = (providerId, model, at) => {
+    // A run takes hours, and no bill or budget may be too low: of prices by the hour the dearest holds.
+    const day = Date.parse(at.toISOString().slice(0, 10));
+    const times = [at, ...Array.from({ length: 24 }, (_, hour) => new Date(day + hour * HOUR_MS))];
+    const usage = { input_tokens: 0, output_tokens: 0 };
+    const prices = times.flatMap((timestamp) => priceIn(calcPrice(usage, model, { providerId, timestamp })) ?? []);
+    return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
   };
   return {
     source: SOURCE,
@@ -59,34 +60,13 @@ function ownsHost({ id, api_pattern: pattern }: Provider, host: string): boolean
   return rest === '' || rest === '/' || (matched.endsWith('.') && /^[a-z]+\/$/.test(rest));
 }
 
-/** The moments of a day at which the model's price changes, where it depends on the hour. */
-function hoursOf({ prices }: ModelInfo, at: Date): Date[] {
-  const day = at.toISOString().slice(0, 10);
-  return (Array.isArray(prices) ? prices : []).flatMap(({ constraint }) =>
-    constraint?.type === 'time_of_date'
-      ? [constraint.start_time, constraint.end_time].map((time) => new Date(`${day}T${time}`))
-      : [],
-  );
-}
-
-/** A run takes hours, and no bill or budget may be too low: of prices by the hour the dearest holds. */
-function dearest(prices: readonly Price[]): Price | undefined {
-  return prices.toSorted((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
-}
-
 function base(rate: Rate): number {
   return typeof rate === 'number' ? rate : rate.base;
 }
 
 /** Prices of what no call here has: sound, pictures, pages, searches by the server, a cache kept for an hour. */
 const OF_OTHER_CALLS = /audio|image|video|document|^(?:web|storage)_searches_kcount$|^cache_write_1h_mtok$/;
-const TAKEN: readonly string[] = [
-  'input_mtok',
-  'cache_read_mtok',
-  'cache_write_mtok',
-  'output_mtok',
-  'requests_kcount',
-];
+const TAKEN = /^(?:(?:in|out)put_mtok|cache_(?:read|write)_mtok|requests_kcount)$/;
 
 function priceIn(found: PriceCalculation | null): Price | undefined {
   if (found === null) return undefined;
@@ -94,20 +74,17 @@ function priceIn(found: PriceCalculation | null): Price | undefined {
   const { input_mtok: input, cache_read_mtok: cached, cache_write_mtok: written, output_mtok: output } = price;
   const { requests_kcount: thousandCalls } = price;
   // Nothing is said of a model that has no price, and what is charged beside the tokens that a call reports cannot be known.
-  if (input === undefined || output === undefined || !isComplete(price)) return undefined;
+  const isComplete = Object.keys(price).every((key) => TAKEN.test(key) || OF_OTHER_CALLS.test(key));
+  if (input === undefined || output === undefined || !isComplete) return undefined;
   return {
     model: `${provider.id}/${model.id}`,
     source: SOURCE,
     input: rateOf(input),
-    ...(cached === undefined ? {} : { cached: rateOf(cached) }),
-    ...(written === undefined ? {} : { written: rateOf(written) }),
+    ...(cached !== undefined && { cached: rateOf(cached) }),
+    ...(written !== undefined && { written: rateOf(written) }),
     output: rateOf(output),
-    ...(typeof thousandCalls === 'number' ? { call: thousandCalls / 1000 } : {}),
+    ...(typeof thousandCalls === 'number' && { call: thousandCalls / 1000 }),
   };
-}
-
-function isComplete(price: ModelPrice): boolean {
-  return Object.keys(price).every((key) => TAKEN.includes(key) || OF_OTHER_CALLS.test(key));
 }
 
 function rateOf(rate: NonNullable<ModelPrice[string]>): Rate {

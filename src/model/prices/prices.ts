@@ -57,18 +57,14 @@ export async function openPrices(path?: string, rules: readonly PriceRule[] = []
     source: path === undefined ? catalogue.source : `${path}, else ${catalogue.source}`,
     priceOf({ model, servedModel, hosts, at }) {
       const names = servedModel === undefined ? [model] : [servedModel, model];
-      const rule = ruleFor(rules, names);
+      // A name that is written out goes before a pattern; of patterns the first holds.
+      const ruleFor = (fits: (pattern: string, name: string) => boolean) =>
+        names.map((name) => rules.find(({ pattern }) => fits(pattern, name))).find((found) => found !== undefined);
+      const rule = ruleFor((pattern, name) => pattern === name) ?? ruleFor(matches);
       if (rule === undefined) return catalogued(catalogue, names, hosts, at);
       return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
     },
   };
-}
-
-/** A name that is written out goes before a pattern; of patterns the first holds. */
-function ruleFor(rules: readonly PriceRule[], names: readonly string[]): PriceRule | undefined {
-  const first = (fits: (pattern: string, name: string) => boolean) =>
-    names.map((name) => rules.find(({ pattern }) => fits(pattern, name))).find((rule) => rule !== undefined);
-  return first((pattern, name) => pattern === name) ?? first(matches);
 }
 
 /** Whether the name is the pattern's, `*` standing for any characters. */
@@ -85,23 +81,14 @@ function matches(pattern: string, name: string): boolean {
   return name.length - end.length >= at && name.endsWith(end);
 }
 
-function catalogued(
-  catalogue: Catalogue,
-  names: readonly string[],
-  hosts: readonly string[],
-  at: Date,
-): Price | undefined {
-  const [price, ...others] = hosts.map((host) => {
+function catalogued(catalogue: Catalogue, names: readonly string[], hosts: readonly string[], at: Date) {
+  const prices = hosts.map((host) => {
     const provider = catalogue.providerOf(host);
     if (provider === undefined) return undefined;
     return names.map((name) => catalogue.priceOf(provider, name, at)).find((found) => found !== undefined);
   });
-  const rates = ratesOf(price);
-  return others.every((other) => ratesOf(other) === rates) ? price : undefined;
-}
-
-function ratesOf(price: Price | undefined): string | undefined {
-  return price && JSON.stringify([price.input, price.cached, price.written, price.output, price.call]);
+  const rates = prices.map((price) => JSON.stringify({ ...price, model: undefined, source: undefined }));
+  return new Set(rates).size === 1 ? prices[0] : undefined;
 }
 
 /** @throws UserError (65) where the catalogue does not have what a rule refers to. */
@@ -109,12 +96,9 @@ function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void
   if (!('like' in rule)) return;
   const { provider, model } = rule.like;
   if (catalogue.knows(provider, model)) return;
-  const refusal = (what: string, hint: string) =>
-    new UserError(`${path}:${rule.line}: ${catalogue.source} has ${what}; ${hint}`, EXIT.badData);
-  if (catalogue.providers.includes(provider)) {
-    throw refusal(`no price of "${oneLine(model, 60)}" at ${provider}`, 'give input and output instead');
-  }
   const near = nearest(provider, catalogue.providers);
-  const hint = near === undefined ? `it has ${catalogue.providers.join(', ')}` : `did you mean ${near}?`;
-  throw refusal(`no provider "${oneLine(provider, 60)}"`, hint);
+  const what = catalogue.providers.includes(provider)
+    ? `price of "${oneLine(model, 60)}" at ${provider}; give input and output instead`
+    : `provider "${oneLine(provider, 60)}"; ${near === undefined ? 'leave like out, and give input and output' : `did you mean ${near}?`}`;
+  throw new UserError(`${path}:${rule.line}: ${catalogue.source} has no ${what}`, EXIT.badData);
 }

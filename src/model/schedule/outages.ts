@@ -90,13 +90,12 @@ export class Outages {
   afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
     const { retryMs } = this.settings;
     const now = this.#now;
-    const isProbe = lane.probes.delete(call);
-    this.#noteFailure(call, attempt, lane, isProbe);
-    if (isProbe) {
+    if (lane.probes.delete(call)) {
       call.isFirst = true;
-      this.#standBack(lane);
+      this.noteSilence(lane, attempt);
       return 'deferred';
     }
+    this.#noteFailure(call, attempt, lane);
     const { retryAfterMs = 0 } = attempt;
     const leftMs = Math.max(0, (call.firstFailureAt ?? now) + retryMs - now);
     this.charge(call, lane, false);
@@ -127,7 +126,7 @@ export class Outages {
 
   /** A probe was not answered, or by a gateway, or it met a rate limit, which does not show that a model is there. */
   noteSilence(lane: Lane, attempt: AttemptFailure): void {
-    this.#noteFailure(undefined, attempt, lane, true);
+    this.#noteFailure(undefined, attempt, lane);
     this.#standBack(lane);
   }
 
@@ -169,13 +168,13 @@ export class Outages {
     }
   }
 
-  /** The endpoint's health after a failure that may pass, which the user is told of. `call` is undefined for the witness's. */
-  #noteFailure(call: Call | undefined, attempt: AttemptFailure, lane: Lane, isProbe: boolean): void {
+  /** The endpoint's health after a failure that may pass, which the user is told of. `call` is undefined for a probe's. */
+  #noteFailure(call: Call | undefined, attempt: AttemptFailure, lane: Lane): void {
     const { reason, retryAfterMs, unreachable = false, down = false } = attempt;
     const newRow = call !== undefined && !call.pending.some((failure) => failure.lane === lane);
     const rows = (lane.trouble?.rows ?? 0) + (newRow ? 1 : 0);
     const isDoubtful = lane.answered ? rows >= lane.doubtAfter : unreachable || down;
-    lane.noteFailure({ reason, newRow, isProbe, isDoubtful, retryAfterMs });
+    lane.noteFailure({ reason, newRow, isProbe: call === undefined, isDoubtful, retryAfterMs });
     this.#sayTrouble(lane, attempt);
   }
 

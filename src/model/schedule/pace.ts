@@ -1,5 +1,6 @@
 // The clock that the pool waits by, and the pace of a run: no more calls and tokens a minute than the user has said, over all endpoints.
 
+import { setTimeout } from 'node:timers/promises';
 import { CHARS_A_TOKEN } from '../../core/question.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Usage } from '../../core/types.js';
@@ -14,17 +15,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-    }),
+  sleep: (ms, signal) => setTimeout(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => {}),
 };
 
 /** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
@@ -82,8 +73,7 @@ export class Pace {
   readonly #options: PaceOptions;
   /** The calls of the last minute, the oldest first. */
   readonly #starts: Start[] = [];
-  #line: Promise<void> = Promise.resolve();
-  #last: Start | undefined;
+  #line: Promise<unknown> = Promise.resolve();
   readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
   #saidTooLarge = false;
 
@@ -97,30 +87,31 @@ export class Pace {
    * Waits for the call's turn. Undefined where the call is off by then.
    * @param chars characters of its prompt; 0 for a further request of a call that has started
    */
-  async turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
+  turn(chars: number, waiting: Waiting): Promise<Start | undefined> {
+    const turn = this.#line.then(() => this.#turn(chars, waiting));
+    this.#line = turn.catch(() => {});
+    return turn;
+  }
+
+  async #turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
     const { reserve } = this.#options;
-    const before = this.#line;
-    let leave = () => {};
-    this.#line = new Promise((resolve) => {
-      leave = resolve;
-    });
-    await before;
-    try {
-      while (!isOff()) {
-        const now = this.clock.now();
-        const tokens = chars === 0 ? 0 : this.#expected(chars);
-        const ms = this.#msUntil(tokens, now);
-        if (ms <= 0) {
-          // A further request of a call is paid from what is kept back for that.
-          const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
-          if (release !== undefined) return this.#start({ at: now, chars, tokens, release });
+    while (!isOff()) {
+      const now = this.clock.now();
+      const tokens = chars === 0 ? 0 : this.#expected(chars);
+      const ms = this.#msUntil(tokens, now);
+      if (ms <= 0) {
+        // A further request of a call is paid from what is kept back for that.
+        const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
+        if (release !== undefined) {
+          this.#sayTooLarge(tokens);
+          const start = { at: now, chars, tokens, release };
+          this.#starts.push(start);
+          return start;
         }
-        await wait(ms > 0 ? ms : ROOM_MS);
       }
-      return undefined;
-    } finally {
-      leave();
+      await wait(ms > 0 ? ms : ROOM_MS);
     }
+    return undefined;
   }
 
   /** The call has ended, and the server has counted it. */
@@ -139,26 +130,21 @@ export class Pace {
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
   }
 
-  #start(start: Start): Start {
+  #sayTooLarge(tokens: number): void {
     const { tpm = Number.POSITIVE_INFINITY, onNotice } = this.#options;
-    if (start.tokens > tpm && !this.#saidTooLarge) {
-      this.#saidTooLarge = true;
-      onNotice?.(
-        `a call of about ${start.tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}: such calls start when a minute is empty`,
-      );
-    }
-    this.#starts.push(start);
-    this.#last = start;
-    return start;
+    if (tokens <= tpm || this.#saidTooLarge) return;
+    this.#saidTooLarge = true;
+    const what = `a call of about ${tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}`;
+    onNotice?.(`${what}: such calls start when a minute is empty`);
   }
 
   /** Milliseconds until a call of so many tokens may start. One that is larger than the limit waits until all have left the minute. */
   #msUntil(tokens: number, now: number): number {
     const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.#options;
     while (this.#starts[0] !== undefined && this.#starts[0].at <= now - MINUTE_MS) this.#starts.shift();
-    if (this.#last === undefined) return 0;
-    const apart = MINUTE_MS * Math.max(1 / rpm, this.#last.tokens / tpm);
-    let at = this.#last.at + Math.min(apart, MINUTE_MS);
+    const last = this.#starts.at(-1);
+    if (last === undefined) return 0;
+    let at = last.at + MINUTE_MS * Math.min(1, Math.max(1 / rpm, last.tokens / tpm));
     let calls = this.#starts.length;
     let inMinute = this.#starts.reduce((sum, start) => sum + start.tokens, 0);
     for (const start of this.#starts) {

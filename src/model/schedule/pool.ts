@@ -28,9 +28,6 @@ const NOTABLE_PAUSE_MS = 60_000;
 /** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
 const MOST_REFUSED = 4;
 
-/** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
-type Next = number | 'deferred' | ModelOutcome;
-
 /**
  * A pool over the endpoints. Any number of runs and of single questions may be asked at a time; they share all slots.
  *
@@ -301,7 +298,11 @@ class Pool implements Backend {
       if (call.course.halted) return this.#interrupted(call);
       const lost = this.#lostOf(call);
       if (lost !== undefined) return lost;
-      if (lane.holdsBack(call)) return standAside(call);
+      if (lane.holdsBack(call)) {
+        // It has done nothing wrong, and goes on before others.
+        call.isFirst = true;
+        return 'deferred';
+      }
       const start = await this.#turn(call, request, lane);
       if (start === undefined) continue;
       if (call.course.halted) {
@@ -372,7 +373,8 @@ class Pool implements Backend {
     return attempt;
   }
 
-  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): Next {
+  /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): number | 'deferred' | ModelOutcome {
     lane.latestFailure = { reason: attempt.reason, at: this.#now };
     call.lastFailure = attempt;
     // What a gateway says in an outage is not final: it found before what it does not find now.
@@ -387,12 +389,10 @@ class Pool implements Backend {
     }
     if (call.course.aborted) return this.#interrupted(call);
     call.firstFailureAt ??= this.#now;
-    if (attempt.class === 'rate-limit') return this.#afterRateLimit(call, attempt, lane, call.firstFailureAt);
-    return this.#afterTrouble(call, attempt, lane);
-  }
-
-  #afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): Next {
-    const next = this.#outages.afterTrouble(call, attempt, lane);
+    const next =
+      attempt.class === 'rate-limit'
+        ? this.#afterRateLimit(call, attempt, lane, call.firstFailureAt)
+        : this.#outages.afterTrouble(call, attempt, lane);
     return next === 'lost' ? this.#lose(call, attempt, lane) : next;
   }
 
@@ -400,19 +400,20 @@ class Pool implements Backend {
    * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
    * frees the slot for rows that may fare better.
    */
-  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): Next {
+  #afterRateLimit(
+    call: Call,
+    attempt: AttemptFailure,
+    lane: Lane,
+    firstFailureAt: number,
+  ): number | 'deferred' | 'lost' {
     const { retryMs } = this.#settings;
     const now = this.#now;
     const { retryAfterMs = 0 } = attempt;
     lane.limits++;
     this.#holdBack(lane, retryAfterMs);
-    if (lane.probes.has(call)) {
-      this.#outages.noteSilence(lane, attempt);
-      return standAside(call);
-    }
-    if (retryAfterMs > retryMs) return this.#afterTrouble(call, attempt, lane);
+    if (lane.probes.has(call) || retryAfterMs > retryMs) return this.#outages.afterTrouble(call, attempt, lane);
     const leftMs = firstFailureAt + retryMs - now;
-    if (leftMs <= 0 || retryAfterMs > leftMs) return this.#lose(call, attempt, lane);
+    if (leftMs <= 0 || retryAfterMs > leftMs) return 'lost';
     if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
     call.refused.times++;
     this.#outages.charge(call, lane, true);
@@ -458,10 +459,4 @@ class Pool implements Backend {
     const failure = last && { class: last.class, reason: last.reason, stop: last.stop };
     return { ...INTERRUPTED, log: call.log(this.#now), failure };
   }
-}
-
-/** The call has done nothing wrong, and goes on before others. */
-function standAside(call: Call): 'deferred' {
-  call.isFirst = true;
-  return 'deferred';
 }

@@ -3,7 +3,7 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
-import { isContainer, isObject, type JsonObject, parseObject } from '../../core/json.js';
+import { asObject, isContainer, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { textsOf } from '../../core/question.js';
 import type { Question } from '../../core/types.js';
@@ -76,18 +76,11 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
 async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
   const text = await fileOf(path, shown, (file) => readFile(file, 'utf8'));
   const value = parseObject(text);
-  if (value === undefined) throw noTokenizer(shown, 'it is not a JSON object');
-  const { model } = value;
-  if (!isObject(model) || !isContainer(model.vocab)) {
-    throw noTokenizer(shown, 'it has no model with a vocabulary');
-  }
+  const model = asObject(value?.model);
   // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
-  const { type = Array.isArray(model.merges) ? 'BPE' : undefined } = model;
-  if (!KINDS.some((kind) => kind === type)) {
-    throw noTokenizer(
-      shown,
-      `its model is ${oneLine(JSON.stringify(type ?? 'nameless'), 40)}, and ${KINDS.join(', ')} are known`,
-    );
+  const { type = Array.isArray(model.merges) ? 'BPE' : undefined, vocab } = model;
+  if (!isContainer(vocab) || !KINDS.some((kind) => kind === type)) {
+    throw noTokenizer(shown, `it has no model of a known kind (${KINDS.join(', ')}) with a vocabulary`);
   }
   return { ...value, model: { ...model, type } };
 }
@@ -103,8 +96,8 @@ function noTokenizer(shown: string, reason: string): UserError {
 const LONGEST = 2_048;
 
 /**
- * The pieces of a text, to be counted each for itself: no time may grow with the square of a text. A cut comes behind a newline, or else before a space, between what is no white space: no token in use reaches
- * over that. Where there is none, the two pieces may have a token more than the whole. Texts that begin alike have their first pieces
+ * The pieces of a text, to be counted each for itself: no time may grow with the square of a text. A cut comes behind a newline, or else
+ * before a space, between what is not white space: no token in use reaches over that. Where there is none, the two pieces may have a token more than the whole. Texts that begin alike have their first pieces
  * in common.
  */
 export function piecesOf(text: string): readonly string[] {

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import { openEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import {
   ask,
   closeAll,
@@ -38,7 +38,7 @@ describe('what the server rejects', () => {
   it('max_tokens is renamed once for the whole run, and no row is lost to it', async () => {
     const server = await serve(rejectsMaxTokens);
     const { endpoint, dialect, notices } = open(server.url);
-    const other = new OpenAiEndpoint({ ...optionsOf(server.url), dialect });
+    const other = openEndpoint({ ...optionsOf(server.url), dialect });
     closers.push(() => other.close());
     const attempts = await Promise.all([...Array(8)].map((_, index) => endpoint.call(REQUEST, index, NEVER)));
     expect(attempts.map(({ status }) => status)).toEqual(Array(8).fill('ok'));

@@ -61,7 +61,7 @@ describe('--fit-max-tokens', () => {
     await endpoint.call(REQUEST, 0, NEVER);
     expect(notices).toEqual([
       expect.stringMatching(
-        /^127.*context of 40,000 tokens, but not with --max-tokens 32768.*--fit-max-tokens.*--max-tokens 16384/,
+        /^127.*context of 40,000 tokens, but not with --max-tokens 32768.*--fit-max-tokens.*lower --max-tokens/,
       ),
     ]);
   });

@@ -3,7 +3,7 @@
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import { openEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import { proxyFor } from '../../../src/model/http/address.js';
 import {
   ask,
@@ -125,12 +125,12 @@ describe('a connection', () => {
 
 it('a transport that cannot be opened fails its calls, and closing it is no further failure', async () => {
   const proxy = { variable: 'HTTP_PROXY', host: 'nowhere', url: 'no address', secrets: [] };
-  const endpoint = new OpenAiEndpoint({ ...optionsOf('http://127.0.0.1:9/v1'), proxy });
+  const endpoint = openEndpoint({ ...optionsOf('http://127.0.0.1:9/v1'), proxy });
   expect(failure(await endpoint.call(REQUEST, 0, NEVER)).class).toBe('transient');
   await expect(endpoint.close()).resolves.toBeUndefined();
   await expect(endpoint.close()).resolves.toBeUndefined();
 });
 
 it('an endpoint that was never asked is closed without a transport', async () => {
-  await expect(new OpenAiEndpoint(optionsOf('http://127.0.0.1:9/v1')).close()).resolves.toBeUndefined();
+  await expect(openEndpoint(optionsOf('http://127.0.0.1:9/v1')).close()).resolves.toBeUndefined();
 });

@@ -75,15 +75,23 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
   const qwen = JSON.parse(readFileSync(fixture('qwen'), 'utf8'));
   const without = (key: string) => ({ ...qwen, model: { ...qwen.model, [key]: undefined } });
   test.each([
-    ['no JSON', '\n\x0e\n\n<unk>', 'no tokenizer.json of Hugging Face: it is not a JSON object'],
-    ['a list', '[]', 'no tokenizer.json of Hugging Face: it is not a JSON object'],
-    ['tokenizer_config.json', '{"tokenizer_class":"Qwen2Tokenizer"}', 'it has no model with a vocabulary'],
-    ['one without a vocabulary', without('vocab'), 'it has no model with a vocabulary'],
+    ['no JSON', '\n\x0e\n\n<unk>', 'it has no model of a known kind (BPE, Unigram, WordPiece) with a vocabulary'],
+    ['a list', '[]', 'it has no model of a known kind (BPE, Unigram, WordPiece) with a vocabulary'],
+    [
+      'tokenizer_config.json',
+      '{"tokenizer_class":"Qwen2Tokenizer"}',
+      'it has no model of a known kind (BPE, Unigram, WordPiece) with a vocabulary',
+    ],
+    [
+      'one without a vocabulary',
+      without('vocab'),
+      'it has no model of a known kind (BPE, Unigram, WordPiece) with a vocabulary',
+    ],
     ['one without merges', without('merges'), 'this tokenizer cannot be used: '],
     [
       'one of an unknown kind',
       { ...qwen, model: { ...qwen.model, type: 'Quantum' } },
-      'its model is "Quantum", and BPE, Unigram, WordPiece are known',
+      'it has no model of a known kind (BPE, Unigram, WordPiece) with a vocabulary',
     ],
     ['one with an unknown step', { ...qwen, pre_tokenizer: { type: 'Quantum\x1b[31m' } }, 'cannot be used'],
     [

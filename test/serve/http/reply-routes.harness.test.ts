@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { Sampling } from '../../../src/core/sampling.js';
 import { openContextWatch } from '../../../src/model/context.js';
-import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import { openEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import { openDialect } from '../../../src/model/endpoint/request.js';
 import { contextOverflow } from '../../../src/serve/http/api-error.js';
 import type { RunningServer } from '../../../src/serve/http/server.js';
@@ -12,7 +12,7 @@ import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scri
 
 describe("the harness's own client", () => {
   const ask = (server: RunningServer, sampling: Sampling, model = 'tiny') =>
-    new OpenAiEndpoint({
+    openEndpoint({
       baseUrl: `${server.url}/v1`,
       apiKey: '',
       model,
