@@ -164,11 +164,7 @@ export class Ledger {
     const guessed = Math.ceil(uncounted.sent / this.charsAToken);
     const guessedOutput = Math.ceil(uncounted.received / CHARS_A_TOKEN);
     this.estimated += guessed + guessedOutput;
-    const all = {
-      ...usage,
-      promptTokens: promptTokens + guessed,
-      completionTokens: completionTokens + guessedOutput,
-    };
+    const all = { ...usage, promptTokens: promptTokens + guessed, completionTokens: completionTokens + guessedOutput };
     const tokens = all.promptTokens + all.completionTokens;
     this.tokens += tokens;
     const price = tokens === 0 ? undefined : this.price();
