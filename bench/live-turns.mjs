@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { afterObservation, afterReply, readTurnPrompt, requestOf, worldAt } from '../dist/infer/world.js';
-import { commonPrefix } from '../dist/serve/slots.js';
+import { commonPrefix } from '../dist/serve/scheduler.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 
 const { values: flags } = parseArgs({

@@ -1,7 +1,7 @@
 // `awb data check`: a copy of the benchmark beside its release, and beside what was fetched.
 
 import { resolve } from 'node:path';
-import { checkSource } from '../benchmark/hub/dataset-files.js';
+import { checkSource } from '../benchmark/hub/dataset.js';
 import { sizeText } from '../benchmark/hub/download-text.js';
 import { checkRows } from '../benchmark/survey.js';
 import { EXIT, type ExitCode } from '../core/errors.js';

@@ -94,7 +94,7 @@ function without(identity: Manifest['identity'], names: readonly string[]): Json
 }
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
-export function modeIdentity(judging: Manifest['identity']): JsonObject {
+function modeIdentity(judging: Manifest['identity']): JsonObject {
   return without(judging, BESIDE_THE_MODE);
 }
 

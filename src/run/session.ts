@@ -206,9 +206,7 @@ class Session<J extends StageJob> {
         files: {
           kept: (chain) => {
             const job = currentOf(chain);
-            const { id } = job;
-            const madeFrom = this.#madeFrom(job);
-            return { id, batched: this.#batchedIn(id), madeFrom, isHeld: this.isHeld(job) };
+            return { id: job.id, batched: this.#batchedIn(job.id), isHeld: this.isHeld(job) };
           },
           replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
         },
@@ -230,9 +228,6 @@ class Session<J extends StageJob> {
           const request = await question();
           chars = charactersOf(request);
           return request;
-        },
-        found: (size, madeFrom) => {
-          [sent, chars] = [madeFrom === this.#madeFrom(job) ? this.#sent() : 'another', size];
         },
       });
       if (outcome.status === 'interrupted') throw new Left();
@@ -263,11 +258,6 @@ class Session<J extends StageJob> {
         if (!(error instanceof SentOtherwise)) throw error;
       }
     }
-  }
-
-  /** What a row's first request would be made from and with now, in one text. */
-  #madeFrom(job: J): string {
-    return this.stage.stampOf(job, undefined, this.#sent(), '') ?? '';
   }
 
   /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */

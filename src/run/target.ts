@@ -3,10 +3,10 @@
 import { UserError } from '../core/errors.js';
 import type { Price } from '../core/price.js';
 import type { Io } from '../core/types.js';
-import { proxyFor } from '../model/http/proxy.js';
-import type { NamedEndpoints } from '../model/http-backend.js';
+import type { NamedEndpoints } from '../model/backend.js';
+import { proxyFor } from '../model/http/address.js';
 import { startLocal } from '../model/local.js';
-import { openPriceList, type PRICE_OPTIONS } from '../model/prices/setting.js';
+import { openPriceList, type PRICE_OPTIONS } from '../model/prices/prices.js';
 import type { Settings } from '../settings/options.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 import type { Pricing, Run } from './run.js';

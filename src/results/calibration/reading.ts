@@ -16,7 +16,7 @@ import { shownPath } from '../../settings/shown-path.js';
 import { calibrationOf } from '../../stats/calibration/calibration.js';
 import type { Calibration } from '../../stats/calibration/document.js';
 import { trustOf } from '../../stats/judge-trust.js';
-import type { StoredCalibration } from '../../store/records.js';
+import type { StoredCalibration } from '../../store/runs.js';
 import { openExistingStore } from '../../store/store.js';
 
 /** A calibration that was read. */
