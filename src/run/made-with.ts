@@ -93,11 +93,7 @@ function without(identity: Manifest['identity'], names: readonly string[]): Json
   return Object.fromEntries(Object.entries(identity).filter(([name]) => !names.includes(name)));
 }
 
-/** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
-function modeIdentity(judging: Manifest['identity']): JsonObject {
-  return without(judging, BESIDE_THE_MODE);
-}
-
+/** The mode's part of a judging's identity: what its records depend on, beside the predictions, the judge and the rubrics. */
 function methodOf(judging: Manifest['identity']): JsonObject | undefined {
   const method = without(judging, [...BESIDE_THE_MODE, 'rubrics', 'verdicts', 'reading']);
   return Object.keys(method).length === 0 ? undefined : method;
