@@ -7,7 +7,7 @@ import type { Domain, Question, Sample } from '../core/types.js';
 import { chatOf } from './messages.js';
 
 /** What was done in a world, and what came of it. */
-export interface WorldTurn {
+interface WorldTurn {
   /** As it stands in the history: the request to predict is not in it, an instruction is. */
   readonly prompt: string;
   /** As it stands in the history, with the marker in front. */

@@ -49,7 +49,7 @@ type OutputBasis =
   | { readonly by: 'guess'; readonly tokens_per_call: number };
 
 /** How long the asking takes, and what that is limited by. */
-interface TimeBasis extends Partial<EarlierRuns> {
+export interface TimeBasis extends Partial<EarlierRuns> {
   readonly seconds: number;
   /** Set where no rate is known: the limits alone say that it takes no less. */
   readonly at_least: boolean;

@@ -13,7 +13,7 @@ import { CHARS_A_TOKEN, charactersOf } from '../core/question.js';
 import { asksWorldModel } from '../core/run-kind.js';
 import type { Domain, Io, TextSink, Usage } from '../core/types.js';
 import { serverFacts } from '../model/backend.js';
-import type { Bill, BillDocument, Charges, EarlierRuns, Estimated, ServerFacts } from '../model/bill.js';
+import type { Bill, BillDocument, Charges, EarlierRuns, Estimated, ServerFacts, TimeBasis } from '../model/bill.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
 import { openSample, openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -226,8 +226,6 @@ function budgetOf(
   const tokens = shareOf(settings.budgetTokens, ledger.tokens, prompt_tokens + output_tokens.expected);
   return usd === null && tokens === null ? null : { is_spent: reachedIn(ledger, settings) !== undefined, usd, tokens };
 }
-
-type TimeBasis = NonNullable<BillDocument['time']>;
 
 /** A call that is to be made. Tokens are not rounded. */
 type Call = Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>;

@@ -16,7 +16,7 @@ import { Ledger } from '../../run/budget.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 import { type Manifest, readManifest } from '../../run/manifest.js';
 import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
-import { episodeState } from '../../simulate/episodes/records.js';
+import { episodeState } from '../../simulate/episodes/playing.js';
 
 /** Runs as `--json` prints them; what nobody knows is undefined. */
 export type RunStatus = { readonly dir: string; readonly name: string } & Awaited<ReturnType<typeof statusOf>>;
