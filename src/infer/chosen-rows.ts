@@ -233,13 +233,12 @@ export function stageOver<
 
 /** What answers depend on beside the rows, and nothing else: addresses, keys and speed may change. */
 export function askedIdentity(
-  {
-    settings,
-    prompts,
-    target,
-  }: Pick<ChosenRows, 'prompts' | 'target'> & { readonly settings: Pick<InferSettings, 'protocol'> & AskingSettings },
+  work: Pick<ChosenRows, 'prompts' | 'target'> & {
+    readonly settings: Pick<InferSettings, 'protocol'> & AskingSettings;
+  },
   stored: Manifest | undefined,
 ): Identity {
+  const { settings, prompts, target } = work;
   return {
     // A model that was not started is taken to be the run's own.
     model: target.identity ?? stored?.identity.model,

@@ -6,15 +6,14 @@ import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '.
 import { failureToPredict } from '../core/points.js';
 import { PREDICTION_TAG, withoutMarker } from '../core/reply.js';
 import { groundTruthOf } from '../core/turn.js';
-import type { Io, ModelFailure, ModelReply, Question, Sample, TokenScore } from '../core/types.js';
+import type { ModelFailure, ModelReply, Question, Sample, TokenScore } from '../core/types.js';
 import type { Manifest } from '../run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
 import { type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage } from '../run/stage-contract.js';
-import type { ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { askedIdentity, type ChosenRows, placeOfRow, stageOver } from './chosen-rows.js';
-import { type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
+import { askedIdentity, placeOfRow, stageOver } from './chosen-rows.js';
+import { type Inference, type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
 import { buildMessages } from './messages.js';
 import { INFER_OPTIONS } from './options.js';
 
@@ -49,10 +48,8 @@ export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & Aski
 }
 
 /** Everything that one measuring works on. */
-export interface Measuring extends ChosenRows {
+export interface Measuring extends Omit<Inference, 'settings'> {
   readonly settings: LikelihoodSettings & AskingSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
 }
 
 /** Every row is asked once: the same text costs the same each time. */

@@ -61,18 +61,7 @@ export const SYSTEM_PROMPT_OPTIONS = {
 type SystemPromptSettings = Pick<Settings<typeof SYSTEM_PROMPT_OPTIONS>, 'systemPrompt' | 'domainPrompts'>;
 
 /** The system prompts of a run. */
-export interface SystemPrompts {
-  /** What the predictions depend on: `row`, `bundled <fingerprint>`, `bundled+row <fingerprint>`, `file <sha>`. */
-  readonly identity: string;
-  /** Told before rows are asked under other system prompts than their own. */
-  readonly remarks: readonly string[];
-  /** The domains that there are prompts for; empty where any will do. */
-  readonly domains: readonly string[];
-  /** Why nothing of a domain can be asked; undefined where it can. */
-  refusal(domain: string): string | undefined;
-  /** Empty where the row goes without one. */
-  of(sample: Pick<Sample, 'domain' | 'systemPrompt'>): string;
-}
+export type SystemPrompts = ReturnType<typeof bundledPrompts>;
 
 /**
  * The system prompts that the user chose.
@@ -110,17 +99,22 @@ const ROW_PROMPTS: SystemPrompts = {
   of: (sample) => sample.systemPrompt,
 };
 
-function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts): SystemPrompts {
+function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts) {
   const place = way === 'bundled' ? 'not' : 'in front of';
   return {
+    /** What the predictions depend on: `row`, `bundled <fingerprint>`, `bundled+row <fingerprint>`, `file <sha>`. */
     identity: `${way} ${prompts.fingerprint}`,
+    /** Told before rows are asked under other system prompts than their own. */
     remarks: [`system prompts: the bundled ones, ${place} the rows' own (--system-prompt ${way})`],
+    /** The domains that there are prompts for; empty where any will do. */
     domains: prompts.domains,
-    refusal: (domain) =>
+    /** Why nothing of a domain can be asked; undefined where it can. */
+    refusal: (domain: string) =>
       prompts.prompt(domain) === undefined
         ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, leave such rows out with --domains, or do without --system-prompt ${way}`
         : undefined,
-    of: ({ domain, systemPrompt }) =>
+    /** Empty where the row goes without one. */
+    of: ({ domain, systemPrompt }: Pick<Sample, 'domain' | 'systemPrompt'>) =>
       [prompts.prompt(domain), way === 'bundled+row' && systemPrompt].filter(Boolean).join('\n\n'),
   };
 }

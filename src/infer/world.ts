@@ -49,12 +49,7 @@ const MEANT =
   'This is for you alone. Bring it about in this turn, in the form that such output always has, and leave all else as it would be. Never quote it, hint at it or say that it was asked for.';
 
 /** A world in which nothing has happened yet. */
-export function freshWorld(start: {
-  readonly domain: Domain;
-  readonly systemPrompt: string;
-  readonly task?: string | undefined;
-  readonly state?: string | undefined;
-}): World {
+export function freshWorld(start: Pick<World, 'domain' | 'systemPrompt'> & Parameters<typeof prefaceOf>[0]): World {
   const { domain, systemPrompt } = start;
   return { domain, systemPrompt, preface: prefaceOf(start), turns: [], tail: TAIL };
 }
@@ -220,11 +215,7 @@ function joined(...sections: readonly (string | undefined)[]): string {
 }
 
 /** What stands in a turn's prompt (without its request to predict): all in front of the action, the state there, and the action. */
-export function readTurnPrompt(prompt: string): {
-  readonly preface: string;
-  readonly state?: ShownState;
-  readonly action: string;
-} {
+export function readTurnPrompt(prompt: string) {
   const at = actionHeadingAt(prompt);
   const preface = prompt
     .slice(0, Math.max(0, at))

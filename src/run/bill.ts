@@ -132,20 +132,17 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
     measured_cache: cache,
     asked_again: asksWorldModel(run.kind) ? null : askedAgain(total, measured),
     budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage),
-    servers: servers.map(({ host, model = null, contextTokens = null }) => ({
-      host,
-      model,
-      context_tokens: contextTokens,
-    })),
+    servers: servers.map(({ host, model = null, contextTokens: context_tokens = null }) => {
+      return { host, model, context_tokens };
+    }),
     overlong: tooLong?.rows ?? [],
-    notes: [...newNotices(run), ...contextNotes(servers, settings)],
+    // What earlier sessions were told is known, and nothing was repaired.
+    notes: [
+      ...run.notices.filter((notice) => notice !== run.journal.repaired && !run.stored?.notices.includes(notice)),
+      ...contextNotes(servers, settings),
+    ],
   };
   return { document, asksAgent: stage.asksAgent === true, overlong: tooLong };
-}
-
-/** What earlier sessions were told is known, and nothing was repaired. */
-function newNotices({ notices, stored, journal }: Run): string[] {
-  return notices.filter((notice) => notice !== journal.repaired && !stored?.notices.includes(notice));
 }
 
 type Budget = Parameters<typeof leastRoom>[1];

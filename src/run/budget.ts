@@ -69,21 +69,13 @@ export class Reserve {
   }
 }
 
-/** What a run has spent, beside what it may. */
-export interface Spending {
-  readonly tokens: number;
-  /** Those of the tokens that were estimated. */
-  readonly estimated: number;
-  /** Absent where no price is known. */
-  readonly usd?: number;
-  readonly budget: { readonly usd?: number; readonly tokens?: number };
-}
+export type Spending = ReturnType<typeof spendingOf>;
 
+/** What a run has spent, and what it may. Dollars are absent where no price is known. */
 export function spendingOf(
   { tokens, estimated, usd }: Pick<Ledger, 'tokens' | 'estimated' | 'usd'>,
-  settings: BudgetSettings,
-): Spending {
-  const { budgetUsd, budgetTokens } = settings;
+  { budgetUsd, budgetTokens }: BudgetSettings,
+) {
   const budget = {
     ...(budgetUsd !== undefined && { usd: budgetUsd }),
     ...(budgetTokens !== undefined && { tokens: budgetTokens }),
@@ -164,11 +156,7 @@ export class Ledger {
     const guessed = Math.ceil(uncounted.sent / this.charsAToken);
     const guessedOutput = Math.ceil(uncounted.received / CHARS_A_TOKEN);
     this.estimated += guessed + guessedOutput;
-    const all = {
-      ...usage,
-      promptTokens: promptTokens + guessed,
-      completionTokens: completionTokens + guessedOutput,
-    };
+    const all = { ...usage, promptTokens: promptTokens + guessed, completionTokens: completionTokens + guessedOutput };
     const tokens = all.promptTokens + all.completionTokens;
     this.tokens += tokens;
     const price = tokens === 0 ? undefined : this.price();

@@ -86,7 +86,6 @@ const BESIDE_THE_MODE = [
   ...['mode', 'predictions', 'judge', 'snapshot', 'sampling', 'recheck', 'calibration', 'offsets'],
   ...['model', 'baseline', 'data', 'protocol', 'system_prompt', 'rollout'],
 ];
-
 /** What a judging's identity holds of what was judged, and which therefore says nothing of the judge. */
 const WHAT_WAS_JUDGED = ['predictions', 'recheck', 'calibration'];
 
@@ -94,6 +93,7 @@ function without(identity: Manifest['identity'], names: readonly string[]): Json
   return Object.fromEntries(Object.entries(identity).filter(([name]) => !names.includes(name)));
 }
 
+/** The mode's part of a judging's identity: what its records depend on, beside the predictions, the judge and the rubrics. */
 function methodOf(judging: Manifest['identity']): JsonObject | undefined {
   const method = without(judging, [...BESIDE_THE_MODE, 'rubrics', 'verdicts', 'reading']);
   return Object.keys(method).length === 0 ? undefined : method;

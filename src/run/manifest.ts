@@ -27,11 +27,7 @@ const USAGE = z.partialRecord(
 const PACE = z.object({ calls: COUNT, seconds: AMOUNT });
 
 /** Calls that were broken off, or whose replies did not come to a record before the session ended. */
-const UNRECORDED = z.object({
-  calls: COUNT,
-  usage: USAGE,
-  uncounted: z.custom<Uncounted>(isUncounted).optional(),
-});
+const UNRECORDED = z.object({ calls: COUNT, usage: USAGE, uncounted: z.custom<Uncounted>(isUncounted).optional() });
 
 /** What a domain's rows took that have a record: all of their records, those that failed and were asked again among them. */
 const DOMAIN_COST = z.object({

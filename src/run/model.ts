@@ -4,12 +4,11 @@ import { resolve } from 'node:path';
 import { present } from '../core/present.js';
 import { charactersOf, textsOf } from '../core/question.js';
 import type { Io, Question } from '../core/types.js';
-import { type BackendOptions, type OpenBackend, openEndpoints } from '../model/backend.js';
+import { type OpenBackend, openEndpoints } from '../model/backend.js';
 import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
 import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';
 import { Reserve } from './budget.js';
 import { type AskingSettings, type CallSettings, samplingOf } from './options.js';
-import type { Run } from './run.js';
 import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
 
 /** What a session needs of a model that is open. */
@@ -29,7 +28,11 @@ export type OpenModel = <J extends StageJob>(
 export const openModel: OpenModel = async (stage, notice, onDropped) => {
   const { run, settings, target, responseFormat, remarks = [] } = stage;
   for (const remark of remarks) notice(remark);
-  const reserve = reserveFor(run, settings);
+  const { budgetUsd, budgetTokens, maxTokens } = settings;
+  const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
+  // Keeps back the cost of calls in flight.
+  const held = hasBudget ? new Reserve(run.ledger, settings) : undefined;
+  const reserve = held && ((chars: number) => held.take(chars, maxTokens, run.ledger));
   const dropped = droppedOf(run);
   const options = { ...backendOptions(settings), responseFormat, dropped, reserve, onNotice: notice };
   const backend = await (run.batch === undefined ? openEndpoints(target.named, options) : byFiles(run.batch.dir));
@@ -43,14 +46,6 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
     return openBatch({ ...asked, dir, onDropped }, options);
   }
 };
-
-/** What keeps back the cost of calls in flight; undefined where there is no budget. */
-function reserveFor({ ledger }: Run, settings: AskingSettings): BackendOptions['reserve'] {
-  const { budgetUsd, budgetTokens, maxTokens } = settings;
-  if (budgetUsd === undefined && budgetTokens === undefined) return undefined;
-  const reserve = new Reserve(ledger, settings);
-  return (chars) => reserve.take(chars, maxTokens, ledger);
-}
 
 /** What the settings say of how a model is asked. */
 export function backendOptions(settings: CallSettings) {

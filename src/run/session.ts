@@ -27,7 +27,7 @@ const DRAIN_MS = 3_000;
 const ALONE_AT_ONCE = 64;
 
 /** What a session came to. */
-export type SessionResult = Awaited<ReturnType<typeof askRows>>;
+export type SessionResult = Awaited<ReturnType<Session<StageJob>['run']>>;
 
 const NOTHING: Unrecorded = { calls: 0, usage: {} };
 
@@ -47,21 +47,8 @@ export function wayOn(fresh: boolean, exitCode: ExitCode): string {
   return `${sameCommand(fresh)}${exitCode === EXIT.later ? ' with a larger budget' : ''} continues`;
 }
 
-/**
- * Asks the rows of `todo`, in its order. `save` writes the manifest with the run's identity as it stands; what `isHeld` has its results
- * read, and nothing new asked. Never rejects.
- */
-export function askRows<J extends StageJob>(
-  stage: Stage<J>,
-  todo: readonly J[],
-  save: () => Promise<void>,
-  isHeld: (job: J) => boolean,
-  open: OpenModel,
-) {
-  return new Session(stage, save, isHeld, open).run(todo);
-}
-
-class Session<J extends StageJob> {
+/** Asks the rows of a stage that it is given; `save` writes the manifest with the run's identity as it stands. */
+export class Session<J extends StageJob> {
   #asked = 0;
   #calls = 0;
   /** What rows have cost that have no record of it yet. */
@@ -82,6 +69,7 @@ class Session<J extends StageJob> {
   constructor(
     private readonly stage: Stage<J>,
     private readonly save: () => Promise<void>,
+    /** Of what is held results are read, and nothing new is asked. */
     private readonly isHeld: (job: J) => boolean,
     private readonly open: OpenModel,
   ) {
@@ -93,6 +81,7 @@ class Session<J extends StageJob> {
     });
   }
 
+  /** Asks the rows, in this order. Never rejects. */
   async run(todo: readonly J[]) {
     const { io, run, settings } = this.stage;
     this.#tellAll((listener) => listener.begins?.(this.#beginning(todo)));

@@ -166,16 +166,11 @@ export interface StageListener {
   closes?(closing: Closing): Promise<void>;
 }
 
-/** Which run it is, for whoever hears of several. */
-export interface RunName {
-  readonly kind: Manifest['kind'];
-  /** Its folder, absolute. */
-  readonly dir: string;
-  readonly label?: string;
-}
+/** Which run it is, for those who hear of several. */
+export type RunName = ReturnType<typeof nameOf>;
 
 /** Which run the stage is of. */
-export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>): RunName {
+export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>) {
   const { kind, dir, stored } = run;
   const label = manifest.label ?? stored?.label;
   return { kind, dir, ...(label !== undefined && { label }) };

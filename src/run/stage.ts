@@ -14,7 +14,7 @@ import { toolVersion } from '../settings/version.js';
 import { type DomainCost, type Manifest, writeManifest } from './manifest.js';
 import { type OpenModel, openModel } from './model.js';
 import type { RowSummary } from './run.js';
-import { askRows, bothUnrecorded, type SessionResult } from './session.js';
+import { bothUnrecorded, Session, type SessionResult } from './session.js';
 import { isDone, nameOf, type Stage, type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 
 export type StageResult = Awaited<ReturnType<typeof concludeRun>>;
@@ -39,7 +39,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
   const save = () => writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), 'running'));
   // From here on the manifest names no output, so a run killed before the end is assembled anew.
   await save();
-  const session = await askRows(stage, todo, save, isHeld, open);
+  const session = await new Session(stage, save, isHeld, open).run(todo);
   const { report } = session;
   // As long as a result may come in the folder that is paid for; what was asked live instead is waited for no more.
   if (report === undefined) run.batch = run.stored?.batch;
@@ -70,7 +70,7 @@ export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, ses
   if (session === undefined && tally.counts.chosen >= (run.stored?.counts.chosen ?? 0)) run.batch = undefined;
   const state = error === undefined ? stateOf(stage, tally, session) : 'stopped';
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
-  const manifest = withoutUndefined({ ...manifestOf(stage, tally, state, session), endedAt, ...files });
+  const manifest: Manifest = { ...manifestOf(stage, tally, state, session), endedAt, ...files };
   await writeManifest(run.manifestPath, manifest).catch(note);
   const exitCode = exitCodeOf(state, stage.io, session);
   const { ledger } = run;
@@ -124,7 +124,7 @@ function manifestOf<J extends StageJob>(
   const { calls = 0, seconds = 0 } = session?.pace ?? {};
   const unrecorded = session === undefined ? run.unrecorded : bothUnrecorded(run.unrecorded, session.unrecorded);
   const { settings, endpoints, data, predictions, price } = manifest;
-  return withoutUndefined<Manifest>({
+  return {
     schema: 'awb.manifest/1',
     kind: run.kind,
     tool: { name: 'agentworldbench', version: toolVersion() },
@@ -141,13 +141,7 @@ function manifestOf<J extends StageJob>(
     notices: [...new Set(run.notices)],
     ...{ startedAt: run.startedAt, state, batch: run.batch },
     process: { pid: process.pid, host: hostname(), totals },
-  });
-}
-
-/** As it stands in a file: what is not known is not there. */
-function withoutUndefined<T extends object>(value: T): T {
-  // Members that may be undefined are optional.
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
+  };
 }
 
 type Output = NonNullable<Manifest['output']>;

@@ -103,16 +103,13 @@ export async function openPricing(
   settings: Pick<Settings<typeof PRICE_OPTIONS>, 'prices'>,
   io: Pick<Io, 'cwd'>,
 ): Promise<Pricing> {
-  if (hosts.length === 0 || (settings.prices === undefined && hosts.some(isOwn))) return () => undefined;
+  // A host that is named by a number or by a name without a dot is no provider's.
+  const isOwn = hosts.some((host) => !/\.[a-z]/i.test(host) || host.startsWith('['));
+  if (hosts.length === 0 || (settings.prices === undefined && isOwn)) return () => undefined;
   const prices = await openPriceList(settings, io);
   const at = new Date();
   return ([servedModel, ...others]) =>
     prices.priceOf({ model, servedModel: others.length === 0 ? servedModel : undefined, hosts, at });
-}
-
-/** Whether a host is named by a number or by a name without a dot, as no provider is. */
-function isOwn(host: string): boolean {
-  return !/\.[a-z]/i.test(host) || host.startsWith('[');
 }
 
 /** The price of a run: today's, or that of an earlier session where nobody knows one today. */

@@ -94,7 +94,7 @@ describe('what came to no record', () => {
     const options = { dir, rows: 1, answer: () => reply(), settle };
     const { result } = await within({ budgetTokens: 1_000 }, options);
     expect(result.ledger.tokens).toBe(20);
-    expect(result.manifest).not.toHaveProperty('unrecorded');
+    expect(result.manifest.unrecorded).toBeUndefined();
     const later = await within({}, { dir, rows: 2, answer: () => reply() });
     expect(later.result.ledger.tokens).toBe(30);
   });

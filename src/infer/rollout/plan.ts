@@ -148,7 +148,9 @@ export async function openPlan(work: Inference, run: Run): Promise<RolloutPlan> 
   const { settings, dataset, io } = work;
   const plan = await planRollout(work, recordedRows(dataset, run.journal.ids()), settings.rolloutFrom ?? 0, io.stop);
   if (plan.rows.length === 0) throw new UserError(`no chosen row is part of the rollout: ${plan.notices.join('; ')}`);
-  run.notices.push(...plan.notices, ...(settings.dryRun ? [remarkOnRollout(plan), SIZES] : []));
+  const sizes =
+    'prompts are sized by the recorded observations: where the model predicts longer ones, they become longer';
+  run.notices.push(...plan.notices, ...(settings.dryRun ? [remarkOnRollout(plan), sizes] : []));
   return plan;
 }
 
@@ -156,9 +158,6 @@ export async function openPlan(work: Inference, run: Run): Promise<RolloutPlan> 
 export function recordedRows({ find }: Dataset, ids: Iterable<string>): ReadonlySet<RowRef> {
   return new Set(Array.from(ids, (id) => find(parseRowId(id)?.key ?? '')).filter((row) => row !== undefined));
 }
-
-const SIZES =
-  'prompts are sized by the recorded observations: where the model predicts longer ones, they become longer';
 
 /** Failures that the model caused: the rollout has gone on behind them. */
 export const FINAL_IN_ROLLOUTS: ReadonlySet<string> = new Set(MODEL_CAUSED_FAILURES);

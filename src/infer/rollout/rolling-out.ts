@@ -25,22 +25,16 @@ import type { PlannedChain, RolloutPlan } from './plan.js';
 import { observationOf, offScript as offScriptOf, simulatedPrompt, simulatedTurn, trueTurn } from './rollout-turn.js';
 
 /** One turn of a chain in one of its repeats. */
-export interface TurnJob extends StageJob {
-  readonly chain: PlannedChain;
-  /** 1-based. */
-  readonly turn: number;
-  readonly repeat: number;
-  /** The benchmark's row that the turn is; undefined for a turn between rows. */
-  readonly row: RowRef | undefined;
-  /** The row's key, or a name in its place. */
-  readonly key: string;
-}
+export type TurnJob = ReturnType<typeof turnJob>;
 
-export function turnJob(chain: PlannedChain, turn: number, repeat: number): TurnJob {
+/** @param turn 1-based */
+export function turnJob(chain: PlannedChain, turn: number, repeat: number) {
+  /** The benchmark's row that the turn is; undefined for a turn between rows, which has a name in place of a key. */
   const row = chain.rows.get(turn);
   const key = row?.key ?? turnKey(chain.name, turn);
   const group = `${chain.name}#${repeat}`;
-  return { chain, turn, repeat, row, key, id: rowId(key, repeat), domain: chain.domain, group, serial: true };
+  const job = { id: rowId(key, repeat), domain: chain.domain, group, serial: true } as const satisfies StageJob;
+  return { ...job, chain, turn, repeat, row, key };
 }
 
 /**
@@ -120,7 +114,7 @@ export function rolloutStage(work: Inference, run: Run, plan: RolloutPlan): Stag
         history = followedBy(before, observationOf(settled.status === 'ok' ? settled.content : ''));
         // A turn that is missing leaves no history: none is asked behind it.
         const isMissing = settled.status === 'failed' && !isDoneTurn({ ...settled, flags: [] });
-        const stamp = stampText(isMissing ? before.hash : before.hash + history.hash, markOf(run));
+        const stamp = `${before.hash}${isMissing ? '' : history.hash} ${markOf(run)}`.trimEnd();
         yield recordOfTurn(job, driver, sample, { ...settled, stamp });
       }
     },
@@ -219,20 +213,11 @@ export function stampOfTurn(records: Records, job: TurnJob, mark: string, record
   for (let turn = job.chain.from + 1; turn < job.turn; turn++) {
     const summary = records.summaryOf(turnJob(job.chain, turn, job.repeat).id);
     if (summary === undefined || !isDoneTurn(summary)) return undefined;
-    const after = afterOf(summary.stamp);
-    if (summary.stamp !== stampText(hash + after, mark)) return undefined;
+    const after = summary.stamp.slice(DIGITS, 2 * DIGITS);
+    if (summary.stamp !== `${hash}${after} ${mark}`.trimEnd()) return undefined;
     hash = after;
   }
-  return stampText(hash + afterOf(recorded), mark);
-}
-
-/** A record's stamp: of the history, and what else it depends on. */
-function stampText(hashes: string, mark: string): string {
-  return mark === '' ? hashes : `${hashes} ${mark}`;
-}
-
-function afterOf(stamp: string): string {
-  return stamp.slice(DIGITS, 2 * DIGITS);
+  return `${hash}${recorded.slice(DIGITS, 2 * DIGITS)} ${mark}`.trimEnd();
 }
 
 export const ROLLOUT_FILE = 'rollout.jsonl';

@@ -117,13 +117,8 @@ function linesOf(text: string): string[] {
     .filter(Boolean);
 }
 
-/** A reference, and whether a text shows what it refers to. */
-interface Reference {
-  /** As it stands in the action. */
-  readonly text: string;
-  /** @param text as `plain` makes it */
-  isIn(text: string): boolean;
-}
+/** A reference as it stands in the action, and whether a text, as `plain` makes it, shows what it refers to. */
+type Reference = ReturnType<typeof tokenReference>;
 
 /** Where elements have numbers, and other numbers are places on the screen. */
 const GUI: ReadonlySet<Domain> = new Set(['android', 'web', 'os']);
@@ -177,10 +172,10 @@ function tokensIn(text: string, isGui: boolean): string[] {
 }
 
 /** A path counts as shown where its last part is. */
-function tokenReference(text: string): Reference {
+function tokenReference(text: string) {
   const last = text.split('/').findLast((part) => part !== '') ?? text;
   const looks = [...new Set([text, last.length >= 3 ? last : text])].map(wholeWord);
-  return { text, isIn: (shown) => looks.some((isIn) => isIn(shown)) };
+  return { text, isIn: (shown: string) => looks.some((isIn) => isIn(shown)) };
 }
 
 /** Whether a text has these words, and not as a part of longer ones. */
