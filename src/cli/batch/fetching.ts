@@ -36,12 +36,12 @@ async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): 
   const bytes =
     (await sizeOf(join(dir, file))) ?? (await unlessRefused(download(client, id, file, told, most), isGone, undefined));
   if (bytes === undefined) {
-    client.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
+    client.loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
     await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
     return;
   }
   await client.note(sent, { ...sent, [kind]: { file, bytes } });
-  client.say(`${file}: ${sizeText(bytes)}`);
+  client.loading.say(`${file}: ${sizeText(bytes)}`);
 }
 
 async function unlessRefused<T, Other>(asked: Promise<T>, isIt: (refused: Refused) => boolean, other: Other) {
@@ -87,7 +87,7 @@ async function download(client: BatchClient, id: string, file: string, told: num
       return (piece) => {
         for (let from = 0; from < piece.length; ) from += writeSync(fd, piece, from);
         bytes += piece.length;
-        client.step(`${file}: ${sizeText(bytes)}${told === undefined ? '' : ` of ${sizeText(told)}`}`);
+        client.loading.step('batch', `${file}: ${sizeText(bytes)}${told === undefined ? '' : ` of ${sizeText(told)}`}`);
       };
     });
     if (bytes > most || bytes !== (told ?? bytes)) {

@@ -5,36 +5,24 @@ import { createReadStream } from 'node:fs';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import { type FileToSend, interrupted, Refused } from '../../model/batch/api.js';
+import { interrupted, Refused } from '../../model/batch/api.js';
 import { type BatchPart, readBatch, resultsToFetch, type Sent } from '../../model/batch/folder.js';
 import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
 import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
-interface Submitting {
-  /** Parts whose batches have ended without results for all requests are sent once more, as far as these have none. */
-  readonly again: boolean;
-  /** Looks again and again until all batches have ended. */
-  readonly wait: boolean;
-  /** Longest time between two looks. */
-  readonly pollMs: number;
-}
-
 /** A part, or what is left of it, as a file to be sent. */
-interface PartToSend extends FileToSend {
-  /** The file of requests. */
-  readonly part: string;
-  readonly requests: number;
-}
+type PartToSend = NonNullable<Awaited<ReturnType<typeof leftOf>>>;
 
 const FIRST_POLL_MS = 1_000;
 const CHUNK = 1 << 18;
 
 /**
- * Submits what is not submitted. With `wait` it resolves when all batches have ended.
+ * Submits what is not submitted. With `wait` it resolves when all batches have ended, and looks every `pollMs` at least; with `again` parts
+ * whose batches have ended without results for all requests are sent once more, as far as these have none.
  * @throws UserError where the server refuses, or was not reached in time; the same call goes on
  */
-export async function submit(client: BatchClient, { wait, pollMs, again }: Submitting): Promise<void> {
+export async function submit(client: BatchClient, again: boolean, wait: boolean, pollMs: number): Promise<void> {
   const { stop } = client.io;
   /** Parts of which every request has its result. */
   const answered = new Set<string>();
@@ -47,7 +35,7 @@ export async function submit(client: BatchClient, { wait, pollMs, again }: Submi
   for (;;) {
     const waiting = await sendAll(client, answered);
     if (waiting !== undefined && !isSaid) {
-      client.say(
+      client.loading.say(
         `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
       );
     }
@@ -65,7 +53,7 @@ async function look(client: BatchClient, isNone = false): Promise<void> {
   const before = new Map(client.sent.map((sent) => [sent.fileName, sent.status]));
   await client.refresh(isNone);
   for (const { fileName, part, status } of client.sent) {
-    if (status !== undefined && status !== before.get(fileName)) client.say(`${part}: ${status}`);
+    if (status !== undefined && status !== before.get(fileName)) client.loading.say(`${part}: ${status}`);
   }
 }
 
@@ -96,7 +84,7 @@ async function noteAgain(client: BatchClient): Promise<void> {
     if (client.latest(part)?.isEnded !== true) continue;
     const left = await leftOf(client, part);
     if (left === undefined) continue;
-    client.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
+    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
     await client.note(undefined, sentAs(client, left));
   }
 }
@@ -117,9 +105,8 @@ async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefi
   const isThat = begun !== undefined && begun.requests === left.requests && begun.bytes === left.bytes;
   const sent = isThat ? begun : await client.note(begun, sentAs(client, left));
   if (sent.inputFileId !== undefined) return create(client, sent);
-  const inputFileId =
-    (isThat ? await uploadedBefore(client, sent) : undefined) ??
-    (await transfer(client, { ...left, name: sent.fileName }));
+  // A file whose upload was not heard of is sent once more, which costs nothing.
+  const inputFileId = await transfer(client, { ...left, name: sent.fileName });
   return create(client, await client.note(sent, { ...sent, inputFileId }));
 }
 
@@ -127,19 +114,9 @@ function sentAs({ api }: BatchClient, { part, name: fileName, requests, bytes }:
   return { part, host: api.host, requests, bytes, fileName };
 }
 
-/** A file that came over whole before the answer was lost. A server that lists none is sent it once more, which costs nothing. */
-async function uploadedBefore({ api }: BatchClient, { fileName, bytes }: Sent): Promise<string | undefined> {
-  const isIt = (file: { filename?: string | undefined; bytes?: number | undefined }) =>
-    file.filename === fileName && (file.bytes ?? bytes) === bytes;
-  const found = await api.findFile(isIt).catch((error: unknown) => {
-    if (!(error instanceof Refused)) throw error;
-  });
-  return found?.id;
-}
-
 async function transfer(client: BatchClient, file: PartToSend): Promise<string> {
   const { id, bytes = file.bytes } = await client.api.upload(file, (sent) =>
-    client.step(`${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
+    client.loading.step('batch', `${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
   );
   if (bytes === file.bytes) return id;
   throw new UserError(
@@ -176,7 +153,7 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
  * A part, or those of its requests that have no result, as a file of a name that no other upload has; undefined where there are none.
  * @throws UserError (65) for a part that is not as it was written
  */
-async function leftOf(client: BatchClient, part: BatchPart): Promise<PartToSend | undefined> {
+async function leftOf(client: BatchClient, part: BatchPart) {
   const { dir } = client;
   await requireAsWritten(dir, part);
   const answered = await client.answered();

@@ -34,9 +34,8 @@ import type { Stage, StageJob } from '../stage-contract.js';
 import type { BatchSettings } from './options.js';
 import { requireOwn } from './run-batch.js';
 
-/** A run that is asked by files. */
+/** A run that is asked by files, in a folder of that absolute path. */
 interface ByBatch {
-  /** The folder of the files, absolute. */
   readonly dir: string;
   readonly run: Pick<Run, 'kind' | 'dir' | 'identity' | 'ledger'>;
   readonly settings: BatchSettings & BudgetSettings;
@@ -117,23 +116,13 @@ interface State {
   report: BatchReport | undefined;
 }
 
-/** What one look at the folder has shown. */
-interface Look<J extends Job> {
-  /** Jobs whose results have not all come, and the names of the requests that each waits for next, or that are still to be written. */
-  readonly missing: ReadonlyMap<J, string>;
-  /** Those that have not come to their end. */
-  readonly left: readonly J[];
-  /** Whether a result has shown that requests have to be made in another way; not every job was looked at then. */
-  readonly isRelearnt: boolean;
-}
-
 class BatchWork<J extends Job> {
   readonly #dir: string;
   /** What has no result is asked live. */
   readonly #isLive: boolean;
   /** Sessions give it, and nobody else asks by files. */
   readonly #files: FileHooks<J>;
-  /** Map<string, string>, by this look. */
+  /** Requests that were written by this look. */
   #written = 0;
 
   constructor(
@@ -190,7 +179,7 @@ class BatchWork<J extends Job> {
   }
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
-  async #pass(jobs: readonly J[]): Promise<Look<J>> {
+  async #pass(jobs: readonly J[]) {
     const { stop } = this.signals;
     const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
     const results = await Results.open(this.#dir, stop);
@@ -221,8 +210,10 @@ class BatchWork<J extends Job> {
   }
 
   /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
-  async #lookAt(jobs: readonly J[], answers: Answers, requests: Requests): Promise<Look<J>> {
+  async #lookAt(jobs: readonly J[], answers: Answers, requests: Requests) {
+    /** Those that have not come to their end. */
     const left = new Set(jobs);
+    /** Of these, the ids of the requests that each waits for next, or that are still to be written. */
     const missing = new Map<J, string>();
     const errors: unknown[] = [];
     const lookAtOne = async (job: J) => {
@@ -242,6 +233,7 @@ class BatchWork<J extends Job> {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     for (const error of errors) if (!(error instanceof Relearnt)) throw error;
+    // Where a result has shown that requests have to be made in another way, not every job was looked at.
     return { missing, left: [...left], isRelearnt: errors.length > 0 };
   }
 

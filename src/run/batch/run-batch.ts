@@ -27,12 +27,21 @@ export async function chooseBatch(
   settings: BatchSettings & { readonly fresh: boolean },
   io: Pick<Io, 'cwd'>,
 ): Promise<boolean> {
+  const { finishOnline, fresh } = settings;
   const before = run.stored?.batch?.dir;
-  const dir = batchDirOf(settings, io) ?? (settings.finishOnline ? before : undefined);
-  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, dir);
-  run.batch = dir === undefined ? undefined : { dir };
+  const dir = batchDirOf(settings, io) ?? (finishOnline ? before : undefined);
   const batch = dir === undefined ? undefined : await readBatch(dir);
-  if (settings.finishOnline && (before ?? batch) === undefined) requireBegun(run);
+  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, batch);
+  run.batch = dir === undefined ? undefined : { dir };
+  if (finishOnline && (before ?? batch) === undefined) {
+    // A run whose batch was ended may be repeated as it was given.
+    if (run.stored === undefined) {
+      throw new UserError(
+        `--finish-online ends a batch, and no run has begun in ${run.dir}; leave it out, or give the flags of that run`,
+      );
+    }
+    run.notices.push('--finish-online found no batch to end: what was left was asked live');
+  }
   if (dir === undefined) return false;
   if (dir === run.dir) {
     throw new UserError(
@@ -41,49 +50,35 @@ export async function chooseBatch(
   }
   if (batch === undefined) await requireUsable(run, dir, settings);
   else await requireOwn(batch, run, dir);
-  if (batch !== undefined && settings.fresh) {
+  if (batch !== undefined && fresh) {
     const names = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name));
     await setAside(
       dir,
       names.map((name) => join(dir, name)),
     );
   }
-  const hasNone = batch === undefined || batch.parts.length === 0 || settings.fresh;
-  return hasNone && !settings.finishOnline;
+  return !finishOnline && (batch === undefined || batch.parts.length === 0 || fresh);
 }
 
-/** A run whose batch was ended may be repeated as it was given. @throws UserError (2) where nothing has begun that could be ended */
-function requireBegun({ stored, dir, notices }: Run): void {
-  if (stored === undefined) {
-    throw new UserError(
-      `--finish-online ends a batch, and no run has begun in ${dir}; leave it out, or give the flags of that run`,
-    );
-  }
-  notices.push('--finish-online found no batch to end: what was left was asked live');
-}
-
-/** @param given the folder that is named now @throws UserError (75, 66, 65) */
-async function requireNothingAwaited(run: Run, dir: string, given: string | undefined): Promise<void> {
+/**
+ * @param dir the folder of before
+ * @param given what the folder holds that is named now
+ * @throws UserError (75, 66, 65)
+ */
+async function requireNothingAwaited(run: Run, dir: string, given: Batch | undefined): Promise<void> {
   const batch = await readBatch(dir);
-  if (batch === undefined && run.stored?.state !== 'awaiting') return;
-  if (batch !== undefined && batch.parts.length === 0) return;
   // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
-  const isMoved = batch === undefined && given !== undefined && (await readBatch(given)) !== undefined;
-  if (isMoved) return;
-  const wayOn =
-    batch === undefined
-      ? 'the folder is not there any more: name the place that it was moved to with --batch-dir, or'
-      : `${shellLine(['--batch-dir', dir])} reads what has come,`;
+  if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${wayOn} --finish-online asks the rest live, --fresh starts over`,
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to) reads what has come, --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
   );
 }
 
 /** @throws UserError: 66 where batch.json was lost, 73 where a folder without it cannot be begun */
-async function requireUsable(run: Run, dir: string, settings: BatchSettings): Promise<void> {
+async function requireUsable(run: Run, dir: string, { finishOnline }: BatchSettings): Promise<void> {
   const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
-  if (isLost && !settings.finishOnline) {
+  if (isLost && !finishOnline) {
     throw new UserError(
       `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
       EXIT.inputMissing,
@@ -123,9 +118,7 @@ export async function requireOwn(
 
 /** Without what only asking finds out. */
 function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity {
-  if (!isObject(sampling)) return { ...identity, sampling };
-  const { dropped: _dropped, ...given } = sampling;
-  return { ...identity, sampling: given };
+  return { ...identity, sampling: isObject(sampling) ? { ...sampling, dropped: undefined } : sampling };
 }
 
 /**
