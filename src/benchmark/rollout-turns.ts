@@ -19,7 +19,7 @@ export interface SimulatedHistory {
   readonly prompt: string;
 }
 
-export interface RolloutTurns {
+interface RolloutTurns {
   readonly path: string;
   /** What changes with a row's simulated history; undefined for a row that is not there. */
   stampOf(key: string, repeat: number): string | undefined;

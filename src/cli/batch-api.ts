@@ -8,10 +8,9 @@ import { isLive } from '../model/batch/folder.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { BatchClient } from './batch/client.js';
-import { fetchResults } from './batch/fetching.js';
 import { SERVER_OPTIONS, type ServerSettings } from './batch/options.js';
 import { exitCodeOf, type Standing, standingOf, standingText } from './batch/standing.js';
-import { submit as submitParts } from './batch/submitting.js';
+import { fetchResults, submit as submitParts } from './batch/transfers.js';
 
 const SUBMIT_OPTIONS = {
   ...SERVER_OPTIONS,

@@ -42,7 +42,6 @@ import {
   type Offsets,
   offsetsDocument,
   offsetsOf,
-  type PanelCase,
   type PanelDocument,
   type PanelJudge,
   type PanelRating,
@@ -64,18 +63,7 @@ interface PlacedRow {
 }
 
 /** One judging of a panel. */
-interface Member {
-  readonly path: string;
-  /** The file as people are shown it. */
-  readonly shown: string;
-  /** Who judged, in one name that no other member has. */
-  readonly name: string;
-  readonly sha256: string;
-  readonly manifest: Manifest;
-  readonly made: MadeWith;
-  /** The judgements of each prediction, by the id of the prediction, in the order of the file. */
-  readonly predictions: ReadonlyMap<string, readonly PlacedRow[]>;
-}
+type Member = Awaited<ReturnType<typeof readMember>>;
 
 /**
  * Reads the judgings of a panel. @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count
@@ -113,7 +101,7 @@ function nameOf({ judgeName }: MadeWith, path: string): string {
   return judgeName ?? basename(path);
 }
 
-async function readMember(path: string, io: Io): Promise<Member> {
+async function readMember(path: string, io: Io) {
   const shown = shownPath(path, io);
   const placed: (PlacedRow & { readonly id: string })[] = [];
   const { sha256 } = await readJudged(path, io.stop, (row, fields, { number: line, offset, bytes: { length } }) => {
@@ -199,29 +187,21 @@ interface Outcome {
 }
 
 /** A prediction, and where each member has its lines. */
-interface Case extends PanelCase {
-  readonly voices: readonly Voice[];
-  readonly lines: readonly (readonly PlacedRow[])[];
-  /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
-  readonly caused: NoJudgement | undefined;
-}
+type Case = ReturnType<typeof caseOf>;
 
-interface Joined {
-  /** In the order of the first member, behind them what only others have. */
-  readonly rows: readonly (Case & Outcome)[];
-  readonly panel: PanelDocument;
-}
+type Joined = ReturnType<typeof joinMembers>;
 
 /** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
 const RESAMPLING = { draws: 2000, seed: 1 };
 
-export function joinMembers(members: readonly Member[], rule: PanelRule): Joined {
+/** The panel's predictions, in the order of the first member and behind them what only others have, and what it comes to. */
+export function joinMembers(members: readonly Member[], rule: PanelRule) {
   const ids = new Set(members.flatMap(({ predictions }) => [...predictions.keys()]));
   const cases = [...ids].map((id) => caseOf(members.map(({ predictions }) => predictions.get(id) ?? [])));
   // What the model caused says nothing of the judges.
   const rateable = cases.filter(({ caused }) => caused === undefined);
   const offsets = offsetsOf(rateable);
-  const rows = cases.map((one) => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
+  const rows = cases.map((one): Case & Outcome => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
   const ratings = rows.flatMap(({ rating }) => rating ?? []);
   const failed = rows.flatMap(({ failure }) => failure ?? []);
   const caused = cases.length - rateable.length;
@@ -254,14 +234,12 @@ export function joinMembers(members: readonly Member[], rule: PanelRule): Joined
   return { rows, panel };
 }
 
-function caseOf(lines: Case['lines']): Case {
+function caseOf(lines: readonly (readonly PlacedRow[])[]) {
   const { domain, trajectory } = present(lines.find((rows) => rows.length > 0)?.[0]).row;
   const voices = lines.map((placed) => voiceOf(placed.map(({ row }) => row)));
   const given = voices.map((voice) => (voice.status === 'ok' ? voice.ratings : undefined));
-  const caused = voices.flatMap((voice) => {
-    if (voice.status !== 'failed' || !isModelCaused(voice.class)) return [];
-    return [{ class: voice.class, reason: voice.reason }];
-  })[0];
+  /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
+  const caused = voices.find((voice) => voice.status === 'failed' && isModelCaused(voice.class));
   return { domain, trajectory, voices, given, lines, caused };
 }
 
@@ -291,8 +269,12 @@ function meanMeasures(all: readonly { readonly measures?: Measures | undefined }
   return Object.fromEntries(Array.from(given, ([name, own]) => [name, mean(own.map(([, value]) => value))]));
 }
 
+function failureOf({ class: failure, reason }: NoJudgement): NoJudgement {
+  return { class: failure, reason };
+}
+
 function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets): Outcome {
-  if (one.caused !== undefined) return { failure: one.caused };
+  if (one.caused?.status === 'failed') return { failure: failureOf(one.caused) };
   const rating = combinedRating(one, rule, offsets);
   if (rating !== undefined) {
     const measures = meanMeasures(one.voices.filter((voice) => voice.status === 'ok'));
@@ -305,7 +287,7 @@ function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offse
     return { failure: { class: 'unreadable', reason: 'no dimension was rated by enough judges' } };
   }
   // For want of a prediction no judge was asked.
-  if (isUnasked(voice.class)) return { failure: { class: voice.class, reason: voice.reason } };
+  if (isUnasked(voice.class)) return { failure: failureOf(voice) };
   const given = one.given.filter((ratings) => ratings !== undefined).length;
   const reason = `${given} of ${members.length} judges rated it; ${present(members[at]).name}: ${voice.reason}`;
   return { failure: { class: voice.class, reason } };

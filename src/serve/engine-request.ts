@@ -2,14 +2,9 @@
 
 import { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import {
-  EngineError,
-  type EnginePrompt,
-  type GenerateEvent,
-  type GenerateOptions,
-  type PromptOptions,
-} from './engine-contract.js';
+import type { EnginePrompt, GenerateEvent, GenerateOptions, PromptOptions } from './engine-contract.js';
 import { grammarOf } from './grammar.js';
+import { contextOverflow, invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
 import { planPrompt, type Templating } from './prompt.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
@@ -56,7 +51,7 @@ const PIECE = 2 ** 16;
 /** Tokens that a cut in the middle of a word can add, at most. */
 const CUT_TOKENS = 16;
 
-/** Makes requests for one loaded model: prompts are rendered, tokenised and checked. What it returns throws EngineError for what cannot be served. */
+/** Makes requests for one loaded model: prompts are rendered, tokenised and checked. What it returns throws ApiError for what cannot be served. */
 export function prepareRequests({ model, context, ...loaded }: Loaded, template: Templating) {
   const { contextSize } = context;
   const reading = replyTokens(model);
@@ -66,8 +61,7 @@ export function prepareRequests({ model, context, ...loaded }: Loaded, template:
   function textOf(tokens: readonly number[]): string {
     const odd = tokens.find((token) => token >= vocabularySize);
     if (odd === undefined) return model.detokenize(asTokens(tokens), true);
-    const message = `${odd} is no token of this model, which has ${vocabularySize}`;
-    throw new EngineError({ reason: 'invalid-request', message, param: 'prompt' });
+    throw invalid(`${odd} is not a token of this model, which has ${vocabularySize}`, 'prompt');
   }
 
   /** The tokenizer blocks everything else, so that a text that cannot fit is refused after its first pieces. */
@@ -75,9 +69,7 @@ export function prepareRequests({ model, context, ...loaded }: Loaded, template:
     let counted = 0;
     for (let at = 0; text.length > USUAL_CHARACTERS * contextSize && at < text.length; at += PIECE) {
       counted += Math.max(0, tokenize(text.slice(at, at + PIECE)).length - CUT_TOKENS);
-      if (counted > contextSize) {
-        throw new EngineError({ reason: 'context-overflow', promptTokens: counted, contextSize, more: true });
-      }
+      if (counted > contextSize) throw contextOverflow(`more than ${counted}`, contextSize);
       await nextTurn();
     }
     return tokenize(text);
@@ -104,9 +96,7 @@ export function prepareRequests({ model, context, ...loaded }: Loaded, template:
     async request(prompt: EnginePrompt, options: GenerateOptions): Promise<Request> {
       const { text, tokens } = await promptOf(prompt, { ...options, addGenerationPrompt: true });
       // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
-      if (tokens.length > contextSize - 1) {
-        throw new EngineError({ reason: 'context-overflow', promptTokens: tokens.length, contextSize });
-      }
+      if (tokens.length > contextSize - 1) throw contextOverflow(tokens.length, contextSize);
       const grammar = await grammarOf({ ...loaded, model }, options);
       const isChat = 'messages' in prompt;
       const known = isChat ? reading : { ...reading, openThinking: undefined, closeThinking: undefined };

@@ -7,7 +7,6 @@ import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import { hashFiles } from './model-file.js';
 import { readTemplate, type Templating } from './prompt.js';
-import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { Slot } from './slot.js';
 
@@ -21,7 +20,6 @@ import { Slot } from './slot.js';
  * floating-point sums.
  */
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
-  const { runtime, jinja } = await importRuntime();
   const stopHashing = new AbortController();
   const hashing = hashFiles(
     settings.file.parts.map(({ path }) => path),
@@ -34,8 +32,8 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
-    loaded = await load(runtime, settings);
-    const template = readTemplate(loaded, jinja, settings.file.path);
+    loaded = await load(settings);
+    const template = readTemplate(loaded, settings.file.path);
     const facts: ModelFacts = { ...describe(loaded, settings), sha256: await hashing };
     return createEngine(loaded, settings, template, facts);
   } catch (error) {

@@ -1,11 +1,12 @@
 // What holds a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema of which it can hold all that it says.
 
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
-import { EngineError, type GenerateOptions } from './engine-contract.js';
+import type { GenerateOptions } from './engine-contract.js';
+import { type ApiError, invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
 import { type LlamaCpp, lineOf } from './runtime.js';
 
-/** What holds the reply, if anything does. Throws EngineError for a schema that no grammar can hold. */
+/** What holds the reply, if anything does. Throws ApiError for a schema that no grammar can hold. */
 export async function grammarOf(
   { runtime, llama, model }: Omit<Loaded, 'context'>,
   { responseFormat }: GenerateOptions,
@@ -31,9 +32,8 @@ export async function grammarOf(
 }
 
 /** What of the schema cannot be honoured: where it stands, and why. */
-function refused(path: readonly string[], reason: string): EngineError {
-  const message = `${['schema', ...path].join('.')}: ${reason}`;
-  return new EngineError({ reason: 'invalid-request', message, param: 'response_format' });
+function refused(path: readonly string[], reason: string): ApiError {
+  return invalid(`${['schema', ...path].join('.')}: ${reason}`, 'response_format');
 }
 
 /** Says something to people, constrains nothing. */
@@ -60,7 +60,7 @@ type Path = readonly string[];
 /**
  * The schema in the grammar maker's dialect, which silently passes over what it does not know or cannot hold; here that is refused. What
  * is generated satisfies the given schema, though not everything that satisfies it can be generated: all named properties are written, in
- * their order, and others only where none is named. Throws EngineError naming place and keyword.
+ * their order, and others only where none is named. Throws ApiError naming place and keyword.
  */
 export function grammarSchema({ $defs: definitions, ...root }: JsonObject): JsonObject {
   const names = Object.keys(recordAt(definitions ?? {}, ['$defs']));

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import type { ModelFile } from './model-file.js';
-import { type Gpu, gpuCodeHint, importRuntime, type LlamaCpp, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, type LlamaCpp, startLlama } from './runtime.js';
 
 type CacheType = 'f16' | 'q8_0';
 
@@ -138,18 +138,6 @@ export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayer
   readonly kvCache: CacheType | 'auto';
 }
 
-export type MemoryPlan =
-  | { readonly status: 'fits'; readonly settings: PlanSettings }
-  | {
-      readonly status: 'too-large';
-      readonly asked: PlanSettings;
-      readonly needs: MemoryUse;
-      /** Undefined where the weights alone are too large. */
-      readonly nearest: PlanSettings | undefined;
-    };
-
-/** A context that holds the longest prompts of the benchmark with room for thinking. */
-const WANTED_CONTEXT = 131_072;
 /** Below it some prompts of the benchmark are refused, which is said; a cache in q8_0 is preferred to that. */
 const SHORT_CONTEXT = 32_768;
 /** Below it a GPU is given up for a longer context. */
@@ -161,90 +149,14 @@ const CONTEXT_STEP = 256;
  * Settings that fit. What is open is traded in this order, since layers on the host cost most: all layers are on the GPU, with the
  * longest context that leaves them there; where that is less than `SHORT_CONTEXT`, the cache is q8_0 (which needs flash attention);
  * then the context is shorter than that, down to `CRAMPED_CONTEXT`; and only then layers stay on the host, as few as may be.
- * What was asked for is never changed: where it does not fit, the nearest plan is named, found by first shortening the context to
- * `WANTED_CONTEXT`, then taking slots away, then shortening further, then caching in q8_0, then moving layers to the host where their
- * number was fixed, and last going without checkpoints.
+ * What was asked for is never changed; undefined where it does not fit.
  */
-export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): MemoryPlan {
-  const settings = firstThatFits(memory, wishedPlans(memory, wishes, free), free);
-  if (settings !== undefined) return { status: 'fits', settings };
-  const asked: PlanSettings = {
-    ...wishes,
-    contextSize: wishes.contextSize === 'most' ? leastContext(memory) : wishes.contextSize,
-    gpuLayers: wishes.gpuLayers === 'most' ? allLayers(memory, free) : wishes.gpuLayers,
-    kvCache: wishes.kvCache === 'auto' ? 'f16' : wishes.kvCache,
-  };
-  const needs = costsOf(memory, asked).total;
-  return { status: 'too-large', asked, needs, nearest: firstThatFits(memory, nearPlans(memory, wishes, free), free) };
-}
-
-/** All layers and the output where there is a GPU, else none. */
-function allLayers(memory: ModelMemory, free: FreeMemory): number {
-  return free.gpuBytes > 0 ? memory.layers : 0;
-}
-
-function leastContext({ trainedContext }: ModelMemory): number {
-  return Math.min(LEAST_CONTEXT, trainedContext);
-}
-
-function cachesOf({ kvCache, flashAttention }: PlanWishes): CacheType[] {
-  if (kvCache !== 'auto') return [kvCache];
-  return flashAttention ? ['f16', 'q8_0'] : ['f16'];
-}
-
-/** Numbers of layers on the GPU, the most first. */
-function layersOf(memory: ModelMemory, { gpuLayers }: PlanWishes, free: FreeMemory): number[] {
-  if (gpuLayers !== 'most') return [gpuLayers];
-  const all = allLayers(memory, free);
-  return Array.from({ length: all + 1 }, (_, onHost) => all - onHost);
-}
-
-/** Settings with a context of `least` to `most` tokens. */
-type OpenPlan = Omit<PlanSettings, 'contextSize'> & { readonly least: number; readonly most: number };
-
-/** What may be taken where everything is as it was asked for, the best first. */
-function* wishedPlans(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): Generator<OpenPlan> {
-  const isOpen = wishes.contextSize === 'most';
-  const most = wishes.contextSize === 'most' ? memory.trainedContext : wishes.contextSize;
-  const short = isOpen ? Math.min(SHORT_CONTEXT, most) : most;
-  const layers = layersOf(memory, wishes, free);
-  const [caches, onGpu, coarsest] = [cachesOf(wishes), layers.slice(0, 1), cachesOf(wishes).slice(-1)];
-  const plans = (gpuLayers: readonly number[], kvCaches: readonly CacheType[], from: number, to: number) =>
-    kvCaches.flatMap((kvCache) =>
-      gpuLayers.map((count) => ({ ...wishes, kvCache, gpuLayers: count, least: from, most: to })),
-    );
-  yield* plans(onGpu, caches, short, most);
-  if (isOpen) yield* plans(onGpu, coarsest, Math.min(CRAMPED_CONTEXT, short), short);
-  yield* plans(layers, caches, short, most);
-  if (isOpen) yield* plans(layers, coarsest, leastContext(memory), short);
-}
-
-/** What is near to what was asked for, the nearest first. */
-function* nearPlans(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): Generator<OpenPlan> {
-  const most = wishes.contextSize === 'most' ? memory.trainedContext : wishes.contextSize;
-  const wanted = Math.min(most, WANTED_CONTEXT, memory.trainedContext);
-  const open = layersOf(memory, { ...wishes, gpuLayers: 'most' }, free);
-  const caches = cachesOf(wishes.kvCache === 'f16' ? { ...wishes, kvCache: 'auto' } : wishes);
-  for (const checkpointBytes of new Set([wishes.checkpointBytes, 0])) {
-    for (const layers of wishes.gpuLayers === 'most' ? [open] : [[wishes.gpuLayers], open]) {
-      for (const kvCache of caches) {
-        const changed = { ...wishes, kvCache, checkpointBytes };
-        for (let slots = wishes.slots; slots > 0; slots--) {
-          for (const gpuLayers of layers) yield { ...changed, slots, gpuLayers, least: wanted, most };
-        }
-        const least = Math.min(leastContext(memory), most);
-        for (const gpuLayers of layers) yield { ...changed, slots: 1, gpuLayers, least, most: wanted };
-      }
-    }
-  }
-}
-
-/** With the largest context that fits. What fits with a context fits with every smaller one. */
-function firstThatFits(memory: ModelMemory, plans: Iterable<OpenPlan>, free: FreeMemory): PlanSettings | undefined {
-  for (const { least, most, ...plan } of plans) {
+export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): PlanSettings | undefined {
+  for (const { least, most, ...plan } of plansFor(memory, wishes, free)) {
     const isRoomy = (contextSize: number) => fits(costsOf(memory, { ...plan, contextSize }).total, free);
     if (isRoomy(most)) return { ...plan, contextSize: most };
     if (least >= most || !isRoomy(least)) continue;
+    // The largest context that fits: what fits with one fits with every smaller one.
     let [low, high] = [Math.floor(least / CONTEXT_STEP), Math.floor(most / CONTEXT_STEP)];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
@@ -254,6 +166,34 @@ function firstThatFits(memory: ModelMemory, plans: Iterable<OpenPlan>, free: Fre
     return { ...plan, contextSize: Math.max(least, low * CONTEXT_STEP) };
   }
   return undefined;
+}
+
+/** All layers and the output where there is a GPU, else none. */
+function allLayers(memory: ModelMemory, free: FreeMemory): number {
+  return free.gpuBytes > 0 ? memory.layers : 0;
+}
+
+/** What may be taken, the best first: settings with a context of `least` to `most` tokens. */
+function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
+  const isOpen = wishes.contextSize === 'most';
+  const most = wishes.contextSize === 'most' ? memory.trainedContext : wishes.contextSize;
+  const short = isOpen ? Math.min(SHORT_CONTEXT, most) : most;
+  const all = allLayers(memory, free);
+  const layers =
+    wishes.gpuLayers === 'most' ? Array.from({ length: all + 1 }, (_, onHost) => all - onHost) : [wishes.gpuLayers];
+  const fine: CacheType[] = wishes.kvCache === 'auto' ? ['f16'] : [wishes.kvCache];
+  const caches: CacheType[] = wishes.kvCache === 'auto' && wishes.flashAttention ? [...fine, 'q8_0'] : fine;
+  const plans = (gpuLayers: readonly number[], kvCaches: readonly CacheType[], least: number, largest: number) =>
+    kvCaches.flatMap((kvCache) =>
+      gpuLayers.map((count) => ({ ...wishes, kvCache, gpuLayers: count, least, most: largest })),
+    );
+  const [onGpu, coarsest] = [layers.slice(0, 1), caches.slice(-1)];
+  return [
+    ...plans(onGpu, caches, short, most),
+    ...(isOpen ? plans(onGpu, coarsest, Math.min(CRAMPED_CONTEXT, short), short) : []),
+    ...plans(layers, caches, short, most),
+    ...(isOpen ? plans(layers, coarsest, Math.min(LEAST_CONTEXT, short), short) : []),
+  ];
 }
 
 /** What the user allows; what is left open is as much as fits. */
@@ -297,7 +237,7 @@ export function needsTwoThreads(slots: number): boolean {
 
 /**
  * Says through `say` what the model takes, what is free and what was given up.
- * Throws a UserError: with the nearest plan where the model does not fit (69), where layers are wished on a GPU that is not there (2), and
+ * Throws a UserError: where the model does not fit (69), where layers are wished on a GPU that is not there (2), and
  * where the runtime or its binary is missing (69).
  */
 export async function settingsThatFit(
@@ -306,8 +246,7 @@ export async function settingsThatFit(
   { parallel: slots, context = 'most', gpuLayers = 'most', checkpointMemory, ...hardware }: Hardware,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
-  const { runtime } = await importRuntime();
-  const { llama } = await startLlama(runtime, gpu);
+  const { llama } = await startLlama(gpu);
   const host = await llama.getRamState();
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
   const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
@@ -321,11 +260,11 @@ export async function settingsThatFit(
   const checkpointBytes = checkpointMemory * 2 ** 20;
   const wishes = { contextSize: context, slots, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention };
   const memory = modelMemory(file.insights);
-  const plan = planMemory(memory, wishes, free);
-  if (plan.status === 'too-large') throw new UserError(refusalText(plan, free), EXIT.unavailable);
-  say(planText(memory, plan.settings, free).trimEnd());
-  for (const trade of tradesText(memory, wishes, plan.settings, free)) say(trade);
-  return plan.settings;
+  const settings = planMemory(memory, wishes, free);
+  if (settings === undefined) throw new UserError(refusalText(memory, wishes, free), EXIT.unavailable);
+  say(planText(memory, settings, free));
+  for (const trade of tradesText(memory, wishes, settings, free)) say(trade);
+  return settings;
 }
 
 const GIB = 2 ** 30;
@@ -349,9 +288,7 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   const lines = shown.map(([name, { gpu, host }, note]) =>
     `${name.padEnd(15)}${hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : ''}  host ${sizeText(host).padStart(9)}${note && `  ${note}`}`.trimEnd(),
   );
-  const beyond =
-    contextSize > memory.trainedContext ? [`the model was trained on ${grouped(memory.trainedContext)} tokens`] : [];
-  return `${[...lines, ...beyond].join('\n')}\n`;
+  return lines.join('\n');
 }
 
 /** What the settings gave up for memory, and how to have it otherwise: a sentence each. */
@@ -380,29 +317,18 @@ export function tradesText(
   return said.filter((text) => text !== false);
 }
 
-/** Why it does not fit and which flags would, as one sentence. */
-export function refusalText(plan: Extract<MemoryPlan, { status: 'too-large' }>, free: FreeMemory): string {
-  const { asked, needs, nearest } = plan;
-  const onGpu = `${sizeText(needs.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and `;
-  const onHost = `${sizeText(needs.host)} of host memory (${sizeText(free.hostBytes)} free)`;
-  const flags = FLAGS.filter(([key]) => nearest !== undefined && nearest[key] !== asked[key]).map(
-    ([key, flag]) => `${flag} ${nearest?.[key]}`,
-  );
-  const remedy =
-    flags.length === 0
-      ? 'take a smaller quantisation, or a machine with more'
-      : `the nearest that fits: ${flags.join(' ')}`;
-  return `the model needs ${free.gpuBytes > 0 ? onGpu : ''}${onHost}; ${remedy}`;
+/** How much it needs at least, and what to change, as one sentence. */
+export function refusalText(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): string {
+  const { total } = costsOf(memory, {
+    ...wishes,
+    contextSize: wishes.contextSize === 'most' ? Math.min(LEAST_CONTEXT, memory.trainedContext) : wishes.contextSize,
+    gpuLayers: wishes.gpuLayers === 'most' ? allLayers(memory, free) : wishes.gpuLayers,
+    kvCache: wishes.kvCache === 'auto' ? 'f16' : wishes.kvCache,
+  });
+  const onGpu = `${sizeText(total.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and `;
+  const onHost = `${sizeText(total.host)} of host memory (${sizeText(free.hostBytes)} free)`;
+  return `the model needs ${free.gpuBytes > 0 ? onGpu : ''}${onHost}; leave out --context, --gpu-layers and --kv-cache, lower --parallel or --checkpoint-memory, or take a smaller quantisation`;
 }
-
-/** Without checkpoints their number is 0, in whatever unit. */
-const FLAGS = [
-  ['contextSize', '--context'],
-  ['slots', '--parallel'],
-  ['kvCache', '--kv-cache'],
-  ['gpuLayers', '--gpu-layers'],
-  ['checkpointBytes', '--checkpoint-memory'],
-] as const;
 
 function sumOf({ gpu, host }: MemoryUse): number {
   return gpu + host;

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { replaceFile } from '../disk/files.js';
 import { makeFolders } from '../disk/make-folder.js';
-import { type Gpu, importRuntime, type LlamaCpp, lineOf, startLlama } from './runtime.js';
+import { type Gpu, type LlamaCpp, lineOf, startLlama } from './runtime.js';
 
 /** A model's file, or all parts of a split one. */
 export interface ModelFile {
@@ -23,8 +23,7 @@ export interface ModelFile {
  */
 export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> {
   const parts = await partsOf(path);
-  const { runtime } = await importRuntime();
-  const { llama } = await startLlama(runtime, gpu);
+  const { runtime, llama } = await startLlama(gpu);
   const damaged = (why: string) =>
     new UserError(`${path} is cut off or damaged (${why}); download it again`, EXIT.badData);
   try {

@@ -1,13 +1,14 @@
 // The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
 
 import { EXIT, UserError } from '../core/errors.js';
-import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
+import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
+import { invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
 import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
 export interface Templating {
-  /** The text of a prompt. Throws EngineError where the template refuses, or knows nothing of tools that are given. */
+  /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
   render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
   readonly marks: MessageMarks | undefined;
 }
@@ -16,7 +17,7 @@ export interface Templating {
 const PROBE = 'Q7x';
 
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
-export function readTemplate({ model }: Loaded, { Template }: Jinja, path: string): Templating {
+export function readTemplate({ model, jinja: { Template } }: Loaded, path: string): Templating {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
     throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
@@ -42,14 +43,9 @@ export function readTemplate({ model }: Loaded, { Template }: Jinja, path: strin
         const equipped = render(messages, addGenerationPrompt, { ...templateArguments, tools });
         if (equipped !== plain) return equipped;
       } catch (error) {
-        throw new EngineError({
-          reason: 'invalid-request',
-          message: `the model's chat template refuses the messages: ${lineOf(error)}`,
-          param: 'messages',
-        });
+        throw invalid(`the model's chat template refuses the messages: ${lineOf(error)}`, 'messages');
       }
-      const message = "'tools' is not supported: the model's chat template says nothing of them";
-      throw new EngineError({ reason: 'invalid-request', message, param: 'tools' });
+      throw invalid("'tools' is not supported: the model's chat template says nothing of them", 'tools');
     },
   };
 }

@@ -20,7 +20,7 @@ export class Slot implements Evaluator<Request> {
   readonly #checkpointBytes: number;
   /** Bytes of one kept state, all of a sequence being alike; known once one was taken. */
   #checkpointSize: number | undefined;
-  #sampler: RequestSampler | undefined;
+  #sampler: ReturnType<typeof openSampler> | undefined;
   /** What the next step evaluates. */
   #next: readonly number[] = [];
 
@@ -65,15 +65,17 @@ export class Slot implements Evaluator<Request> {
 
   begin(request: Request): Promise<number> {
     this.#next = request.prompt.tokens.slice(this.position);
-    this.#sampler = new RequestSampler(request, this.#calls, this.#contextSize);
+    this.#sampler = openSampler(request, this.#calls, this.#contextSize);
     return this.step(request);
   }
 
   /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
   async step(request: Request): Promise<number> {
     if (this.#sampler === undefined) throw new Error('the reply has not begun');
-    const how = { sampler: this.#sampler.ready(), probabilities: request.scoring !== undefined };
-    const sampled = await this.#calls.evaluate(this.#sequence, this.#next, how);
+    const sampled = await this.#calls.evaluate(this.#sequence, this.#next, {
+      sampler: this.#sampler.ready(),
+      probabilities: request.scoring === undefined ? undefined : true,
+    });
     if (request.scoring !== undefined) this.#next = this.#score(request, request.scoring, sampled);
     else {
       if (typeof sampled !== 'number' || sampled < 0) throw new Error('llama.cpp gave no token');
@@ -113,39 +115,27 @@ function refuseShift(): never {
 }
 
 /** The sampler of one reply. */
-export class RequestSampler {
-  readonly #request: Request;
-  readonly #contextSize: number;
-  readonly #sampler: InnerSampler;
-  readonly #grammar: object | undefined;
+export function openSampler(request: Request, calls: InnerCalls, contextSize: number) {
+  const sampler = calls.newSampler();
+  const grammar = request.grammar && calls.grammarState(request.grammar);
+  const { temperature, topK, topP, minP, seed } = request.options;
+  // Every value is named: the library's defaults are not those of the wire format. Seeds are 32 bits wide, the largest means "any".
+  const knobs = { temperature, topK, topP, minP, seed: (seed >>> 0) % 0xffff_ffff };
   /** Whether a grammar holds the sampler; undefined before its first configuration. */
-  #isHeld: boolean | undefined;
-
-  constructor(request: Request, calls: InnerCalls, contextSize: number) {
-    this.#request = request;
-    this.#contextSize = contextSize;
-    this.#sampler = calls.newSampler();
-    this.#grammar = request.grammar && calls.grammarState(request.grammar);
-  }
-
-  /** The sampler for the next token: told what it samples with once, and again where that may have changed. */
-  ready(): InnerSampler {
-    const isHeld = this.#grammar !== undefined && !this.#request.reader.inThinking;
-    const penalties = penaltyConfig(this.#request, this.#contextSize);
-    if (isHeld !== this.#isHeld || penalties !== undefined) {
-      this.#isHeld = isHeld;
-      const grammar = isHeld && this.#grammar ? { grammarEvaluationState: this.#grammar } : {};
-      const { temperature, topK, topP, minP, seed } = this.#request.options;
-      // Every value is named: the library's defaults are not those of the wire format. Seeds are 32 bits wide, the largest means "any".
-      const knobs = { temperature, topK, topP, minP, seed: (seed >>> 0) % 0xffff_ffff };
-      this.#sampler.applyConfig({ ...knobs, ...penalties, ...grammar });
-    }
-    return this.#sampler;
-  }
-
-  dispose(): void {
-    this.#sampler.dispose();
-  }
+  let wasHeld: boolean | undefined;
+  return {
+    /** The sampler for the next token: told what it samples with once, and again where that may have changed. */
+    ready(): InnerSampler {
+      const isHeld = grammar !== undefined && !request.reader.inThinking;
+      const penalties = penaltyConfig(request, contextSize);
+      if (isHeld !== wasHeld || penalties !== undefined) {
+        wasHeld = isHeld;
+        sampler.applyConfig({ ...knobs, ...penalties, ...(isHeld && { grammarEvaluationState: grammar }) });
+      }
+      return sampler;
+    },
+    dispose: () => sampler.dispose(),
+  };
 }
 
 /**

@@ -52,7 +52,7 @@ export interface RunRows {
 }
 
 /** Why two runs cannot be compared on any row. */
-export interface NothingInCommon {
+interface NothingInCommon {
   readonly status: 'nothing-in-common';
   /** One sentence. */
   readonly reason: string;

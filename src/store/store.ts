@@ -25,7 +25,7 @@ import { hasSchema, makeSchema } from './schema.js';
 export type StoreReader = ReturnType<typeof reader>;
 
 /** A file open for writing, too. Its methods throw a UserError (74, 65) where it cannot be written or is damaged. */
-export type Store = ReturnType<typeof openStore>;
+type Store = ReturnType<typeof openStore>;
 
 const BUSY_MS = 5000;
 
@@ -55,6 +55,16 @@ export function openStore(path: string, busyMs = BUSY_MS) {
 export function openStoreToChange(path: string, busyMs = BUSY_MS) {
   requireFile(path);
   return openStore(path, busyMs);
+}
+
+/** Does something with a file that one of the above opens, and closes it. */
+export function withStore<T>(path: string, open: (path: string) => Store, action: (store: Store) => T): T {
+  const store = open(path);
+  try {
+    return action(store);
+  } finally {
+    store.close();
+  }
 }
 
 /**

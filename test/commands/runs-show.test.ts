@@ -153,7 +153,10 @@ describe('the judged file of a run', () => {
     const source = await stored('step-1');
     rmSync(source);
     mkdirSync(source);
-    expect(await fileOf('1')).toEqual({ state: 'unreadable', text: expect.stringContaining('it is no regular file') });
+    expect(await fileOf('1')).toEqual({
+      state: 'unreadable',
+      text: expect.stringContaining('it is not a regular file'),
+    });
   });
 
   test('is shown with the size of its journal', async () => {

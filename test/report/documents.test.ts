@@ -9,7 +9,7 @@ import { COMPARE } from '../../src/report/comparison.js';
 import { LEADERBOARD } from '../../src/report/formats/json.js';
 import { GATE } from '../../src/report/gate.js';
 import { SCORE } from '../../src/report/score-document.js';
-import { REMOVAL, RUN, RUNS } from '../../src/report/stored/documents.js';
+import { REMOVAL, RUN, RUNS } from '../../src/report/stored-runs.js';
 import { ROOT } from '../support/cli.js';
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {

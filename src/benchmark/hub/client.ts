@@ -1,6 +1,6 @@
 // A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; and where they are kept.
 
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, interruption, UserError } from '../../core/errors.js';
@@ -154,7 +154,7 @@ export class Repository {
       if (response.ok) return response;
       await response.body?.cancel();
       const location = response.status < 400 ? response.headers.get('location') : null;
-      if (location === null) throw refusal(response.status, this.#url.host);
+      if (location === null) throw refusal(response.status, this.#url.host, this.name);
       url = new URL(location, url);
       if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
     }
@@ -216,7 +216,7 @@ function tokenOf(given = ''): string {
 }
 
 /** A UserError where no further try would help. */
-function refusal(status: number, host: string): Error {
+function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
   if (status === 401 || status === 403) {
     return new UserError(
@@ -225,7 +225,7 @@ function refusal(status: number, host: string): Error {
     );
   }
   return status === 404
-    ? new UserError(`${host} has no such repository, revision or file; check the name`, EXIT.inputMissing)
+    ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
     : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
 }
 
@@ -240,17 +240,10 @@ export function systemCode(error: unknown): string {
 }
 
 /**
- * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache. An empty HOME, as some
- * services have, counts as none; and a container's user may have no home at all.
+ * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache, else, for a service
+ * without a home, below the folder of temporary files.
  */
 export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): string {
-  const home = () => {
-    try {
-      return userInfo().homedir;
-    } catch {
-      return '';
-    }
-  };
-  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || home() || tmpdir(), '.cache');
+  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || tmpdir(), '.cache');
   return join(caches, 'agentworldbench');
 }

@@ -40,7 +40,7 @@ const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced
 const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
 
 /** A file and what stands in its place; `sha256` of that, where something does. */
-export interface Placed {
+interface Placed {
   readonly file: SourceFile;
   readonly state: FileState;
   readonly sha256?: string | undefined;
@@ -56,24 +56,33 @@ export type FetchedDataset = Awaited<ReturnType<typeof fetchDataset>>;
  * work there, 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept).
  */
 export async function fetchDataset(options: DatasetOptions) {
-  const { repository, revision, folder, beforeDownload, onProgress, now } = options;
+  const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
   const named = new Repository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = typeof found === 'object' && found.repository === repository ? found : undefined;
     const earlier = before?.files ?? [];
-    const hub = await atCommit(named, options);
-    const commit = hub.name.revision;
+    const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
+    const hub = new Repository({ ...named.name, revision: commit }, options);
     const isKnown = before?.complete && before.commit === commit;
-    const listed = isKnown ? earlier : chooseFiles(await hub.listFiles().catch(withHint(options)), repository);
-    const places = await placesOf(listed, earlier, hub, options);
+    const listed = isKnown ? earlier : chooseFiles(await hub.listFiles(), repository);
+    const totalBytes = bytesOf(listed);
+    let bytes = 0;
+    const places: Placed[] = [];
+    for (const file of listed) {
+      const found = await digestAt(join(folder, file.name), hub.signal, (read) => {
+        bytes += read;
+        onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
+      });
+      places.push({ file, state: stateOf(file, found, earlier, replace), sha256: found?.sha256 });
+    }
     requireNothingInTheWay(places, folder);
-    const names = new Set(listed.map(({ name }) => name));
-    const gone = earlier.filter(({ name }) => !names.has(name));
     // Files of an earlier commit that are as they were fetched: rows in them would be read with the others.
-    const removed = (await Promise.all(gone.map((file) => placeOf(file, folder, [], false, hub.signal)))).flatMap(
-      (place) => (place.state === 'unchanged' ? { ...place, state: 'removed' as const } : []),
-    );
+    const removed: Placed[] = [];
+    for (const file of earlier.filter(({ name }) => !listed.some((one) => one.name === name))) {
+      const found = await digestAt(join(folder, file.name), hub.signal);
+      if (found && isSame(found, file)) removed.push({ file, state: 'removed', sha256: found.sha256 });
+    }
     // A file that tells of the dataset and is the user's own stays, and is none of ours.
     const files = places.filter(({ state }) => state !== 'left');
     const missing = files.filter(({ state }) => COMES.includes(state)).map(({ file }) => file);
@@ -113,21 +122,6 @@ export async function fetchDataset(options: DatasetOptions) {
   });
 }
 
-/** The repository at the commit that is meant. */
-async function atCommit(named: Repository, options: DatasetOptions): Promise<Repository> {
-  if (GIT_OID.test(options.revision)) return named;
-  const revision = await named.findCommit().catch(withHint(options));
-  return new Repository({ ...named.name, revision }, options);
-}
-
-function withHint({ repository, revision }: DatasetOptions) {
-  return (error: unknown): never => {
-    if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
-    const hint = `(dataset ${repository}, revision ${revision}); --revision main takes the newest`;
-    throw new UserError(printable(`${error.message} ${hint}`), error.exitCode);
-  };
-}
-
 /** What tells of a dataset and of its licence. */
 const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
 
@@ -157,23 +151,16 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
   return files;
 }
 
-async function placesOf(
-  files: readonly SourceFile[],
-  earlier: readonly SourceFile[],
-  { signal }: Repository,
-  { folder, replace, onProgress }: DatasetOptions,
-): Promise<Placed[]> {
-  const totalBytes = bytesOf(files);
-  const places: Placed[] = [];
-  let bytes = 0;
-  for (const file of files) {
-    const onRead = (read: number) => {
-      bytes += read;
-      onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
-    };
-    places.push(await placeOf(file, folder, earlier, replace, signal, onRead));
+/** What a file holds; undefined where there is none. */
+async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void = () => {}) {
+  const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
+  if (there === undefined) return undefined;
+  if (!there?.isFile()) {
+    throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
   }
-  return places;
+  const digest = new Digest(there.size);
+  await readInto(digest, path, signal, onRead);
+  return digest.finish();
 }
 
 /**
@@ -181,29 +168,18 @@ async function placesOf(
  * @param earlier what was fetched into the folder before
  * @param replace whether a file that is not ours gives way
  */
-async function placeOf(
+function stateOf(
   file: SourceFile,
-  folder: string,
+  found: Awaited<ReturnType<typeof digestAt>>,
   earlier: readonly SourceFile[],
   replace: boolean,
-  signal: AbortSignal,
-  onRead: (bytes: number) => void = () => {},
-): Promise<Placed> {
-  const path = join(folder, file.name);
-  const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
-  if (there === undefined) return { file, state: 'fetched' };
-  if (!there?.isFile()) {
-    throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
-  }
-  const digest = new Digest(there.size);
-  await readInto(digest, path, signal, onRead);
-  const found = digest.finish();
-  const { sha256 } = found;
-  if (isSame(found, file)) return { file, state: 'unchanged', sha256 };
+): FileState {
+  if (found === undefined) return 'fetched';
+  if (isSame(found, file)) return 'unchanged';
   const ours = earlier.filter(({ name }) => name === file.name);
-  if (ours.some((one) => isSame(found, one))) return { file, state: 'updated', sha256 };
-  if (ours.length > 0) return { file, state: 'repaired', sha256 };
-  return { file, state: holdsRows(file) && replace ? 'replaced' : 'left', sha256 };
+  if (ours.some((one) => isSame(found, one))) return 'updated';
+  if (ours.length > 0) return 'repaired';
+  return holdsRows(file) && replace ? 'replaced' : 'left';
 }
 
 function requireNothingInTheWay(files: readonly Placed[], folder: string): void {
@@ -244,41 +220,31 @@ async function strangersIn(folder: string, files: readonly SourceFile[]): Promis
 }
 
 /** What the record of a fetch says of a folder. */
-export type SourceCheck =
-  | { readonly status: 'none' }
-  | { readonly status: 'damaged' }
-  | {
-      readonly status: 'as-fetched' | 'differs';
-      readonly repository: string;
-      readonly revision: string;
-      readonly commit: string;
-      readonly files: readonly { readonly name: string; readonly state: 'same' | 'differs' | 'missing' }[];
-      /** Files of rows that were not fetched. */
-      readonly strangers: readonly string[];
-    };
+export type SourceCheck = Awaited<ReturnType<typeof checkSource>>;
 
 /**
  * Reads every file of rows in the record. Throws a UserError (130 or 143) when interrupted.
  * @param onRead is told of bytes that were read
  */
-export async function checkSource(
-  folder: string,
-  signal: AbortSignal,
-  onRead: (bytes: number) => void,
-): Promise<SourceCheck> {
+export async function checkSource(folder: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const record = await readSourceRecord(folder);
-  if (record === undefined) return { status: 'none' };
-  if (record === 'damaged') return { status: 'damaged' };
+  if (record === undefined) return { status: 'none' } as const;
+  if (record === 'damaged') return { status: 'damaged' } as const;
   const { repository, revision, commit } = record;
   const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
   for (const file of record.files.filter(holdsRows)) {
-    const { state } = await placeOf(file, folder, [], false, signal, onRead);
-    files.push({
-      name: file.name,
-      state: state === 'unchanged' ? 'same' : state === 'fetched' ? 'missing' : 'differs',
-    });
+    const found = await digestAt(join(folder, file.name), signal, onRead);
+    files.push({ name: file.name, state: found === undefined ? 'missing' : isSame(found, file) ? 'same' : 'differs' });
   }
+  /** Files of rows that were not fetched. */
   const strangers = await strangersIn(folder, record.files);
   const isWhole = strangers.length === 0 && files.every(({ state }) => state === 'same');
-  return { status: isWhole ? 'as-fetched' : 'differs', repository, revision, commit, files, strangers };
+  return {
+    status: isWhole ? ('as-fetched' as const) : ('differs' as const),
+    repository,
+    revision,
+    commit,
+    files,
+    strangers,
+  };
 }

@@ -193,16 +193,7 @@ export function planLines(jobs: readonly CalibrationJob[]): string[] {
   ];
 }
 
-/** A row's variant: what a world model would have replied, and the row that it would have replied to. */
-interface Made {
-  readonly sample: Sample;
-  readonly gen: string;
-}
-
-export interface MadePredictions {
-  /** Undefined where the row has nothing that the variant could be made of. */
-  make(row: RowRef, variant: string): Promise<Made | undefined>;
-}
+export type MadePredictions = ReturnType<typeof openMadePredictions>;
 
 /**
  * Variants of a row follow one another, but judges answer about many rows at once. Rows of so many bytes are held, so that each is read,
@@ -211,7 +202,7 @@ export interface MadePredictions {
 const BYTES_HELD = 8_000_000;
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
-export function openMadePredictions(dataset: Dataset, seed: number): MadePredictions {
+export function openMadePredictions(dataset: Dataset, seed: number) {
   const donors = donorsOf(dataset.rows);
   const held = new Map<RowRef, { readonly bytes: number; readonly samples: Promise<(Sample | undefined)[]> }>();
   let bytes = 0;
@@ -232,7 +223,8 @@ export function openMadePredictions(dataset: Dataset, seed: number): MadePredict
     return found.samples;
   };
   return {
-    async make(row, variant) {
+    /** What a world model would have replied, and to which row; undefined where the row has nothing that the variant could be made of. */
+    async make(row: RowRef, variant: string): Promise<{ sample: Sample; gen: string } | undefined> {
       const [read, donor] = await samplesOf(row);
       const sample = present(read);
       const randomFor = (name: string) =>

@@ -32,15 +32,7 @@ export interface ContentToken extends Span {
 }
 
 /** What a row's truth is made of. Tokens are in their order; none overlaps another, nor a runtime token. */
-interface TruthTokens {
-  /** The truth without its marker. Places are in it. */
-  readonly text: string;
-  readonly determined: readonly DeterminedToken[];
-  readonly runtime: readonly RuntimeToken[];
-  readonly content: readonly ContentToken[];
-  /** Everything that the row says, the truth left out. */
-  readonly told: readonly string[];
-}
+type TruthTokens = ReturnType<typeof read>;
 
 /** Rows are asked for variant by variant: what was found of one is kept as long as the row itself. */
 const FOUND = new WeakMap<Sample, TruthTokens>();
@@ -52,16 +44,18 @@ export function tokensOf(sample: Sample): TruthTokens {
   return found;
 }
 
-function read(sample: Sample): TruthTokens {
+function read(sample: Sample) {
   const text = observationOf(sample);
   const earlier = earlierTurns(sample);
   const action = withoutRequest(actionOf(sample));
   const runtime = runtimeTokens(text);
   const units = unitsOf(text).map((unit) => ({ ...unit, tokens: tokensIn(text, unit) }));
-  const known = determinedIn(text, units, knownOf(earlier, action));
+  const known = determinedIn(text, units, earlier, action);
   const determined = withoutOverlaps(inOrder([...tokensByRule(text), ...known]), runtime);
   const content = withoutOverlaps(contentIn(text, units, determined), runtime);
-  return { text, determined, runtime, content, told: [sample.systemPrompt, action, ...textsOf(earlier)] };
+  /** Everything that the row says, the truth left out. */
+  const told: readonly string[] = [sample.systemPrompt, action, ...textsOf(earlier)];
+  return { text, determined, runtime, content, told };
 }
 
 /** The tokens that overlap none before them, and no runtime token. */
@@ -146,26 +140,68 @@ export function runtimeTokens(text: string): RuntimeToken[] {
 }
 
 /** A unit with its specific tokens. */
-interface ReadUnit extends Unit {
-  readonly tokens: readonly SpecificToken[];
-}
+type ReadUnit = Unit & { readonly tokens: readonly SpecificToken[] };
 
-function determinedIn(text: string, units: readonly ReadUnit[], known: Known): DeterminedToken[] {
+/**
+ * The tokens that action and history determine.
+ * @param action the prompt of the turn to predict, without the request to predict
+ */
+function determinedIn(
+  text: string,
+  units: readonly ReadUnit[],
+  earlier: readonly Turn[],
+  action: string,
+): DeterminedToken[] {
+  const [next, further, labelled] = [latest(), latest(), latest()];
+  const learn = (told: string, turn: number, first: Context) => {
+    let context = first;
+    for (const unit of unitsOf(told)) {
+      next.put(context.near, unit.words, turn);
+      further.put(context.far, unit.words, turn);
+      context = contextAfter(context, unit);
+      for (const token of tokensIn(told, unit)) {
+        const label = labelOf(told, unit, token);
+        if (label !== undefined) labelled.put(label, told.slice(token.start, token.end), turn);
+      }
+    }
+  };
+  const place = action.lastIndexOf(ACTION);
+  const [state, last] = place === -1 ? ['', action] : [action.slice(0, place), action.slice(place)];
+  for (const [turn, { prompt, response }] of earlier.entries()) {
+    for (const part of partsOf(prompt)) learn(part, 2 * turn, NOWHERE);
+    learn(withoutMarker(response), 2 * turn + 1, FIRST);
+  }
+  for (const part of partsOf(state)) learn(part, 2 * earlier.length, NOWHERE);
+
+  const asked = askedIn(last);
+  const shellPrompt = promptIn(earlier.at(-1)?.response ?? state);
+  const groundOf = ({ words }: Unit, { near, far }: Context) => {
+    if (asked.words.has(words)) return 'action-line';
+    if (EXCERPT.test(words)) return undefined;
+    const follower = next.get(near);
+    return (follower === UNDECIDED ? further.get(far) : follower) === words ? 'history-line' : undefined;
+  };
+  const tokenGround = (unit: Unit, token: SpecificToken) => {
+    const said = text.slice(token.start, token.end);
+    if (token.kind === 'state') return undefined;
+    if (asked.tokens.has(said)) return 'action-token';
+    if (unit.words.startsWith(shellPrompt) && token.end <= unit.start + shellPrompt.length) return 'prompt';
+    const label = labelOf(text, unit, token);
+    return label !== undefined && labelled.get(label) === said ? 'history-label' : undefined;
+  };
   let context = FIRST;
   return units.flatMap((unit): DeterminedToken[] => {
-    const { tokens } = unit;
-    const ground = known.groundOf(unit, context);
+    const { tokens, start, end } = unit;
+    const ground = groundOf(unit, context);
     context = contextAfter(context, unit);
-    if (ground === undefined) {
+    if (ground === undefined || tokens.length > 0) {
       return tokens.flatMap((token) => {
-        const own = tokenGround(text, unit, token, known);
+        const own = ground ?? tokenGround(unit, token);
         return own === undefined ? [] : [{ ...token, ground: own }];
       });
     }
-    if (tokens.length > 0) return tokens.map((token) => ({ ...token, ground }));
     // A line without a specific token can be dropped; of JSON, a number under the key of the action can be another.
     if (unit.kind === 'line') return TWO_WORDS.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
-    const { start, end } = unit;
     const isNumber = ground === 'action-line' && /^-?\d+(?:\.\d+)?$/.test(text.slice(start, end));
     return isNumber ? [{ kind: 'number', ground, start, end }] : [];
   });
@@ -173,15 +209,6 @@ function determinedIn(text: string, units: readonly ReadUnit[], known: Known): D
 
 /** A line of one word is mostly form: what holds other lines together. */
 const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
-
-function tokenGround(text: string, unit: Unit, token: SpecificToken, known: Known) {
-  const said = text.slice(token.start, token.end);
-  if (token.kind === 'state') return undefined;
-  if (known.actionHas(said)) return 'action-token';
-  if (unit.words.startsWith(known.prompt) && token.end <= unit.start + known.prompt.length) return 'prompt';
-  const label = labelOf(text, unit, token);
-  return label !== undefined && known.historyHas(label, said) ? 'history-label' : undefined;
-}
 
 /** A shell's prompt with what was typed behind it, or that of an interpreter. */
 const PROMPT_LINE = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;
@@ -228,21 +255,8 @@ function plainTokens(text: string, { kind, start, end, whole }: Unit): Pick<Cont
     }));
 }
 
-interface Known {
-  /** Whether the action or the history has the unit, and how. */
-  groundOf(unit: Unit, context: Context): 'action-line' | 'history-line' | undefined;
-  actionHas(token: string): boolean;
-  /** Whether the history last had this token behind these words. */
-  historyHas(label: string, token: string): boolean;
-  /** What the last observation ended with, where that is a shell's prompt; else empty. */
-  readonly prompt: string;
-}
-
 /** What stands before a unit: the unit before it, and the two before it. */
-interface Context {
-  readonly near: string;
-  readonly far: string;
-}
+type Context = { readonly near: string; readonly far: string };
 
 /** Before the first unit of an observation, and of any other text. */
 const FIRST: Context = { near: '^', far: '^' };
@@ -279,51 +293,12 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
   let places = 0;
   return tokens
     .filter(({ kind, start, end }) => {
-      if (isForm(words, start, end)) return false;
+      // Names of elements and of their attributes are the form of an observation, not what it says.
+      const isForm = words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
+      if (isForm) return false;
       return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
     })
     .map(({ kind, start, end }) => ({ kind, start: unit.start + start, end: unit.start + end }));
-}
-
-/** Names of elements and of their attributes are the form of an observation, not what it says. */
-function isForm(words: string, start: number, end: number): boolean {
-  return words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
-}
-
-/** `action` is the prompt of the turn to predict, without the request to predict. */
-function knownOf(earlier: readonly Turn[], action: string): Known {
-  const [next, further, labelled] = [latest(), latest(), latest()];
-  const learn = (text: string, turn: number, first: Context) => {
-    let context = first;
-    for (const unit of unitsOf(text)) {
-      next.put(context.near, unit.words, turn);
-      further.put(context.far, unit.words, turn);
-      context = contextAfter(context, unit);
-      for (const token of tokensIn(text, unit)) {
-        const label = labelOf(text, unit, token);
-        if (label !== undefined) labelled.put(label, text.slice(token.start, token.end), turn);
-      }
-    }
-  };
-  const place = action.lastIndexOf(ACTION);
-  const [state, last] = place === -1 ? ['', action] : [action.slice(0, place), action.slice(place)];
-  for (const [turn, { prompt, response }] of earlier.entries()) {
-    for (const text of partsOf(prompt)) learn(text, 2 * turn, NOWHERE);
-    learn(withoutMarker(response), 2 * turn + 1, FIRST);
-  }
-  for (const text of partsOf(state)) learn(text, 2 * earlier.length, NOWHERE);
-  const asked = askedIn(last);
-  return {
-    groundOf({ words }, { near, far }) {
-      if (asked.words.has(words)) return 'action-line';
-      if (EXCERPT.test(words)) return undefined;
-      const follower = next.get(near);
-      return (follower === UNDECIDED ? further.get(far) : follower) === words ? 'history-line' : undefined;
-    },
-    actionHas: (token) => asked.tokens.has(token),
-    historyHas: (label, token) => labelled.get(label) === token,
-    prompt: promptIn(earlier.at(-1)?.response ?? state),
-  };
 }
 
 const UNDECIDED = Symbol('of two in one turn, neither is known');

@@ -14,9 +14,9 @@ import type {
   Usage,
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
-import { type Attempt, type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
+import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
 import type { BackendOptions, NamedEndpoints } from '../backend.js';
-import { afterOverflow, type ContextWatch, openContextWatch } from '../context.js';
+import { type ContextWatch, openContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
@@ -135,20 +135,14 @@ export class Answers {
   }
 
   async #try(question: Question): Promise<AttemptReply | AttemptFailure> {
-    const { fitMaxTokens: fits, sampling } = this.options;
-    const context = this.#context;
     const usage: Usage = {};
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
       const outcome = this.#lookUp(question, maxTokens);
       addUsage(usage, outcome.usage);
       return outcome;
     };
-    let outcome: Attempt = await ask();
-    if (outcome.status === 'ok') context.called();
-    else if (outcome.overflow !== undefined) {
-      const fitting = { maxTokens: sampling.maxTokens, fits, host: this.#known.host, context };
-      outcome = await afterOverflow(outcome, outcome.overflow, fitting, ask);
-    }
+    const fitting = { host: this.#known.host, budget: this.options.sampling.maxTokens };
+    const outcome = await this.#context.fitted(await ask(), fitting, ask);
     if (outcome.status === 'interrupted') throw new Error('nothing ends the reading of a file');
     return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, this.#redact) : { ...outcome, usage };
   }

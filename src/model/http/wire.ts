@@ -59,16 +59,15 @@ export class Wire {
 /** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
 async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined): Promise<Opened> {
   const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  const [{ OpenAI }, { default: request }, dispatcher] = await Promise.all([
+  const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
     import('openai'),
-    import('undici/lib/api/api-request.js'),
-    proxy === undefined ? openAgent(options) : openProxy(proxy, options),
+    import('undici'),
+    openDispatcher(proxy, options),
   ]);
   const send = async (url: string, init: RequestInit): Promise<WireResponse> => {
-    const { origin, pathname, search } = new URL(url);
     const method = init.method === 'POST' ? 'POST' : 'GET';
     const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
-    const answered = request.call(dispatcher, { origin, path: pathname + search, method, headers, body, signal });
+    const answered = request(url, { dispatcher, method, headers, body, signal });
     // While a connection is being made, undici would not end the call.
     return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
   };
@@ -91,15 +90,12 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
   return { client, dispatcher };
 }
 
-async function openAgent(options: Agent.Options): Promise<Dispatcher> {
-  const { default: Agent } = await import('undici/lib/dispatcher/agent.js');
-  return new Agent(options);
-}
-
-/** Opens what sends requests through a proxy. */
-async function openProxy({ url, authorization }: HttpProxy, options: Agent.Options = {}): Promise<Dispatcher> {
-  const { ProxyAgent } = await import('undici');
-  return new ProxyAgent({ ...options, uri: url, ...(authorization !== undefined && { token: authorization }) });
+/** Opens what sends requests, through a proxy where one is given. */
+async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Options = {}): Promise<Dispatcher> {
+  const { Agent, ProxyAgent } = await import('undici');
+  if (proxy === undefined) return new Agent(options);
+  const { url, authorization: token } = proxy;
+  return new ProxyAgent({ ...options, uri: url, ...(token !== undefined && { token }) });
 }
 
 /** A stream is read as the server takes it, and closed where the request fails. */
@@ -210,7 +206,7 @@ export function proxiedDownloads(env: Readonly<Record<string, string | undefined
       const proxy = proxyFor(url.href, env);
       if (proxy === undefined) return fetch(url, init);
       const undici = await import('undici');
-      const opened = dispatchers.get(proxy.url) ?? openProxy(proxy);
+      const opened = dispatchers.get(proxy.url) ?? openDispatcher(proxy);
       dispatchers.set(proxy.url, opened);
       // Node's own fetch is undici's, of another version: only the names of their types differ.
       const send = undici.fetch as unknown as (url: URL, init: object) => Promise<Response>;

@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Engine, EnginePrompt, GenerateOptions, ModelFacts, Tool, Usage } from '../engine-contract.js';
-import { type ChatRequest, readChatRequest } from '../request/chat-request.js';
+import { readChatRequest } from '../request/chat-request.js';
 import { readCompletionRequest } from '../request/completion-request.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import { commonPrefix } from '../scheduler.js';
@@ -40,7 +40,7 @@ export async function chatAsked(engine: Engine, body: unknown, defaults: ServerD
     return { ...asked, format: CHAT_REPLY, calls: choicesOf({ messages, tools }, options, asked.n), prompts: 1 };
   }
   // Scores the last message, from where its prompt leaves that of the messages before it.
-  const rendered = (shown: ChatRequest['messages']) =>
+  const rendered = (shown: typeof messages) =>
     engine.tokenize({ messages: shown, tools }, { ...options, addGenerationPrompt: false });
   const tokens = await rendered(messages);
   // Nothing precedes the first token.

@@ -100,7 +100,8 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
 const CLIENT_LEFT = 499;
 /** The key of `/v1/models` under which what scores depend on stands. */
 const FACTS_KEY = 'agentworldbench';
-const MOST_RETRY_AFTER_S = 30;
+/** Seconds. */
+const RETRY_AFTER = { 'retry-after': '5' };
 /** Single models stand below their list. */
 const MODELS = '/v1/models';
 /** The methods that each path takes. */
@@ -125,7 +126,6 @@ class Desk {
   #loaded: Engine | undefined;
   /** Places taken and not yet given back: a slot, or a wait for one. */
   #admitted = 0;
-  #usualMs = 0;
 
   constructor(engine: Engine | Promise<Engine>, options: ServerOptions) {
     this.#options = options;
@@ -192,12 +192,17 @@ class Desk {
       return void answer(response, status === 'ok' ? 200 : 503, { status, busy, waiting, slots });
     }
     if (name === '/metrics') {
-      const text = this.#metrics.text({ busy, waiting, slots, contextSize });
+      const text = this.#metrics.text({
+        slots,
+        slots_busy: busy,
+        requests_waiting: waiting,
+        context_tokens: contextSize,
+      });
       return void answerText(response, 200, 'text/plain; version=0.0.4; charset=utf-8', text);
     }
     const engine = this.#loaded;
     if (engine === undefined) {
-      throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, { 'retry-after': '5' });
+      throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
     }
     const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY } = this.#options;
     const models = [engine.facts.name, ...aliases];
@@ -238,7 +243,7 @@ class Desk {
 
   /**
    * Does the work of a reply whose choices need a slot each, one after the other or at the same time. Throws an ApiError: 503 when
-   * draining, 429 with a time to come back when the queue is full, 400 where it never has room for so many.
+   * draining, 429 when the queue is full, 400 where it never has room for so many.
    */
   async #inPlace<T>({ calls }: Asked, { facts: { slots } }: Engine, work: () => Promise<T>): Promise<T> {
     const places = slots + this.#options.queueLimit;
@@ -250,18 +255,14 @@ class Desk {
       );
     }
     if (this.#admitted + calls.length > places) {
-      // About when the next slot is free: a reply's usual time, shared by the slots.
-      const retryAfterS = Math.min(MOST_RETRY_AFTER_S, Math.max(1, Math.ceil(this.#usualMs / slots / 1_000)));
       const message = `${this.#admitted} of ${places} places are taken by requests that are served or wait; try again later`;
-      throw new ApiError(429, message, 'queue_full', null, { 'retry-after': String(retryAfterS) });
+      throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
     }
     this.#admitted += calls.length;
-    const startMs = performance.now();
     try {
       return await work();
     } finally {
       this.#admitted -= calls.length;
-      this.#usualMs += (performance.now() - startMs - this.#usualMs) / 5;
     }
   }
 }

@@ -3,9 +3,9 @@
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { awb, ROOT, temporaryFolder } from '../../support/cli.js';
-import { around, type JudgedRun, judgedRun } from '../../support/judged-runs.js';
-import { holdText } from '../../support/messages.js';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+import { holdText } from '../support/messages.js';
 
 let dir: string;
 const run = (line: string, env: Readonly<Record<string, string>> = {}) => awb(line.split(' '), { cwd: dir, env });

@@ -2,35 +2,41 @@
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { journalBeside } from '../../benchmark/judged-path.js';
-import { codeOf, UserError } from '../../core/errors.js';
-import { canonicalJson, isObject } from '../../core/json.js';
-import { present } from '../../core/present.js';
-import { shellLine } from '../../core/shell.js';
-import type { Io } from '../../core/types.js';
-import { sha256Of, sizeOf } from '../../disk/file-reading.js';
-import { askedWord } from '../../judge/modes.js';
-import type { JudgedFileState, ListedRun, ShownRun } from '../../report/stored/runs.js';
-import { trustText } from '../../report/trust.js';
-import { worldModelManifest } from '../../run/made-with.js';
-import type { Manifest } from '../../run/manifest.js';
-import { programName } from '../../settings/program-name.js';
-import { shownPath } from '../../settings/shown-path.js';
-import type { StoredRun } from '../../store/runs.js';
-import { type KnownRun, manifestOf, wordsFor } from '../databases.js';
-import { type Note, type ReadRun, readStoredRun, warningsOn } from '../read-run.js';
-import { rolloutOf } from '../rollout.js';
-import { isGiven } from '../score/record.js';
+import { journalBeside } from '../benchmark/judged-path.js';
+import { codeOf, UserError } from '../core/errors.js';
+import { canonicalJson, isObject } from '../core/json.js';
+import { present } from '../core/present.js';
+import { shellLine } from '../core/shell.js';
+import type { Io } from '../core/types.js';
+import { sha256Of, sizeOf } from '../disk/file-reading.js';
+import { askedWord } from '../judge/modes.js';
+import type { JudgedFileState, ListedRun, ShownRun } from '../report/stored-runs.js';
+import { trustText } from '../report/trust.js';
+import { worldModelManifest } from '../run/made-with.js';
+import type { Manifest } from '../run/manifest.js';
+import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+import type { StoredRun } from '../store/runs.js';
+import { type KnownRun, manifestOf, wordsFor } from './databases.js';
+import { type Note, type ReadRun, readStoredRun, warningsOn } from './read-run.js';
+import { rolloutOf } from './rollout.js';
+import { isGiven } from './scored.js';
 
 /** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
 export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
-  const manifest = readableManifest(known, note);
+  let manifest: Manifest | undefined;
+  try {
+    manifest = manifestOf(known);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    note(error.message);
+  }
   const run = readStoredRun(known, manifest);
   const [listed] = listedRuns([known]);
   return {
     ...present(listed),
     trust: run.trust,
-    facts: factsOf(known, run, manifest),
+    facts: factsOf(known.run, run, manifest),
     shownSource: shownPath(known.run.source, io),
     file: await judgedFileState(known.run),
     judgements: run.rows.length,
@@ -42,47 +48,30 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
   };
 }
 
-function readableManifest(known: KnownRun, note: Note): Manifest | undefined {
-  try {
-    return manifestOf(known);
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    note(error.message);
-    return undefined;
-  }
-}
-
 /** What made a run, the world model's part first. A checked manifest may lack fields, and what nobody recorded is left out. */
-function factsOf(
-  { run }: KnownRun,
-  { made, trust }: ReadRun,
-  manifest: Partial<Manifest> | undefined,
-): ShownRun['facts'] {
-  const predictions = worldModelManifest(manifest);
+function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Manifest> | undefined): ShownRun['facts'] {
+  const { identity, data, startedAt, endedAt } = worldModelManifest(manifest) ?? {};
   const { rubricPack, rubricFingerprint } = run;
-  const rubrics = [rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`];
-  const facts: (readonly [string, string | undefined])[] = [
-    ['world model', run.worldModel],
-    ['protocol', run.protocol],
-    ['system prompt', textOf(predictions?.identity?.system_prompt)],
-    ['sampling', fieldsText(predictions?.identity?.sampling)],
-    ['data', textOf(predictions?.data?.dir)],
-    ['predicted', spanText(predictions?.startedAt, predictions?.endedAt)],
-    ['mode', run.kind],
-    [askedWord(made.mode), made.judgeName ?? run.judgeModel],
-    ['calibration', trust && trustText(trust).replace(/^judge: /, '')],
-    ['rubrics', joined(rubrics)],
-    ['verdicts', joined([made.verdicts, ...made.versions])],
-    ['method', fieldsText(made.method)],
-    ['judge sampling', made.judge === undefined ? undefined : fieldsText(made.sampling)],
-    ['left out', joined(made.dropped)],
-    ['judged', spanText(run.startedAt, run.endedAt)],
-    ['scored', `${timeText(run.scoredAt)} by awb ${run.toolVersion}`],
-    ...Object.entries(run.meta).map(
-      ([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)] as const,
-    ),
-  ];
-  return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
+  const facts = {
+    'world model': run.worldModel,
+    protocol: run.protocol,
+    'system prompt': textOf(identity?.system_prompt),
+    sampling: fieldsText(identity?.sampling),
+    data: textOf(data?.dir),
+    predicted: spanText(startedAt, endedAt),
+    mode: run.kind,
+    [askedWord(made.mode)]: made.judgeName ?? run.judgeModel,
+    calibration: trust && trustText(trust).replace(/^judge: /, ''),
+    rubrics: joined([rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`]),
+    verdicts: joined([made.verdicts, ...made.versions]),
+    method: fieldsText(made.method),
+    'judge sampling': made.judge === undefined ? undefined : fieldsText(made.sampling),
+    'left out': joined(made.dropped),
+    judged: spanText(run.startedAt, run.endedAt),
+    scored: `${timeText(run.scoredAt)} by awb ${run.toolVersion}`,
+  };
+  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)]);
+  return [...Object.entries(facts), ...meta].flatMap(([name = '', text]) => (text === undefined ? [] : [[name, text]]));
 }
 
 function textOf(value: unknown): string | undefined {
@@ -130,14 +119,14 @@ async function judgedFileState({ source, sourceSha256 }: StoredRun): Promise<Jud
   try {
     const found = await stat(source);
     // Anything else (a FIFO, a device) could hang or never end.
-    if (!found.isFile()) return { state: 'unreadable', reason: 'it is no regular file', journalBytes };
+    if (!found.isFile()) return { state: 'unreadable', reason: 'it is not a regular file', journalBytes };
     const isSame = (await sha256Of(source)) === sourceSha256;
     return { state: isSame ? 'same' : 'changed', bytes: found.size, journalBytes };
   } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return { state: 'missing', journalBytes };
-    return { state: 'unreadable', reason: code, journalBytes };
+    const reason = codeOf(error);
+    if (reason === undefined) throw error;
+    const isGone = reason === 'ENOENT' || reason === 'ENOTDIR';
+    return isGone ? { state: 'missing', journalBytes } : { state: 'unreadable', reason, journalBytes };
   }
 }
 

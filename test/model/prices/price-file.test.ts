@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../../src/core/errors.js';
-import { openPriceList } from '../../../src/model/prices/setting.js';
+import { openPriceList } from '../../../src/model/prices/prices.js';
 import { folderOf } from '../../support/folder.js';
 
 const at = new Date('2026-10-01T12:00:00Z');
@@ -52,22 +52,18 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for an unknown unit',
       'currency: USD\nunit: milion-tokens\nmodels: {}\n',
-      'prices.yaml:2: unknown unit "milion-tokens": expected one of million-tokens, thousand-tokens, token; did you mean million-tokens?',
+      'prices.yaml:2: unknown unit "milion-tokens"; did you mean "million-tokens"?',
     ],
     [
       'for an unknown currency',
       'unit: token\ncurrency: EUR\nmodels: {}\n',
       'prices.yaml:2: unknown currency "EUR"; prices are in US dollars: currency: USD',
     ],
-    [
-      'for an unknown key',
-      'unit: token\nmodel: {}\n',
-      'prices.yaml:2: a price file has an unknown key "model"; did you mean "models"?',
-    ],
+    ['for an unknown key', 'unit: token\nmodel: {}\n', 'prices.yaml:2: unknown key "model"; did you mean "models"?'],
     [
       'for an unknown field',
       `${head}  a:\n    input: 1\n    ouput: 2\n`,
-      'prices.yaml:5: the price of "a" has an unknown key "ouput"; did you mean "output"?',
+      'prices.yaml:5: unknown key "ouput"; did you mean "output"?',
     ],
     [
       'for a negative price',
@@ -77,7 +73,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a price in quotes',
       `${head}  a:\n    input: 1\n    output: "2"\n`,
-      'prices.yaml:5: output has to be a number of at least 0; it is "2", which is a text: take it out of its quotes',
+      'prices.yaml:5: output has to be a number of at least 0; it is "2"',
     ],
     [
       'for a price that is no number',
@@ -87,12 +83,12 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a price without output',
       `${head}  a: { input: 1 }\n`,
-      'prices.yaml:3: "a" has no price for output; add output (0 where it costs nothing)',
+      'prices.yaml:3: no price for output; add output (0 where it costs nothing)',
     ],
     [
       'for a model without a price',
       `${head}  a: 5\n`,
-      'prices.yaml:3: "a" has to have a price, such as { input: 0.20, cached: 0.02, output: 0.80 }',
+      'prices.yaml:3: the price of a model has to be a mapping with input, cached, written, output, call and like',
     ],
     [
       'for a price of another unit',
@@ -102,7 +98,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a call that costs a fortune',
       `${head}  a:\n    input: 1\n    output: 2\n    call: 1e9\n`,
-      'prices.yaml:6: call 1000000000 is more than 100 dollars for each call; check the price',
+      'prices.yaml:6: call has to be a number from 0 to 100; it is 1000000000',
     ],
     [
       'of many more models than a run asks',
@@ -117,12 +113,12 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'for a reference beside a price',
       `${head}  a: { like: openai/gpt-5.2, input: 1 }\n`,
-      'prices.yaml:3: "a" has like and a price of its own; leave one of them out',
+      'prices.yaml:3: like stands beside a price; leave one of them out',
     ],
     [
       'for a reference that is none',
       `${head}  a: { like: gpt-5.2 }\n`,
-      'prices.yaml:3: like "gpt-5.2": expected a provider and its model, such as openai/gpt-5.2',
+      'prices.yaml:3: like has to name a provider and its model, such as openai/gpt-5.2',
     ],
     [
       'for a reference to nobody',
@@ -137,7 +133,7 @@ describe('a price file is refused, with its name, its line and what would do,', 
     [
       'that holds a list',
       '- unit: token\n',
-      'prices.yaml:1: models has to name at least one model with its price, such as models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }',
+      'prices.yaml:1: a price file has to be a mapping with currency, unit and models',
     ],
     ['that is no YAML', 'unit: [token\n', 'prices.yaml:2: not YAML: '],
   ])('%s', async (_, text, message) => {

@@ -1,8 +1,8 @@
 // What a SQLite file is to hold of a run.
 
 import { describe, expect, test } from 'vitest';
-import { isGiven, keptLabel, recordOf } from '../../../src/results/score/record.js';
-import { madeWith } from '../../../src/run/made-with.js';
+import { isGiven, keptLabel, recordOf } from '../../src/results/scored.js';
+import { madeWith } from '../../src/run/made-with.js';
 
 test('a file without a manifest is known by its bytes, and called as the user says', () => {
   const run = { source: '/x', sha256: 'abc', manifest: undefined, made: madeWith(undefined) };
