@@ -8,10 +8,9 @@ import { isLive } from '../model/batch/folder.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { BatchClient } from './batch/client.js';
-import { fetchResults } from './batch/fetching.js';
 import { SERVER_OPTIONS, type ServerSettings } from './batch/options.js';
-import { type Standing, standingDocument, standingOf, standingText } from './batch/standing.js';
-import { submit as submitParts } from './batch/submitting.js';
+import { exitCodeOf, type Standing, standingOf, standingText } from './batch/standing.js';
+import { fetchResults, submit as submitParts } from './batch/transfers.js';
 
 const SUBMIT_OPTIONS = {
   ...SERVER_OPTIONS,
@@ -31,8 +30,8 @@ export const submit = defineCommand({
   options: SUBMIT_OPTIONS,
   operands: ['batch-dir'],
   async run({ again, wait, poll, ...settings }, io) {
-    const work = (client: BatchClient) => submitParts(client, { again, wait, pollMs: poll * 1000 });
-    return (await withClient('submit', settings, io, work)).exitCode;
+    const work = (client: BatchClient) => submitParts(client, again, wait, poll * 1000);
+    return exitCodeOf(await withClient('submit', settings, io, work));
   },
 });
 
@@ -45,7 +44,7 @@ export const status = defineCommand({
   ],
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
-  run: async (settings, io) => (await withClient('status', settings, io, (client) => client.refresh(true))).exitCode,
+  run: async (settings, io) => exitCodeOf(await withClient('status', settings, io, (client) => client.refresh(true))),
 });
 
 export const fetch = defineCommand({
@@ -55,11 +54,11 @@ export const fetch = defineCommand({
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   async run(settings, io) {
-    const { isFetched, exitCode } = await withClient('fetch', settings, io, async (client) => {
+    const standing = await withClient('fetch', settings, io, async (client) => {
       await client.refresh();
       await fetchResults(client);
     });
-    return isFetched ? exitCode : EXIT.later;
+    return standing.fetched ? exitCodeOf(standing) : EXIT.later;
   },
 });
 
@@ -89,10 +88,11 @@ async function withClient(
   try {
     io.setLastWords('ended at once: whatever was submitted is found again by the same command');
     await work(client);
-    client.finish();
+    client.loading.finish();
     const standing = await standingOf(client);
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(settings.json ? standingDocument(client, standing) : standingText(client, standing, look));
+    const text = settings.json ? `${JSON.stringify(standing, null, 2)}\n` : standingText(client, standing, look);
+    io.stdout.write(text);
     return standing;
   } finally {
     await client.close();
@@ -117,5 +117,7 @@ async function cancelBatches(client: BatchClient): Promise<void> {
   }
   // What ended in between is told as it is now.
   await client.refresh();
-  client.say(cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`);
+  client.loading.say(
+    cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`,
+  );
 }

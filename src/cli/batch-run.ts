@@ -12,7 +12,7 @@ import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { syncFolder } from '../disk/make-folder.js';
 import type { NamedEndpoints } from '../model/backend.js';
-import { isLive, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
+import { type Batch, isLive, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
 import { type HttpAnswer, isReply, PassingEndpoint, resultLine } from '../model/batch/passing-endpoint.js';
 import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js';
 import { Results } from '../model/batch/results.js';
@@ -59,7 +59,9 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
     const file = await openAnswers(dir);
     try {
       const jobs = await requestsLeft(opened);
-      const tally = jobs.length === 0 ? { answered: 0, refused: 0 } : await answerAll(opened, jobs, file, settings, io);
+      const total = opened.batch.parts.reduce((sum, { requests }) => sum + requests, 0);
+      const tally = { total, answered: 0, refused: 0 };
+      if (jobs.length > 0) await answerAll(opened.batch, jobs, file, tally, settings, io);
       io.stdout.write(resultText(opened, jobs.length, tally, settings, io));
       if (io.stop.aborted) return interruption(io.stop);
       return tally.answered === jobs.length ? EXIT.done : EXIT.incomplete;
@@ -83,15 +85,14 @@ async function requireNotAwaited(dir: string, shown: string): Promise<void> {
   );
 }
 
-/** A request to be asked, the file that it stands in, and its line there. */
+/** A request to be asked, and where its line lies. */
 interface RequestJob extends Job, Place {
   readonly id: string;
-  readonly part: string;
 }
 
 /**
  * The requests that have no result yet.
- * @throws UserError: 65 for a part that is not as it was written, or a line that is no request, 66 where a file cannot be read
+ * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
  */
 async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
   const answered = (await Results.open(dir)).ids();
@@ -99,7 +100,7 @@ async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
   for (const part of batch.parts) {
     await requireAsWritten(dir, part);
     for await (const { bytes: _, ...request } of requestsIn(dir, part, answered)) {
-      jobs.push({ ...request, group: String(Math.floor(jobs.length / GROUP)), part: part.file });
+      jobs.push({ ...request, group: String(Math.floor(jobs.length / GROUP)) });
     }
   }
   return jobs;
@@ -132,8 +133,9 @@ async function openAnswers(dir: string) {
   }
 }
 
-/** How many requests were answered now, and how many of them otherwise than by a reply. */
+/** How many requests there are, how many were answered now, and how many of them otherwise than by a reply. */
 interface AnswerTally {
+  readonly total: number;
   answered: number;
   refused: number;
 }
@@ -143,14 +145,14 @@ interface AnswerTally {
  * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
  */
 async function answerAll(
-  { batch: { url, model, parts } }: Opened,
+  { url, model }: Batch,
   jobs: readonly RequestJob[],
   file: Awaited<ReturnType<typeof openAnswers>>,
+  tally: AnswerTally,
   settings: RunSettings,
   io: Io,
-): Promise<AnswerTally> {
+): Promise<void> {
   const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
-  const tally = { answered: 0, refused: 0 };
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
   const { named, close } =
     local === undefined
@@ -163,10 +165,8 @@ async function answerAll(
     ...settings,
     title: 'batch run',
     unit: 'requests',
-    totals: new Map(parts.map((part) => [part.file, part.requests])),
-    already: new Map(
-      parts.map((part) => [part.file, part.requests - jobs.filter((job) => job.part === part.file).length]),
-    ),
+    totals: new Map([['requests', tally.total]]),
+    already: new Map([['requests', tally.total - jobs.length]]),
     status: () => pool?.status(),
   });
   io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
@@ -185,7 +185,7 @@ async function answerAll(
     tally.answered++;
     if (!isReply(answer)) tally.refused++;
     const tokens = outcome.log.usage.completionTokens ?? 0;
-    progress.settled(job.part, { status: isReply(answer) ? 'ok' : 'failed', tokens, reason });
+    progress.settled('requests', { status: isReply(answer) ? 'ok' : 'failed', tokens, reason });
   };
   try {
     pool = poolOver(named, settings, { path: url.replace(/^\/v1/, ''), model, answers }, onNotice);
@@ -199,7 +199,6 @@ async function answerAll(
     await pool?.close();
     await close();
   }
-  return tally;
 }
 
 function poolOver(
@@ -227,11 +226,10 @@ function poolOver(
 function resultText(
   { shown, dir, batch }: Opened,
   asked: number,
-  { answered, refused }: AnswerTally,
+  { total, answered, refused }: AnswerTally,
   { json }: RunSettings,
   io: Io,
 ): string {
-  const total = batch.parts.reduce((sum, { requests }) => sum + requests, 0);
   const missing = asked - answered;
   if (json) {
     const counts = { requests: total, answered, errors: refused, missing };

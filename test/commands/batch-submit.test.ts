@@ -246,7 +246,7 @@ describe('awb batch submit', () => {
     closers.push(server.close);
     const { code, stderr } = await awb(['batch', 'submit', await batchFolder([1]), '--base-url', server.url]);
     expect(code).toBe(EXIT.unavailable);
-    expect(stderr).toContain('no Files API at this address');
+    expect(stderr).toContain('no Files and Batches API at this address');
     const none = await awb(['batch', 'submit', await temporaryFolder(), '--base-url', server.url]);
     expect(none.code).toBe(EXIT.inputMissing);
     expect(none.stderr).toContain('--batch-dir');

@@ -522,7 +522,7 @@ describe('a batch folder', () => {
     await writeResults(join(moved, 'b'), 'a.jsonl', resultLines(await answersTo(requests, server.url), 'openai'));
     expect(await infer(['--output-dir', moved, ...live], plain)).toMatchObject({
       code: EXIT.later,
-      stderr: expect.stringContaining('name the place that it was moved to'),
+      stderr: expect.stringContaining('or the place that it was moved to'),
     });
     expect(await infer(['--output-dir', moved, '--batch-dir', join(moved, 'b'), ...live], plain)).toMatchObject({
       code: EXIT.done,

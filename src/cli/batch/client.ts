@@ -28,17 +28,11 @@ const OPENAI = 'https://api.openai.com';
 /** What a server answers that has no such list. */
 const NO_LIST = [404, 405, 501];
 
-/** A batch folder, read. */
-export interface Opened {
-  /** Absolute. */
-  readonly dir: string;
-  /** As people are shown it. */
-  readonly shown: string;
-  readonly batch: Batch;
-}
+/** A batch folder, read; `shown` is as people are shown it. */
+export type Opened = Awaited<ReturnType<typeof openBatchFolder>>;
 
 /** @throws UserError: 66 where there is no batch folder, 65 where batch.json is damaged */
-export async function openBatchFolder(given: string, io: Io): Promise<Opened> {
+export async function openBatchFolder(given: string, io: Io) {
   const dir = resolve(io.cwd, given);
   const batch = await readBatch(dir);
   const shown = shownPath(dir, io);
@@ -68,7 +62,8 @@ export class BatchClient {
     public sent: readonly Sent[],
     /** What a later command has to be given to reach the server with the same key. */
     readonly access: readonly string[],
-    private readonly loading: ReturnType<typeof showLoading>,
+    /** How the command tells what it does. */
+    readonly loading: ReturnType<typeof showLoading>,
     private readonly release: (() => void) | undefined,
   ) {}
 
@@ -105,16 +100,6 @@ export class BatchClient {
       release?.();
       throw error;
     }
-  }
-
-  /** A line for good on stderr. */
-  say(text: string): void {
-    this.loading.say(text);
-  }
-
-  /** How far something is; the next one takes its place. */
-  step(text: string): void {
-    this.loading.step('batch', text);
   }
 
   /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
@@ -203,13 +188,8 @@ export class BatchClient {
     }
   }
 
-  /** Ends the line of progress. */
-  finish(): void {
-    this.loading.finish();
-  }
-
   async close(): Promise<void> {
-    this.finish();
+    this.loading.finish();
     await this.api.close();
     this.release?.();
   }

@@ -8,62 +8,70 @@ import { NONE, type Table } from '../../core/table.js';
 import { type Look, terminal } from '../../core/terminal.js';
 import { type BatchPart, isLive, resultsToFetch, type Sent } from '../../model/batch/folder.js';
 import { requestsIn } from '../../model/batch/requests.js';
+import { waitOf } from '../../model/schedule/outages.js';
 import { programName } from '../../settings/program-name.js';
 import { type BatchClient, readingCommand } from './client.js';
 
-interface PartStanding {
-  readonly part: BatchPart;
-  /** As it was sent the last time; undefined where it never was. */
-  readonly sent?: Sent | undefined;
-  readonly state: string;
-  readonly isEnded: boolean;
-  /** What was sent of it has ended, and every result that the server has of it is here. */
-  readonly isFetched: boolean;
-  /** The ids of requests without a result although nothing is awaited any more. */
-  readonly missing: readonly string[];
-}
+/** How a folder stands, as `--json` prints it. */
+export type Standing = Awaited<ReturnType<typeof standingOf>>;
+type PartStanding = Standing['parts'][number];
 
-export interface Standing {
-  readonly parts: readonly PartStanding[];
-  /** Nothing is waited for. */
-  readonly isEnded: boolean;
-  readonly isFetched: boolean;
-  /** What a command ends with that shows how the folder stands. */
-  readonly exitCode: ExitCode;
-}
-
-export async function standingOf(client: BatchClient): Promise<Standing> {
+export async function standingOf(client: BatchClient) {
+  const { dir, batch, api } = client;
   const answered = await client.answered();
-  const parts: PartStanding[] = [];
-  for (const part of client.batch.parts) parts.push(await standingOfPart(client, part, answered));
-  const isEnded = parts.every((part) => part.isEnded);
-  // Some part has come to nothing, or to less than it should have.
-  const isShort = parts.some(({ missing }) => missing.length > 0);
+  const parts = [];
+  for (const part of batch.parts) parts.push(await standingOfPart(client, part, answered));
   return {
+    schema: 'awb.batch-status/1',
+    folder: dir,
+    base_url: api.baseUrl,
+    run: { kind: batch.run.kind, dir: batch.run.dir },
+    /** Nothing is waited for. */
+    ended: parts.every((part) => part.ended),
+    fetched: parts.every((part) => part.fetched),
     parts,
-    isEnded,
-    isFetched: parts.every((part) => part.isFetched),
-    exitCode: !isEnded ? EXIT.later : isShort ? EXIT.incomplete : EXIT.done,
   };
 }
 
-async function standingOfPart(
-  client: BatchClient,
-  part: BatchPart,
-  answered: ReadonlySet<string>,
-): Promise<PartStanding> {
+/** What a command ends with that shows how the folder stands. */
+export function exitCodeOf({ ended, parts }: Standing): ExitCode {
+  if (!ended) return EXIT.later;
+  return parts.some(({ short }) => short) ? EXIT.incomplete : EXIT.done;
+}
+
+async function standingOfPart(client: BatchClient, part: BatchPart, answered: ReadonlySet<string>) {
   const sent = client.latest(part);
-  const isEnded = sent?.isEnded === true;
   const times = client.sent.filter((each) => each.part === part.file);
-  const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
+  const isFetched = sent?.isEnded === true && times.every((each) => resultsToFetch(each).length === 0);
   const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
-  const missing: string[] = [];
+  const without: string[] = [];
+  if (isFetched || !isMade) for await (const { id } of requestsIn(client.dir, part, answered)) without.push(id);
+  const isAnswered = !isMade && without.length === 0;
   // Whatever the server says of the batch: it may have completed without a result for each request.
-  if (isFetched || !isMade) for await (const { id } of requestsIn(client.dir, part, answered)) missing.push(id);
-  if (!isMade && missing.length === 0) {
-    return { part, sent, state: 'answered', isEnded: true, isFetched: true, missing };
-  }
-  return { part, sent, state: stateOf(sent), isEnded, isFetched, missing: isFetched ? missing : [] };
+  const missing = isFetched ? without.length : 0;
+  return {
+    file: part.file,
+    requests: part.requests,
+    bytes: part.bytes,
+    state: isAnswered ? 'answered' : stateOf(sent),
+    ended: isAnswered || sent?.isEnded === true,
+    /** What was sent of it has ended, and every result that the server has of it is here. */
+    fetched: isAnswered || isFetched,
+    /** It has come to nothing, or to less than it should have. */
+    short: missing > 0,
+    missing,
+    first_missing: missing === 0 || missing === part.requests ? null : (without[0] ?? null),
+    sent_requests: sent?.requests ?? null,
+    input_file_id: sent?.inputFileId ?? null,
+    batch_id: sent?.batchId ?? null,
+    completed: sent?.counts?.completed ?? null,
+    failed: sent?.counts?.failed ?? null,
+    created_at: sent?.createdAt ?? null,
+    expires_at: sent?.expiresAt ?? null,
+    outputs: sent?.outputs?.file ?? null,
+    errors: sent?.errors?.file ?? null,
+    problems: sent?.problems ?? [],
+  };
 }
 
 /** As the server says it, or, where it has said nothing, as it is from here. */
@@ -89,42 +97,30 @@ const MOST_PROBLEMS = 3;
 /** The table, what went wrong, and what to do next. */
 export function standingText(client: BatchClient, standing: Standing, look: Look): string {
   const { shown, batch, api } = client;
-  const now = Math.floor(Date.now() / 1000);
-  const table = {
-    columns: COLUMNS,
-    groups: [standing.parts.map((part) => cellsOf(part, now))],
-    footnotes: [problemsOf, missingNotes].flatMap((notes) => standing.parts.flatMap(notes)),
-  };
-  const requests = standing.parts.reduce((sum, { part }) => sum + part.requests, 0);
+  const { parts } = standing;
+  const now = Date.now();
+  const footnotes = [problemsOf, missingNotes].flatMap((notes) => parts.flatMap(notes));
+  const table = { columns: COLUMNS, groups: [parts.map((part) => cellsOf(part, now))], footnotes };
+  const requests = parts.reduce((sum, part) => sum + part.requests, 0);
   const head = `${shown}: ${counted(requests, 'request')} for ${printable(batch.model)}, at ${api.host}`;
   return `${head}\n${terminal(table, look)}next: ${nextStep(client, standing)}\n`;
 }
 
-/** @param now seconds since 1970 */
-function cellsOf({ part, sent, state, isEnded, isFetched }: PartStanding, now: number): string[] {
-  const { counts, createdAt, expiresAt, requests = part.requests, outputs, errors } = sent ?? {};
-  const isHere = isFetched && (outputs ?? errors) !== undefined;
+function cellsOf(part: PartStanding, now: number): string[] {
+  const { state, completed, failed, created_at: createdAt, expires_at: expiresAt } = part;
+  const isHere = part.fetched && (part.outputs ?? part.errors) !== null;
   return [
     part.file,
-    grouped(requests),
+    grouped(part.sent_requests ?? part.requests),
     isHere ? `${state}, fetched` : state,
-    counts === undefined ? NONE : grouped(counts.completed),
-    counts === undefined ? NONE : grouped(counts.failed),
-    createdAt === undefined ? NONE : spanText(now - createdAt),
-    expiresAt === undefined || isEnded ? NONE : expiresAt <= now ? 'now' : `in ${spanText(expiresAt - now)}`,
+    completed === null ? NONE : grouped(completed),
+    failed === null ? NONE : grouped(failed),
+    createdAt === null ? NONE : waitOf(Math.max(0, now - createdAt * 1000)),
+    expiresAt === null || part.ended ? NONE : `in ${waitOf(Math.max(0, expiresAt * 1000 - now))}`,
   ];
 }
 
-/** In its largest unit: `40 s`, `12 min`, `5 h`, `3 d`. */
-function spanText(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min`;
-  return whole < 172_800 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86_400)} d`;
-}
-
-function problemsOf({ part: { file }, sent }: PartStanding): string[] {
-  const { problems = [] } = sent ?? {};
+function problemsOf({ file, problems }: PartStanding): string[] {
   const told = problems.slice(0, MOST_PROBLEMS).map(({ code, message, line }) => {
     const what = [code, message].filter((text) => text !== '').join(': ');
     return `${file}${line === undefined ? '' : `:${line}`}: ${what}`;
@@ -133,51 +129,18 @@ function problemsOf({ part: { file }, sent }: PartStanding): string[] {
   return more > 0 ? [...told, `${file}: and ${counted(more, 'error')} more`] : told;
 }
 
-function missingNotes({ part: { file, requests }, missing }: PartStanding): string[] {
-  if (missing.length === 0) return [];
-  const which = missing.length === requests ? '' : `, the first is ${oneLine(missing[0] ?? '', 80)}`;
-  return [`${file}: no result for ${grouped(missing.length)} of ${counted(requests, 'request')}${which}`];
+function missingNotes({ file, requests, missing, first_missing: first }: PartStanding): string[] {
+  const which = first === null ? '' : `, the first is ${oneLine(first, 80)}`;
+  return missing === 0 ? [] : [`${file}: no result for ${grouped(missing)} of ${counted(requests, 'request')}${which}`];
 }
 
 /** What to type next, or what to wait for. */
-function nextStep({ shown, batch, access, io }: BatchClient, { isEnded, exitCode, parts }: Standing): string {
+function nextStep({ shown, batch, access, io }: BatchClient, { ended, parts }: Standing): string {
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words, ...access])}`;
-  if (parts.some((part) => part.isEnded && !part.isFetched)) return command('fetch', shown);
-  if (parts.some((part) => !part.isEnded && part.sent?.batchId === undefined)) return command('submit', shown);
-  if (!isEnded) return `${command('status', shown)}, until all have ended (or submit --wait)`;
-  if (exitCode === EXIT.done) return readingCommand(batch, io);
+  if (parts.some((part) => part.ended && !part.fetched)) return command('fetch', shown);
+  if (parts.some((part) => !part.ended && part.batch_id === null)) return command('submit', shown);
+  if (!ended) return `${command('status', shown)}, until all have ended (or submit --wait)`;
+  if (!parts.some(({ short }) => short)) return readingCommand(batch, io);
   const again = `${command('submit', shown, '--again')}, since requests have no result`;
-  return parts.some((part) => problemsOf(part).length > 0) ? `mend what is said above, then ${again}` : again;
-}
-
-export function standingDocument({ dir, batch, api }: BatchClient, { parts, isEnded, isFetched }: Standing): string {
-  const document = {
-    schema: 'awb.batch-status/1',
-    folder: dir,
-    base_url: api.baseUrl,
-    run: { kind: batch.run.kind, dir: batch.run.dir },
-    ended: isEnded,
-    fetched: isFetched,
-    parts: parts.map(({ part, sent, state, missing, ...flags }) => ({
-      file: part.file,
-      requests: part.requests,
-      bytes: part.bytes,
-      state,
-      ended: flags.isEnded,
-      fetched: flags.isFetched,
-      short: missing.length > 0,
-      missing: missing.length,
-      sent_requests: sent?.requests ?? null,
-      input_file_id: sent?.inputFileId ?? null,
-      batch_id: sent?.batchId ?? null,
-      completed: sent?.counts?.completed ?? null,
-      failed: sent?.counts?.failed ?? null,
-      created_at: sent?.createdAt ?? null,
-      expires_at: sent?.expiresAt ?? null,
-      outputs: sent?.outputs?.file ?? null,
-      errors: sent?.errors?.file ?? null,
-      problems: sent?.problems ?? [],
-    })),
-  };
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return parts.some(({ problems }) => problems.length > 0) ? `mend what is said above, then ${again}` : again;
 }

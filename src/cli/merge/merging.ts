@@ -32,20 +32,7 @@ interface MergeSettings {
 }
 
 /** A run that has been put together. */
-export interface JoinedRun {
-  readonly name: string;
-  /** That of the folder before, if it had such a run, and those of the parts. */
-  readonly own: Part | undefined;
-  readonly parts: readonly Part[];
-  readonly join: Join;
-  readonly manifest: Manifest;
-  /** For each class of failure the reason of its first row. */
-  readonly reasons: Readonly<Record<string, string>>;
-  /** Rows that no part has, by domain. */
-  readonly missing: Readonly<Record<string, number>>;
-  /** Judgements of predictions that are not there. */
-  readonly astray: number;
-}
+export type JoinedRun = Awaited<ReturnType<typeof joinRun>>;
 
 /** A merge under way. */
 interface Merge {
@@ -59,7 +46,11 @@ interface Merge {
 }
 
 /** A run that is to be put together. */
-interface Joining extends Pick<JoinedRun, 'name' | 'own' | 'parts'> {
+interface Joining {
+  readonly name: string;
+  /** That of the folder before, if it had such a run, and those of the parts. */
+  readonly own: Part | undefined;
+  readonly parts: readonly Part[];
   /** Those of them that hold rows, the run's own first. */
   readonly begun: readonly Part[];
 }
@@ -175,49 +166,35 @@ function wholeManifest({ settings }: Merge, { own, parts }: Joining, identity: I
   return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
 }
 
-/** The predictions that a judging is of: where they lie now, and where they will. */
-interface WholePredictions {
-  readonly path: string;
-  readonly place: string;
-  /** Undefined for a file of the official script. */
-  readonly manifest: Manifest | undefined;
-}
-
-const MOST_NAMED = 5;
-
-/** The whole predictions: named, merged before the judging, in the folder already, or one file that all parts have judged. */
+/**
+ * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
+ * where they will.
+ */
 async function wholePredictions(
   { settings, dir, aside, io }: Merge,
   { begun, name }: Joining,
   joined: readonly JoinedRun[],
-): Promise<WholePredictions> {
-  const files = [
-    ...new Set(settings.predictions === undefined ? begun.map(predictionsOf) : [resolve(io.cwd, settings.predictions)]),
-  ];
+) {
   const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
   if (merged !== undefined && settings.predictions === undefined) {
     const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
     return { path: fileIn(aside), place: fileIn(dir), manifest: merged.manifest };
   }
-  const [path, ...others] = files;
-  if (path !== undefined && others.length === 0) {
-    const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
-    return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
+  const judged = begun.map(({ dir, manifest: { identity } }) => {
+    const { file } = asObject(identity.predictions);
+    return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
+  });
+  const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
+  const [path = '', ...others] = files;
+  if (others.length > 0) {
+    const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
+    throw new UserError(
+      `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
+    );
   }
-  throw new UserError(
-    [
-      `${name}.jsonl was judged from ${files.length} files of predictions:`,
-      ...files.slice(0, MOST_NAMED).map((path) => `  ${shownPath(path, io)}`),
-      ...(files.length > MOST_NAMED ? ['  ...'] : []),
-      'Merge the runs of those together with the judgings, or before them, and name the whole file with --predictions.',
-    ].join('\n'),
-  );
-}
-
-/** The file that a part of a judging judged. */
-function predictionsOf({ dir, manifest: { identity } }: Part): string {
-  const { file } = asObject(identity.predictions);
-  return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
+  // Undefined for a file of the official script.
+  const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
+  return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
 }
 
 /**
@@ -230,7 +207,7 @@ async function joinRun<J extends StageJob>(
   { name, own, parts }: Joining,
   begunAs: Manifest,
   kind: MergedKind<J>,
-): Promise<JoinedRun> {
+) {
   const all = [...(own === undefined ? [] : [own]), ...parts];
   const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
   const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
@@ -257,21 +234,28 @@ async function joinRun<J extends StageJob>(
     const missing = countBy(lost, ({ domain }) => domain);
     for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
     const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
-    return { name, own, parts, join, manifest: inPlace(manifest, dir), reasons, missing, astray };
+    return {
+      ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
+      /** Rows that no part has, by domain. */
+      missing,
+      /** Judgements of predictions that are not there. */
+      astray,
+    };
   } finally {
     await run.close();
   }
 }
 
-const MOST_CONFLICTS = 5;
+/** How many files, or rows, are named. */
+const MOST_NAMED = 5;
 
 function requireNoConflict(name: string, { conflicts }: Join): void {
   if (conflicts.length === 0) return;
-  const more = conflicts.length - MOST_CONFLICTS;
+  const more = conflicts.length - MOST_NAMED;
   throw new UserError(
     [
       `${counted(conflicts.length, 'row')} of ${name}.jsonl ${conflicts.length === 1 ? 'has' : 'have'} different records in two parts; nothing was merged:`,
-      ...conflicts.slice(0, MOST_CONFLICTS).map(({ id, parts }) => `  ${id} in ${parts.join(' and in ')}`),
+      ...conflicts.slice(0, MOST_NAMED).map(({ id, parts }) => `  ${id} in ${parts.join(' and in ')}`),
       ...(more > 0 ? [`  ... and ${more} more`] : []),
       'Leave one of the two parts out; or merge the one to be believed first, and the other one into the same folder after it: what stands there is kept.',
     ].join('\n'),

@@ -12,6 +12,7 @@ import type { RunKind } from '../../core/run-kind.js';
 import { aligned, barLines, type Look, withRedFailures, wrapped } from '../../core/terminal.js';
 import { predictionState } from '../../infer/inferring.js';
 import { calibrationState, judgementState } from '../../judge/records.js';
+import { waitOf } from '../../model/schedule/outages.js';
 import { Ledger } from '../../run/budget.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 import { type Manifest, readManifest } from '../../run/manifest.js';
@@ -259,7 +260,7 @@ function spentParts({ tokens, usd }: RunStatus): string[] {
 }
 
 function lastParts({ last_record_at: lastAt }: RunStatus, now: number): string[] {
-  return lastAt === undefined ? [] : [`${spanText(now - Date.parse(lastAt))} ago`];
+  return lastAt === undefined ? [] : [`${waitOf(Math.max(0, now - Date.parse(lastAt)))} ago`];
 }
 
 function leftParts({ failed, left, rows_per_second: rate, seconds_left: wait }: Left): string[] {
@@ -267,21 +268,11 @@ function leftParts({ failed, left, rows_per_second: rate, seconds_left: wait }: 
     ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
     ...(left > 0 ? [`${grouped(left)} left`] : []),
     ...(rate === undefined ? [] : [rateText(rate)]),
-    ...(wait === undefined || left === 0 ? [] : [`about ${spanText(wait * 1000)} left`]),
+    ...(wait === undefined || left === 0 ? [] : [`about ${waitOf(wait * 1000)} left`]),
   ];
 }
 
 function rateText(rate: number): string {
   if (rate >= 10) return `${rate.toFixed(0)} rows/s`;
   return rate >= 0.1 ? `${rate.toPrecision(2)} rows/s` : `${(rate * 60).toPrecision(2)} rows/min`;
-}
-
-/** A time span in the unit that suits it. */
-function spanText(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 120) return `${minutes} min`;
-  const hours = Math.round(minutes / 60);
-  return hours < 48 ? `${hours} h` : counted(Math.round(hours / 24), 'day');
 }

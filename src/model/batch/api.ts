@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
-import { type JsonObject, parseObject } from '../../core/json.js';
+import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { openRedaction, type Redact } from '../../core/redaction.js';
 import type { FailureClass } from '../../core/types.js';
@@ -27,7 +27,7 @@ interface ApiOptions {
 }
 
 /** A file to be sent. Its bytes are read when they are sent, each time anew. */
-export interface FileToSend {
+interface FileToSend {
   readonly name: string;
   readonly bytes: number;
   read(): AsyncIterable<Uint8Array>;
@@ -49,24 +49,15 @@ export class Refused extends UserError {
   }
 }
 
-/** A question. */
-interface Question<T> {
-  readonly asked: 'Files API' | 'Batches API';
-  /** Longest silence; `alive` ends one. */
-  readonly idleMs?: number;
-  send(signal: AbortSignal, alive: () => void): Promise<WireResponse>;
-  /** Undefined where the answer is not what was asked for. */
-  read(response: WireResponse, alive: () => void): Promise<T | undefined>;
-  /** Looks, before another try, whether a try without an answer had its effect. */
-  found?(): Promise<T | undefined>;
-}
+type Send = (signal: AbortSignal, alive: () => void) => Promise<WireResponse>;
 
 /** How many items of a list are looked at, at most: what is looked for is among the latest. */
 const MOST_LISTED = 1_000;
 const PAGE = 100;
-const IDLE_MS = 120_000;
-/** Behind the last byte a server may look the file through before it answers. */
-const UPLOAD_IDLE_MS = 600_000;
+/** Longest silence: behind the last byte of a file a server may look it through before it answers. */
+const IDLE_MS = 600_000;
+/** What is asked for, in words. */
+const ASKED = 'Files and Batches API';
 const PASSING: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 /** Passes where a model is asked; here the batch has ended meanwhile. */
 const CONFLICT = 409;
@@ -112,33 +103,19 @@ export class BatchApi {
 
   /** Sends a file of requests. `onSent` is told its bytes so far. */
   upload(file: FileToSend, onSent: (bytes: number) => void): Promise<ServedFile> {
-    return this.#ask({
-      asked: 'Files API',
-      idleMs: UPLOAD_IDLE_MS,
-      send: (signal, alive) => {
-        const { headers, body } = formOf(file, (bytes) => {
-          alive();
-          onSent(bytes);
-        });
-        return this.#wire.ask((client) => client.post('/files', { body, headers, signal }));
-      },
-      read: async (response) => readServedFile(await readDocument(response)),
+    return this.#document(readServedFile, (signal, alive) => {
+      const { headers, body } = formOf(file, (bytes) => {
+        alive();
+        onSent(bytes);
+      });
+      return this.#wire.ask((client) => client.post('/files', { body, headers, signal }));
     });
-  }
-
-  /** The latest of the files of requests for which something holds. */
-  findFile(holds: (file: ServedFile) => boolean): Promise<ServedFile | undefined> {
-    return this.#find('Files API', readServedFile, holds, (query, signal) =>
-      this.#wire.ask((client) => client.files.list({ purpose: 'batch', ...query }, { signal })),
-    );
   }
 
   file(id: string): Promise<ServedFile> {
-    return this.#ask({
-      asked: 'Files API',
-      send: (signal) => this.#wire.ask((client) => client.files.retrieve(id, { signal })),
-      read: async (response) => readServedFile(await readDocument(response)),
-    });
+    return this.#document(readServedFile, (signal) =>
+      this.#wire.ask((client) => client.files.retrieve(id, { signal })),
+    );
   }
 
   /**
@@ -146,21 +123,18 @@ export class BatchApi {
    * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
   content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
-    return this.#ask({
-      asked: 'Files API',
-      send: (signal) => this.#wire.ask((client) => client.files.content(id, { signal })),
-      read: async (response, alive) => {
-        const take = await open();
-        let bytes = 0;
-        await response.read((piece) => {
-          alive();
-          const kept = piece.subarray(0, most + 1 - bytes);
-          bytes += kept.length;
-          take(kept);
-          return bytes <= most;
-        });
-        return bytes;
-      },
+    const send: Send = (signal) => this.#wire.ask((client) => client.files.content(id, { signal }));
+    return this.#ask(send, async (response, alive) => {
+      const take = await open();
+      let bytes = 0;
+      await response.read((piece) => {
+        alive();
+        const kept = piece.subarray(0, most + 1 - bytes);
+        bytes += kept.length;
+        take(kept);
+        return bytes <= most;
+      });
+      return bytes;
     });
   }
 
@@ -177,92 +151,95 @@ export class BatchApi {
     // The client names the paths that it knows; the part's own goes out as it is.
     const endpoint = url as '/v1/chat/completions';
     const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata } as const;
-    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.create(batch, { signal })), found);
+    const send: Send = (signal) => this.#wire.ask((client) => client.batches.create(batch, { signal }));
+    return this.#document(this.#readBatch, send, found);
   }
 
   batch(id: string): Promise<ServedBatch> {
-    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.retrieve(id, { signal })));
+    return this.#document(this.#readBatch, (signal) =>
+      this.#wire.ask((client) => client.batches.retrieve(id, { signal })),
+    );
   }
 
   cancel(id: string): Promise<ServedBatch> {
-    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.cancel(id, { signal })));
+    return this.#document(this.#readBatch, (signal) =>
+      this.#wire.ask((client) => client.batches.cancel(id, { signal })),
+    );
   }
 
-  /** The latest of the batches for which something holds. */
-  findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
-    const read = (value: unknown) => readServedBatch(value, this.#redact);
-    return this.#find('Batches API', read, holds, (query, signal) =>
-      this.#wire.ask((client) => client.batches.list(query, { signal })),
-    );
+  /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
+  async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
+    let after: string | undefined;
+    for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
+      const query = { limit: PAGE, ...(after !== undefined && { after }) };
+      const page = await this.#document(
+        (value) => PAGE_OF_BATCHES.safeParse(value).data,
+        (signal) => this.#wire.ask((client) => client.batches.list(query, { signal })),
+      );
+      const batches = page.data.flatMap((value) => this.#readBatch(value) ?? []);
+      const found = batches.find(holds);
+      const last = batches.at(-1)?.id;
+      if (found !== undefined || last === undefined || last === after || !page.has_more) return found;
+      after = last;
+    }
+    return undefined;
   }
 
   close(): Promise<void> {
     return this.#wire.close();
   }
 
-  #askForBatch(send: Question<ServedBatch>['send'], found?: () => Promise<ServedBatch | undefined>) {
-    const read = async (response: WireResponse) => readServedBatch(await readDocument(response), this.#redact);
-    return this.#ask({ asked: 'Batches API', send, read, ...(found && { found }) });
+  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#redact);
+
+  #document<T>(read: (value: unknown) => T | undefined, send: Send, found?: () => Promise<T | undefined>): Promise<T> {
+    return this.#ask(send, async (response) => read(parseObject(await readStart(response, MOST_DOCUMENT))), found);
   }
 
-  /** Goes through a list page by page, the latest first as servers have it. */
-  async #find<T extends { readonly id: string }>(
-    asked: Question<T>['asked'],
-    readItem: (value: unknown) => T | undefined,
-    holds: (item: T) => boolean,
-    send: (query: { limit: number; after?: string }, signal: AbortSignal) => Promise<WireResponse>,
-  ): Promise<T | undefined> {
-    let after: string | undefined;
-    for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
-      const query = { limit: PAGE, ...(after !== undefined && { after }) };
-      const { data, hasMore } = await this.#ask({
-        asked,
-        send: (signal) => send(query, signal),
-        read: async (response) => {
-          const document = await readDocument(response);
-          return Array.isArray(document?.data) ? { data: document.data, hasMore: document.has_more } : undefined;
-        },
-      });
-      const items = data.flatMap((value) => readItem(value) ?? []);
-      const found = items.find(holds);
-      const last = items.at(-1)?.id;
-      if (found !== undefined || last === undefined || last === after || hasMore !== true) return found;
-      after = last;
-    }
-    return undefined;
-  }
-
-  /** Tries again for as long as failures may pass. */
-  async #ask<T>(question: Question<T>): Promise<T> {
-    const { retryMs, stop } = this.#options;
+  /**
+   * Tries again for as long as failures may pass.
+   * @param read gives undefined where the answer is not what was asked for
+   * @param found looks, before another try, whether a try without an answer had its effect
+   */
+  async #ask<T>(
+    send: Send,
+    read: (response: WireResponse, alive: () => void) => Promise<T | undefined>,
+    found?: () => Promise<T | undefined>,
+  ): Promise<T> {
+    const { retryMs, stop, onNotice } = this.#options;
     const { now, sleep } = systemClock;
     const since = now();
     for (let failures = 0; ; failures++) {
       if (stop.aborted) throw interrupted(stop);
-      const tried = await this.#askOnce(question);
+      const tried = await this.#askOnce(send, read);
       if (tried.status === 'ok') {
         this.#told = undefined;
         return tried.value;
       }
       const leftMs = since + retryMs - now();
       const { retryAfterMs = 0, reason } = tried;
-      if (leftMs <= 0 || retryAfterMs > leftMs) throw this.#givenUp(reason);
-      if (this.#told !== reason) this.#options.onNotice(`${this.host}: ${reason}; trying again`);
+      if (leftMs <= 0 || retryAfterMs > leftMs) {
+        const minutes = Math.round(retryMs / 6_000) / 10;
+        throw new UserError(
+          `${this.host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
+          EXIT.unavailable,
+        );
+      }
+      if (this.#told !== reason) onNotice(`${this.host}: ${reason}; trying again`);
       this.#told = reason;
       const jitterMs = (0.5 + Math.random() / 2) * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
       await sleep(Math.min(retryAfterMs + jitterMs, leftMs), stop);
       if (stop.aborted) throw interrupted(stop);
       // What was not reached, or turned away at the door, has had no effect.
       const isUnheard = tried.class === 'rate-limit' || tried.unreachable === true;
-      const found = isUnheard ? undefined : await question.found?.();
-      if (found !== undefined) return found;
+      const made = isUnheard ? undefined : await found?.();
+      if (made !== undefined) return made;
     }
   }
 
-  async #askOnce<T>({ asked, idleMs = IDLE_MS, send, read }: Question<T>) {
+  async #askOnce<T>(send: Send, read: (response: WireResponse, alive: () => void) => Promise<T | undefined>) {
     const { stop } = this.#options;
     const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), idleMs);
+    const timer = setTimeout(() => silence.abort(), IDLE_MS);
     const alive = () => void timer.refresh();
     const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
     try {
@@ -271,44 +248,35 @@ export class BatchApi {
       if (status < 200 || status > 299) {
         const body = await readStart(response, MOST_ERROR_TEXT);
         const isFull = saysFull(readError(body).text);
-        const failure = classify({ status, headers, body }, this.#situation(asked));
-        if (PASSING.has(failure.class) && !isFull && status !== CONFLICT) return failure;
-        throw this.#refused(failure, status, isFull);
+        return this.#passing(classify({ status, headers, body }, this.#situation()), status, isFull);
       }
       const value = await read(response, alive);
       return value === undefined
-        ? passing(`its answer is no answer of a ${asked}`)
+        ? passing(`its answer is no answer of a ${ASKED}`)
         : ({ status: 'ok', value } as const);
     } catch (error) {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
-      if (silence.signal.aborted) return passing(`no answer within ${idleMs / 1000} s`);
-      const failure = classify({ error }, this.#situation(asked));
-      if (PASSING.has(failure.class)) return failure;
-      throw this.#refused(failure);
+      if (silence.signal.aborted) return passing(`no answer within ${IDLE_MS / 1000} s`);
+      return this.#passing(classify({ error }, this.#situation()));
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #situation(asked: string) {
+  #situation() {
     const { apiKey, proxy } = this.#options;
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-    const known = { host: this.host, hasKey, proxy, redact: this.#redact, asked, nowMs: Date.now() };
+    const known = { host: this.host, hasKey, proxy, redact: this.#redact, asked: ASKED, nowMs: Date.now() };
     return { ...known, model: '', flagPrefix: '', sent: [] } as const;
   }
 
-  #refused({ stop, reason }: AttemptFailure, http = 0, isFull = false): Refused {
+  /** A failure that may pass. @throws Refused for any other */
+  #passing(failure: AttemptFailure, http = 0, isFull = false): AttemptFailure {
+    if (PASSING.has(failure.class) && !isFull && http !== CONFLICT) return failure;
+    const { stop, reason } = failure;
     const message = stop?.message ?? `${this.host}: ${reason}`;
-    return new Refused(message, stop?.exitCode ?? EXIT.unavailable, http, reason, isFull);
-  }
-
-  #givenUp(reason: string): UserError {
-    const minutes = Math.round(this.#options.retryMs / 6_000) / 10;
-    return new UserError(
-      `${this.host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
-      EXIT.unavailable,
-    );
+    throw new Refused(message, stop?.exitCode ?? EXIT.unavailable, http, reason, isFull);
   }
 }
 
@@ -347,11 +315,6 @@ function openQuery({ query, secrets }: Address): string {
   return open.length === 0 ? '' : `?${new URLSearchParams(open)}`;
 }
 
-/** The JSON object of an answer; undefined where it is none, or not whole. */
-async function readDocument(response: WireResponse): Promise<JsonObject | undefined> {
-  return parseObject(await readStart(response, MOST_DOCUMENT));
-}
-
 /** What may be left out, or be of another form than expected, without making the whole unreadable. */
 function perhaps<T extends z.ZodType>(schema: T) {
   return schema.optional().catch(undefined);
@@ -374,6 +337,7 @@ const BATCH = z.object({
   errors: z.object({ data: z.array(z.unknown()) }).catch({ data: [] }),
   metadata: z.record(z.string(), z.unknown()).catch({}),
 });
+const PAGE_OF_BATCHES = z.object({ data: z.array(z.unknown()), has_more: z.boolean().catch(false) });
 const PROBLEM = z
   .object({ code: z.string().catch(''), message: z.string().catch(''), line: perhaps(z.int()) })
   .catch({ code: '', message: '' });

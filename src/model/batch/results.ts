@@ -108,19 +108,15 @@ export class Results {
     const strangers = all.flatMap(([id, lines]) => (isKnown(id) ? [] : lines.map(() => shownName(id))));
     const again = all.filter(([id, lines]) => isKnown(id) && lines.length > 1).length;
     const [cutOff, odd] = [this.#cutOff, this.#odd];
-    const notes: [number, string][] = [
-      [
+    const notes = {
+      [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
         cutOff.length,
-        `cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`,
-      ],
-      [
+      [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
         strangers.length,
-        `ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`,
-      ],
-      [odd.length, `ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`],
-      [again, `answered more than once, and the first usable result counts: ${counted(again, 'request')}`],
-    ];
-    return notes.flatMap(([count, note]) => (count === 0 ? [] : note));
+      [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
+      [`answered more than once, and the first usable result counts: ${counted(again, 'request')}`]: again,
+    };
+    return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
   }
 
   async #add(path: string, file: string, stop: AbortSignal | undefined): Promise<void> {

@@ -1,14 +1,19 @@
-// The backend by batch files: answers are looked up in the folder's results, and questions that stand in no file go into the next one.
+// A run by batch files: its folder, and the backend that looks answers up there and has what stands in no file written into the next one.
 
 import { constants } from 'node:fs';
-import { access, rm } from 'node:fs/promises';
+import { access, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BatchReport } from '../../core/batch-report.js';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
-import { fingerprintOf } from '../../core/identity.js';
+import { grouped } from '../../core/figures.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
+import { isObject } from '../../core/json.js';
+import { dollars } from '../../core/money.js';
 import { present } from '../../core/present.js';
-import type { Ask, AskSignals, FileHooks, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
+import { shellLine } from '../../core/shell.js';
+import type { Ask, AskSignals, FileHooks, Io, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
 import { callsTogether } from '../../core/usage.js';
+import { sizeOf } from '../../disk/file-reading.js';
 import { lockFile } from '../../disk/lock.js';
 import { makeFolders } from '../../disk/make-folder.js';
 import { INTERRUPTED } from '../../model/attempt.js';
@@ -19,6 +24,7 @@ import {
   clearRemains,
   readBatch,
   readSubmission,
+  resultFiles,
   writeBatch,
   writeParts,
 } from '../../model/batch/folder.js';
@@ -27,16 +33,15 @@ import { Results } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { wordsOf } from '../../settings/words.js';
+import { chargedBill } from '../bill.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
-import type { Run } from '../run.js';
+import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import type { BatchSettings } from './options.js';
-import { requireOwn } from './run-batch.js';
+import { type BatchSettings, batchDirOf } from './options.js';
 
-/** A run that is asked by files. */
+/** A run that is asked by files, in a folder of that absolute path. */
 interface ByBatch {
-  /** The folder of the files, absolute. */
   readonly dir: string;
   readonly run: Pick<Run, 'kind' | 'dir' | 'identity' | 'ledger'>;
   readonly settings: BatchSettings & BudgetSettings;
@@ -117,23 +122,13 @@ interface State {
   report: BatchReport | undefined;
 }
 
-/** What one look at the folder has shown. */
-interface Look<J extends Job> {
-  /** Jobs whose results have not all come, and the names of the requests that each waits for next, or that are still to be written. */
-  readonly missing: ReadonlyMap<J, string>;
-  /** Those that have not come to their end. */
-  readonly left: readonly J[];
-  /** Whether a result has shown that requests have to be made in another way; not every job was looked at then. */
-  readonly isRelearnt: boolean;
-}
-
 class BatchWork<J extends Job> {
   readonly #dir: string;
   /** What has no result is asked live. */
   readonly #isLive: boolean;
   /** Sessions give it, and nobody else asks by files. */
   readonly #files: FileHooks<J>;
-  /** Map<string, string>, by this look. */
+  /** Requests that were written by this look. */
   #written = 0;
 
   constructor(
@@ -190,7 +185,7 @@ class BatchWork<J extends Job> {
   }
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
-  async #pass(jobs: readonly J[]): Promise<Look<J>> {
+  async #pass(jobs: readonly J[]) {
     const { stop } = this.signals;
     const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
     const results = await Results.open(this.#dir, stop);
@@ -221,8 +216,10 @@ class BatchWork<J extends Job> {
   }
 
   /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
-  async #lookAt(jobs: readonly J[], answers: Answers, requests: Requests): Promise<Look<J>> {
+  async #lookAt(jobs: readonly J[], answers: Answers, requests: Requests) {
+    /** Those that have not come to their end. */
     const left = new Set(jobs);
+    /** Of these, the ids of the requests that each waits for next, or that are still to be written. */
     const missing = new Map<J, string>();
     const errors: unknown[] = [];
     const lookAtOne = async (job: J) => {
@@ -242,6 +239,7 @@ class BatchWork<J extends Job> {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     for (const error of errors) if (!(error instanceof Relearnt)) throw error;
+    // Where a result has shown that requests have to be made in another way, not every job was looked at.
     return { missing, left: [...left], isRelearnt: errors.length > 0 };
   }
 
@@ -400,4 +398,131 @@ function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Ans
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
   };
+}
+
+/**
+ * Settles, before anything is asked or written, through which folder the run is asked: `run.batch` is that folder, or nothing.
+ * @returns whether requests are written into it for the first time
+ * @throws UserError: 75 where results are awaited that these settings would not read; 78 for the folder of another run; 2, 65, 66 and 73
+ * for a folder that cannot be used
+ */
+export async function chooseBatch(
+  run: Run,
+  settings: BatchSettings & { readonly fresh: boolean },
+  io: Pick<Io, 'cwd'>,
+): Promise<boolean> {
+  const { finishOnline, fresh } = settings;
+  const before = run.stored?.batch?.dir;
+  const dir = batchDirOf(settings, io) ?? (finishOnline ? before : undefined);
+  const batch = dir === undefined ? undefined : await readBatch(dir);
+  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, batch);
+  run.batch = dir === undefined ? undefined : { dir };
+  if (finishOnline && (before ?? batch) === undefined) {
+    // A run whose batch was ended may be repeated as it was given.
+    if (run.stored === undefined) {
+      throw new UserError(
+        `--finish-online ends a batch, and no run has begun in ${run.dir}; leave it out, or give the flags of that run`,
+      );
+    }
+    run.notices.push('--finish-online found no batch to end: what was left was asked live');
+  }
+  if (dir === undefined) return false;
+  if (dir === run.dir) {
+    throw new UserError(
+      `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
+    );
+  }
+  if (batch === undefined) await requireUsable(run, dir, settings);
+  else await requireOwn(batch, run, dir);
+  if (batch !== undefined && fresh) {
+    const names = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name));
+    await setAside(
+      dir,
+      names.map((name) => join(dir, name)),
+    );
+  }
+  return !finishOnline && (batch === undefined || batch.parts.length === 0 || fresh);
+}
+
+/**
+ * @param dir the folder of before
+ * @param given what the folder holds that is named now
+ * @throws UserError (75, 66, 65)
+ */
+async function requireNothingAwaited(run: Run, dir: string, given: Batch | undefined): Promise<void> {
+  const batch = await readBatch(dir);
+  // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
+  if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
+  throw new UserError(
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to) reads what has come, --finish-online asks the rest live, --fresh starts over`,
+    EXIT.later,
+  );
+}
+
+/** @throws UserError: 66 where batch.json was lost, 73 where a folder without it cannot be begun */
+async function requireUsable(run: Run, dir: string, { finishOnline }: BatchSettings): Promise<void> {
+  const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
+  if (isLost && !finishOnline) {
+    throw new UserError(
+      `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
+      EXIT.inputMissing,
+    );
+  }
+  const [first] = await resultFiles(dir);
+  if (first === undefined) return;
+  throw new UserError(
+    `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
+    EXIT.cannotCreate,
+  );
+}
+
+/** @throws UserError (78) for the folder of another run, with what differs */
+export async function requireOwn(
+  { run: owner }: Batch,
+  run: Pick<Run, 'kind' | 'dir' | 'identity'>,
+  dir: string,
+): Promise<void> {
+  const differences =
+    owner.kind === run.kind
+      ? differencesOf(begunUnder(owner.identity), begunUnder(run.identity))
+      : [`command: awb ${owner.kind} before, awb ${run.kind} now`];
+  // A run that was moved is still the same.
+  const isElsewhere = owner.dir !== run.dir && (await sizeOf(owner.dir)) !== undefined;
+  if (isElsewhere) differences.unshift(`output-dir: ${owner.dir} before, ${run.dir} now`);
+  if (differences.length === 0) return;
+  throw new UserError(
+    [
+      `the batch in ${dir} is that of another run, and results of both must not mix:`,
+      ...differences.map((difference) => `  ${difference}`),
+      'Give another --batch-dir, or the settings of before.',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** Without what only asking finds out. */
+function begunUnder({ snapshot: _, sampling, ...identity }: Identity): Identity {
+  return { ...identity, sampling: isObject(sampling) ? { ...sampling, dropped: undefined } : sampling };
+}
+
+/**
+ * A batch cannot be stopped half-way, so what it will probably cost is held against the budget before it is written.
+ * @throws UserError (75) where the bill is larger than what is left of the budget
+ */
+export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { settings } = stage;
+  if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
+  const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
+  const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
+  for (const unit of ['usd', 'tokens'] as const) {
+    const { [unit]: need = 0 } = needs;
+    const share = budget?.[unit] ?? undefined;
+    if (share === undefined || share.covers === 1) continue;
+    const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
+    const left = Math.max(0, share.budget - share.spent);
+    throw new UserError(
+      `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
+      EXIT.later,
+    );
+  }
 }

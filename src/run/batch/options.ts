@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { UserError } from '../../core/errors.js';
+import { keysOf } from '../../core/keys.js';
 import { shellLine } from '../../core/shell.js';
 import type { Io } from '../../core/types.js';
 import type { OptionTable, Settings } from '../../settings/options.js';
@@ -38,23 +39,22 @@ export function batchDirOf({ batchDir }: BatchSettings, { cwd }: Pick<Io, 'cwd'>
   return batchDir === undefined ? undefined : resolve(cwd, batchDir);
 }
 
-/** What cannot be asked by files, or by nobody. */
-interface Beside {
-  readonly local?: string | undefined;
-  readonly baseline?: string | undefined;
-  readonly rollout?: boolean;
-  readonly scenarios?: string | undefined;
-  readonly recheck?: number | undefined;
-}
+/** Settings that cannot be joined with batch files, and why. */
+const APART = {
+  rollout: 'each turn is asked behind the reply to the one before',
+  scenarios: 'its steps are asked one behind the other',
+  baseline: 'it asks nobody',
+  recheck: 'it measures the judge of today',
+};
 
 /** @throws UserError (2) for flags that would say nothing, and where a batch is asked for beside what cannot be asked by files */
-export function requireBatchFlags(settings: BatchSettings & Beside): void {
+export function requireBatchFlags(
+  settings: BatchSettings & { readonly [Name in keyof typeof APART]?: unknown } & {
+    readonly local?: string | undefined;
+  },
+): void {
   const { batchDir, assumeParams, finishOnline, local } = settings;
-  if (settings.rollout) requireNoBatch(settings, '--rollout', 'each turn is asked behind the reply to the one before');
-  if (settings.scenarios !== undefined)
-    requireNoBatch(settings, '--scenarios', 'its steps are asked one behind the other');
-  if (settings.baseline !== undefined) requireNoBatch(settings, '--baseline', 'it asks nobody');
-  if (settings.recheck !== undefined) requireNoBatch(settings, '--recheck', 'it measures the judge of today');
+  for (const name of keysOf(APART)) if (settings[name]) requireNoBatch(settings, `--${name}`, APART[name]);
   if (assumeParams && batchDir === undefined) throw new UserError('--assume-params belongs to --batch-dir; add it');
   if (assumeParams && finishOnline) {
     throw new UserError('--assume-params tries no parameter live, and --finish-online asks live; give one of them');

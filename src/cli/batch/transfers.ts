@@ -1,40 +1,33 @@
-// Submitting: parts are uploaded and made into batches, each once whatever happens in between, and wait where the server has no room.
+// What goes to a server of batches and comes back: parts are submitted once, whatever happens in between, and results fetched once.
 
 import { randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, writeSync } from 'node:fs';
+import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { sizeText } from '../../benchmark/hub/download-text.js';
 import { EXIT, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import { type FileToSend, interrupted, Refused } from '../../model/batch/api.js';
-import { type BatchPart, readBatch, resultsToFetch, type Sent } from '../../model/batch/folder.js';
+import { present } from '../../core/present.js';
+import { sizeOf } from '../../disk/file-reading.js';
+import { openAnew, putInPlace } from '../../disk/make-folder.js';
+import { interrupted, Refused } from '../../model/batch/api.js';
+import { type BatchPart, readBatch, resultsToFetch, type Sent, unwritable } from '../../model/batch/folder.js';
 import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
 import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
-interface Submitting {
-  /** Parts whose batches have ended without results for all requests are sent once more, as far as these have none. */
-  readonly again: boolean;
-  /** Looks again and again until all batches have ended. */
-  readonly wait: boolean;
-  /** Longest time between two looks. */
-  readonly pollMs: number;
-}
-
 /** A part, or what is left of it, as a file to be sent. */
-interface PartToSend extends FileToSend {
-  /** The file of requests. */
-  readonly part: string;
-  readonly requests: number;
-}
+type PartToSend = NonNullable<Awaited<ReturnType<typeof leftOf>>>;
 
 const FIRST_POLL_MS = 1_000;
 const CHUNK = 1 << 18;
 
 /**
- * Submits what is not submitted. With `wait` it resolves when all batches have ended.
+ * Submits what is not submitted. With `wait` it resolves when all batches have ended, and looks every `pollMs` at least; with `again` parts
+ * whose batches have ended without results for all requests are sent once more, as far as these have none.
  * @throws UserError where the server refuses, or was not reached in time; the same call goes on
  */
-export async function submit(client: BatchClient, { wait, pollMs, again }: Submitting): Promise<void> {
+export async function submit(client: BatchClient, again: boolean, wait: boolean, pollMs: number): Promise<void> {
   const { stop } = client.io;
   /** Parts of which every request has its result. */
   const answered = new Set<string>();
@@ -47,7 +40,7 @@ export async function submit(client: BatchClient, { wait, pollMs, again }: Submi
   for (;;) {
     const waiting = await sendAll(client, answered);
     if (waiting !== undefined && !isSaid) {
-      client.say(
+      client.loading.say(
         `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
       );
     }
@@ -65,7 +58,7 @@ async function look(client: BatchClient, isNone = false): Promise<void> {
   const before = new Map(client.sent.map((sent) => [sent.fileName, sent.status]));
   await client.refresh(isNone);
   for (const { fileName, part, status } of client.sent) {
-    if (status !== undefined && status !== before.get(fileName)) client.say(`${part}: ${status}`);
+    if (status !== undefined && status !== before.get(fileName)) client.loading.say(`${part}: ${status}`);
   }
 }
 
@@ -96,7 +89,7 @@ async function noteAgain(client: BatchClient): Promise<void> {
     if (client.latest(part)?.isEnded !== true) continue;
     const left = await leftOf(client, part);
     if (left === undefined) continue;
-    client.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
+    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
     await client.note(undefined, sentAs(client, left));
   }
 }
@@ -117,9 +110,8 @@ async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefi
   const isThat = begun !== undefined && begun.requests === left.requests && begun.bytes === left.bytes;
   const sent = isThat ? begun : await client.note(begun, sentAs(client, left));
   if (sent.inputFileId !== undefined) return create(client, sent);
-  const inputFileId =
-    (isThat ? await uploadedBefore(client, sent) : undefined) ??
-    (await transfer(client, { ...left, name: sent.fileName }));
+  // A file whose upload was not heard of is sent once more, which costs nothing.
+  const inputFileId = await transfer(client, { ...left, name: sent.fileName });
   return create(client, await client.note(sent, { ...sent, inputFileId }));
 }
 
@@ -127,19 +119,9 @@ function sentAs({ api }: BatchClient, { part, name: fileName, requests, bytes }:
   return { part, host: api.host, requests, bytes, fileName };
 }
 
-/** A file that came over whole before the answer was lost. A server that lists none is sent it once more, which costs nothing. */
-async function uploadedBefore({ api }: BatchClient, { fileName, bytes }: Sent): Promise<string | undefined> {
-  const isIt = (file: { filename?: string | undefined; bytes?: number | undefined }) =>
-    file.filename === fileName && (file.bytes ?? bytes) === bytes;
-  const found = await api.findFile(isIt).catch((error: unknown) => {
-    if (!(error instanceof Refused)) throw error;
-  });
-  return found?.id;
-}
-
 async function transfer(client: BatchClient, file: PartToSend): Promise<string> {
   const { id, bytes = file.bytes } = await client.api.upload(file, (sent) =>
-    client.step(`${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
+    client.loading.step('batch', `${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
   );
   if (bytes === file.bytes) return id;
   throw new UserError(
@@ -176,7 +158,7 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
  * A part, or those of its requests that have no result, as a file of a name that no other upload has; undefined where there are none.
  * @throws UserError (65) for a part that is not as it was written
  */
-async function leftOf(client: BatchClient, part: BatchPart): Promise<PartToSend | undefined> {
+async function leftOf(client: BatchClient, part: BatchPart) {
   const { dir } = client;
   await requireAsWritten(dir, part);
   const answered = await client.answered();
@@ -192,4 +174,101 @@ async function leftOf(client: BatchClient, part: BatchPart): Promise<PartToSend 
   const whole = () => createReadStream(join(dir, part.file), { highWaterMark: CHUNK });
   const read = requests === part.requests ? whole : left;
   return { part: part.file, name: `awb-${randomBytes(6).toString('hex')}-${part.file}`, requests, bytes, read };
+}
+
+type Wanted = ReturnType<typeof resultsToFetch>[number];
+
+/** What the result of a request has at most, where a server does not say how large the file is. */
+const MOST_REPLY_BYTES = 4_000_000;
+/** What the server says of a file that it has no more. */
+const GONE = [404, 410];
+
+/** Fetches what has come. */
+export async function fetchResults(client: BatchClient): Promise<void> {
+  for (const [place, sent] of client.sent.entries()) {
+    // What is known of it is replaced with each file.
+    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted);
+  }
+}
+
+async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
+  const { api, dir } = client;
+  const told = (await unlessRefused(api.file(id), () => true, undefined))?.bytes;
+  const file = await freeName(dir, nameOf(client, sent, kind), told);
+  const most = told ?? sent.requests * MOST_REPLY_BYTES;
+  const isGone = ({ http }: Refused) => GONE.includes(http);
+  const bytes =
+    (await sizeOf(join(dir, file))) ?? (await unlessRefused(download(client, id, file, told, most), isGone, undefined));
+  if (bytes === undefined) {
+    client.loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
+    await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
+    return;
+  }
+  await client.note(sent, { ...sent, [kind]: { file, bytes } });
+  client.loading.say(`${file}: ${sizeText(bytes)}`);
+}
+
+async function unlessRefused<T, Other>(asked: Promise<T>, isIt: (refused: Refused) => boolean, other: Other) {
+  return asked.catch((error: unknown) => {
+    if (error instanceof Refused && isIt(error)) return other;
+    throw error;
+  });
+}
+
+/** `outputs-0001.jsonl` for the first time that the part was sent, `outputs-0001-2.jsonl` for the second. */
+function nameOf(client: BatchClient, { part, fileName }: Sent, kind: Wanted['kind']): string {
+  const number = /\d+/.exec(part)?.[0] ?? '0';
+  const times = client.sent.filter((each) => each.part === part).findIndex((each) => each.fileName === fileName);
+  return `${kind}-${number}${times > 0 ? `-${times + 1}` : ''}.jsonl`;
+}
+
+/** A kill may have come right behind the renaming: a file of just that size is the one. Any other of that name stays as it is. */
+async function freeName(dir: string, name: string, told: number | undefined): Promise<string> {
+  for (let copy = 0; ; copy++) {
+    const free = copy === 0 ? name : name.replace('.jsonl', `.${copy}.jsonl`);
+    const bytes = await sizeOf(join(dir, free));
+    if (bytes === undefined || bytes === told) return free;
+  }
+}
+
+/**
+ * Downloads a file of results.
+ * @param told the bytes that it has, as the server says
+ * @param most what is taken at most
+ * @returns its bytes
+ */
+async function download(client: BatchClient, id: string, file: string, told: number | undefined, most: number) {
+  const path = join(client.dir, file);
+  // No result is looked for under such a name.
+  const temporary = `${path}.part`;
+  let handle: FileHandle | undefined;
+  try {
+    const bytes = await client.api.content(id, most, async () => {
+      await handle?.close();
+      handle = await openAnew(temporary);
+      const { fd } = handle;
+      let bytes = 0;
+      return (piece) => {
+        for (let from = 0; from < piece.length; ) from += writeSync(fd, piece, from);
+        bytes += piece.length;
+        client.loading.step('batch', `${file}: ${sizeText(bytes)}${told === undefined ? '' : ` of ${sizeText(told)}`}`);
+      };
+    });
+    if (bytes > most || bytes !== (told ?? bytes)) {
+      const why =
+        told === undefined
+          ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
+          : `which says that the file has ${told}; run the same command again`;
+      const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}`;
+      throw new UserError(`${came}, ${why}`, EXIT.unavailable);
+    }
+    await handle?.sync();
+    await putInPlace(temporary, path);
+    return bytes;
+  } catch (error) {
+    throw unwritable(path, error);
+  } finally {
+    await handle?.close();
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
 }
