@@ -4,7 +4,6 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import type { ModelFacts } from './engine-contract.js';
 import { needsTwoThreads, type PlanSettings } from './memory.js';
 import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, lineOf, startLlama } from './runtime.js';
@@ -109,25 +108,30 @@ function threadsOf(threads: number | undefined, slots: number): number {
   return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
 }
 
-/** What scores depend on, but for the hash of the file. */
-export function describe(
-  { runtime, llama, model, context }: Loaded,
-  settings: EngineSettings,
-): Omit<ModelFacts, 'sha256'> {
-  const fileType = model.fileInfo.metadata.general.file_type;
-  const typeName = fileType === undefined ? undefined : runtime.GgufFileType[fileType];
+/** What scores depend on; `/v1/models` reports it and manifests record it. */
+export type ModelFacts = Readonly<ReturnType<typeof describe>>;
+
+/** @param sha256 of the file, in hex */
+export function describe({ runtime, llama, model, context }: Loaded, settings: EngineSettings, sha256: string) {
+  const { file_type: fileType, architecture } = model.fileInfo.metadata.general;
+  const typeName = fileType === undefined ? 'unknown' : (runtime.GgufFileType[fileType] ?? String(fileType));
   return {
+    /** The name under which the model is served. */
     name: settings.name,
     file: basename(settings.file.path),
+    sha256,
     bytes: settings.file.parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    architecture: model.fileInfo.metadata.general.architecture,
-    quantization: typeName?.replace(/^(?:MOSTLY|ALL)_/, '') ?? (fileType === undefined ? 'unknown' : String(fileType)),
+    architecture: String(architecture),
+    /** Such as Q4_K_M; `general.file_type` where the file names none. */
+    quantization: typeName.replace(/^(?:MOSTLY|ALL)_/, ''),
+    /** Such as v0.5.0. */
     llamaCpp: llama.llamaCppRelease.release,
     kvCache: settings.kvCache,
     flashAttention: settings.flashAttention,
+    /** Tokens per slot. */
     contextSize: context.contextSize,
     slots: settings.slots,
-    gpu: llama.gpu === false ? 'off' : llama.gpu,
+    gpu: String(llama.gpu || 'off'),
     gpuLayers: model.gpuLayers,
     threads: threadsOf(settings.threads, settings.slots),
     batchSize: context.batchSize,

@@ -59,14 +59,6 @@ async function partsOf(path: string): Promise<ModelFile['parts']> {
   return Promise.all(parts);
 }
 
-interface HashOptions {
-  /** Where hashes are remembered; made where it is missing. Absent: nothing is remembered. */
-  readonly directory?: string | undefined;
-  readonly signal: AbortSignal;
-  /** Told how much of the files was read, 0 to 1; not called where the hash was remembered. */
-  readonly onProgress?: (read: number) => void;
-}
-
 const CHUNK_BYTES = 2 ** 22;
 /** What is read in the blink of an eye is not worth remembering. */
 const LEAST_REMEMBERED_BYTES = 2 ** 26;
@@ -74,10 +66,14 @@ const LEAST_REMEMBERED_BYTES = 2 ** 26;
 /**
  * SHA-256 in hex of a file, or of several one after the other. Remembered between starts, since reading 22 GB takes minutes: files that
  * have kept place, size and times are not read again. Rejects where a file cannot be read, and with the signal's reason.
+ * @param directory where hashes are remembered; made where it is missing. Absent: nothing is remembered.
+ * @param onProgress is told how much of the files was read, 0 to 1; not called where the hash was remembered
  */
 export async function hashFiles(
   paths: readonly string[],
-  { directory, signal, onProgress }: HashOptions,
+  signal: AbortSignal,
+  directory?: string,
+  onProgress?: (read: number) => void,
 ): Promise<string> {
   const before = await Promise.all(paths.map(stateOf));
   const total = before.reduce((sum, { size }) => sum + Number(size), 0);

@@ -7,17 +7,13 @@ import type { Loaded } from './load.js';
 import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
-export interface Templating {
-  /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
-  render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
-  readonly marks: MessageMarks | undefined;
-}
+export type Templating = ReturnType<typeof readTemplate>;
 
 /** Stands for any message's text while the template is asked how it marks messages. */
 const PROBE = 'Q7x';
 
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
-export function readTemplate({ model, jinja: { Template } }: Loaded, path: string): Templating {
+export function readTemplate({ model, jinja: { Template } }: Loaded, path: string) {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
     throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
@@ -36,7 +32,12 @@ export function readTemplate({ model, jinja: { Template } }: Loaded, path: strin
   ): string => template.render({ ...extra, ...fixed, messages, add_generation_prompt });
   return {
     marks: findMarks(model, (add) => render([{ role: 'user', content: PROBE }], add)),
-    render(messages, tools, { templateArguments, addGenerationPrompt }) {
+    /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
+    render(
+      messages: readonly EngineMessage[],
+      tools: readonly Tool[],
+      { templateArguments, addGenerationPrompt }: PromptOptions,
+    ): string {
       try {
         const plain = render(messages, addGenerationPrompt, templateArguments);
         if (tools.length === 0) return plain;

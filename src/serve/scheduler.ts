@@ -15,11 +15,11 @@ export interface Prompt {
 export interface SlotMemory {
   readonly slot: number;
   /** The prompt evaluated last; undefined in a fresh slot. */
-  readonly prompt: Prompt | undefined;
+  prompt: Prompt | undefined;
   /** Positions of that prompt at which the state can be restored, ascending. */
-  readonly restorable: readonly number[];
+  restorable: readonly number[];
   /** Grows with every use; 0 in a fresh slot. */
-  readonly lastUsed: number;
+  lastUsed: number;
 }
 
 /** Length in tokens of what two sequences have in common at their start. */
@@ -116,9 +116,7 @@ export interface Evaluator<R> {
   feed(request: R, end: number): Promise<void>;
   /** Keeps the present state; resolves with how many states are kept now, the oldest having been dropped first. */
   keep(): Promise<number>;
-  /** Evaluates the prompt to its end and samples; resolves with the tokens of the next step, 0 where the reply is over. */
-  begin(request: R): Promise<number>;
-  /** The reply's next step; resolves likewise. */
+  /** Evaluates the rest of the prompt, or the reply's next tokens, and samples; resolves with the tokens of the next step, 0 at the end. */
   step(request: R): Promise<number>;
   /** The request leaves the slot, its reply over or not. */
   leave(): Promise<void>;
@@ -142,13 +140,8 @@ interface Waiting<R> {
   heldFrom?: number;
 }
 
-interface Slot<R> {
-  readonly slot: number;
+interface Slot<R> extends SlotMemory {
   readonly evaluator: Evaluator<R>;
-  /** As in `SlotMemory`. */
-  prompt: Prompt | undefined;
-  restorable: readonly number[];
-  lastUsed: number;
   /** What it works on. */
   request: R | undefined;
   /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
@@ -311,12 +304,11 @@ export class Scheduler<R extends Scheduled> {
     if (share === 0 || request === undefined) return;
     const end = evaluator.position + share;
     try {
-      if (slot.wants !== undefined) slot.wants = await evaluator.step(request);
-      else if (end < request.prompt.tokens.length) await this.#feed(slot, request, end);
+      if (slot.wants === undefined && end < request.prompt.tokens.length) await this.#feed(slot, request, end);
       else {
-        slot.wants = await evaluator.begin(request);
-        // What the slot holds is certain now.
-        this.#lookAt = 0;
+        // What the slot holds is certain once the prompt is evaluated.
+        if (slot.wants === undefined) this.#lookAt = 0;
+        slot.wants = await evaluator.step(request);
       }
       if (slot.wants === 0) slot.over = true;
     } catch (error) {
@@ -345,7 +337,7 @@ function memoryOnceOver<R extends Scheduled>({ evaluator, request, wants, ...slo
 }
 
 /** Nothing is reused of a slot in an unknown state. */
-function forget(slot: { prompt: Prompt | undefined; restorable: readonly number[] }): void {
+function forget(slot: SlotMemory): void {
   slot.prompt = undefined;
   slot.restorable = [];
 }

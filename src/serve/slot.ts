@@ -1,11 +1,35 @@
-// One slot of llama.cpp's context: going back to what it holds, keeping states to go back to, how replies are sampled, and scores.
+// A request in one slot of llama.cpp's context: going back to what the slot holds, keeping states to go back to, sampling, its events, scores.
 
-import type { ScoredToken, TokenScore } from './engine-contract.js';
-import { type Request, takeToken, tell, tellEnd, tellEvent } from './engine-request.js';
+import { EventEmitter } from 'node:events';
+import type { GenerateEvent, GenerateOptions, ScoredToken, TokenScore } from './engine-contract.js';
 import type { InnerCalls, InnerSampler, Sampled, SamplerConfig } from './inner-calls.js';
 import type { Loaded } from './load.js';
+import type { ReplyReader } from './reply-reader.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
-import type { Evaluator } from './scheduler.js';
+import type { Evaluator, Scheduled } from './scheduler.js';
+
+/** A request from its arrival to the end of its events. */
+export interface Request extends Scheduled {
+  readonly options: GenerateOptions;
+  readonly reader: ReplyReader;
+  readonly grammar: LlamaCpp.LlamaGrammarEvaluationState | undefined;
+  /** `event`, from the steps to the one who reads them, until `end` or an `error`. */
+  readonly events: EventEmitter;
+  /** Tokens behind the prompt that are scored, at least one; nothing is generated then. */
+  readonly scoring: { readonly tokens: readonly number[]; readonly top: number } | undefined;
+  /** Set when the reply is over. */
+  finished: 'stop' | 'length' | undefined;
+  /** Prompt tokens that needed no evaluation; known once it has a slot. */
+  cachedTokens: number;
+}
+
+export function newRequest(parts: Pick<Request, 'prompt' | 'options' | 'reader' | 'grammar' | 'scoring'>): Request {
+  const events = new EventEmitter();
+  // Where nobody reads any more.
+  events.on('error', () => {});
+  const fail = (error: unknown) => events.emit('error', error);
+  return { ...parts, events, fail, finished: undefined, cachedTokens: 0 };
+}
 
 /** More than any memory budget allows. */
 const MOST_CHECKPOINTS = 4096;
@@ -63,15 +87,12 @@ export class Slot implements Evaluator<Request> {
     return this.#checkpointSize > this.#checkpointBytes ? 0 : Math.round(after / this.#checkpointSize);
   }
 
-  begin(request: Request): Promise<number> {
-    this.#next = request.prompt.tokens.slice(this.position);
-    this.#sampler = openSampler(request, this.#calls, this.#contextSize);
-    return this.step(request);
-  }
-
   /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
   async step(request: Request): Promise<number> {
-    if (this.#sampler === undefined) throw new Error('the reply has not begun');
+    if (this.#sampler === undefined) {
+      this.#next = request.prompt.tokens.slice(this.position);
+      this.#sampler = openSampler(request, this.#calls, this.#contextSize);
+    }
     const sampled = await this.#calls.evaluate(this.#sequence, this.#next, {
       sampler: this.#sampler.ready(),
       probabilities: request.scoring === undefined ? undefined : true,
@@ -107,6 +128,42 @@ export class Slot implements Evaluator<Request> {
     this.#sampler?.dispose();
     this.#sampler = undefined;
   }
+}
+
+/** What the next step evaluates; none where the reply is over. The text is told apart from it, since nothing waits for that. */
+function takeToken(request: Request, token: number, free: number): readonly number[] {
+  const { insteadOf, finish } = request.reader.take(token);
+  const next = insteadOf ?? [token];
+  request.finished = finish ?? (free < next.length ? 'length' : undefined);
+  return request.finished === undefined ? next : [];
+}
+
+/** Hands on the text of the tokens taken since the last time, and the end where it has come. Does not throw. */
+function tell(request: Request): void {
+  const { reader, finished } = request;
+  try {
+    for (const text of finished === undefined ? reader.texts() : reader.rest())
+      tellEvent(request, { type: 'text', ...text });
+    if (finished !== undefined) tellEnd(request, finished);
+  } catch (error) {
+    request.fail(error);
+  }
+}
+
+function tellEvent({ events }: Request, event: GenerateEvent): void {
+  events.emit('event', event);
+}
+
+function tellEnd(request: Request, finishReason: 'stop' | 'length'): void {
+  const { reader, events, prompt, cachedTokens } = request;
+  const usage = {
+    promptTokens: prompt.tokens.length,
+    cachedTokens,
+    completionTokens: reader.spoken.length,
+    reasoningTokens: reader.reasoningTokens,
+  };
+  tellEvent(request, { type: 'end', finishReason, usage });
+  events.emit('end');
 }
 
 /** Nothing may ever be shifted out of a context; lengths are checked before, so that this is never called. */

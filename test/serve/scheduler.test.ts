@@ -91,13 +91,16 @@ class Counter<R extends Scheduled> implements Evaluator<R> {
     return this.#kept.length;
   }
 
-  async begin(request: R): Promise<number> {
-    await this.feed(request, request.prompt.tokens.length);
-    this.#left = REPLY_TOKENS;
-    return this.step(request);
+  async step(request: R): Promise<number> {
+    if (this.position < request.prompt.tokens.length) {
+      await this.feed(request, request.prompt.tokens.length);
+      this.#left = REPLY_TOKENS;
+    }
+    return this.say(request);
   }
 
-  async step(request: R): Promise<number> {
+  /** The reply's next token; resolves as `step`. */
+  async say(request: R): Promise<number> {
     this.#held.push(-this.#left);
     if (--this.#left > 0) return 1;
     this.onDone(request);
@@ -292,7 +295,7 @@ describe('a request that goes on where a working slot will end', () => {
     let steps = 0;
     class Replying extends Counter<Named> {
       #said = 0;
-      override async step(request: Named): Promise<number> {
+      override async say(request: Named): Promise<number> {
         if (request.name === '1.1') steps++;
         if (++this.#said < replyTokens) return 1;
         this.#said = 0;

@@ -96,11 +96,7 @@ export async function fetchDataset(options: DatasetOptions) {
     const giveWay = [...files, ...removed].filter(({ state }) => GIVES_WAY.includes(state));
     const aside = await setAside(folder, giveWay, now());
     if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
-    const wanted = files.map(({ file }) => ({
-      file,
-      target: join(folder, file.name),
-      isHere: !missing.includes(file),
-    }));
+    const wanted = missing.map((file) => ({ file, target: join(folder, file.name) }));
     const come = await bring(hub, wanted, folder, onProgress);
     const placed = files.map((place) => ({
       ...place,

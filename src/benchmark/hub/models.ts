@@ -90,13 +90,11 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
   const path = pathOf(files);
   options.beforeDownload?.({ name: printable(`hf:${repository}${suffix}/${path}`), bytes: bytesOf(files) });
   await withFolder(hub, folder, async () => {
-    const wanted = files.map(async (file) => {
-      const target = join(folder, file.path);
-      // Only whole files have their final name.
-      const size = (await stat(target).catch(() => undefined))?.size;
-      return { file, target, isHere: size === file.bytes };
-    });
-    await bring(hub, await Promise.all(wanted), folder, options.onProgress);
+    const wanted = files.map((file) => ({ file, target: join(folder, file.path) }));
+    const sizes = await Promise.all(wanted.map(({ target }) => stat(target).catch(() => undefined)));
+    // Only whole files have their final name.
+    const missing = wanted.filter(({ file }, index) => sizes[index]?.size !== file.bytes);
+    await bring(hub, missing, folder, options.onProgress);
   });
   return join(folder, path);
 }

@@ -70,27 +70,17 @@ async function readBody(request: IncomingMessage, limitBytes: number, limit: str
   return Buffer.concat(chunks);
 }
 
-/** Writes the whole answer, unless the client is gone. */
+/** Writes the whole answer, JSON unless it is text of a type that the headers name, if the client is still there. */
 export function answer(
   response: ServerResponse,
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  answerText(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
-}
-
-/** `answer` for text of another type. */
-export function answerText(
-  response: ServerResponse,
-  status: number,
-  type: string,
-  text: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
   if (response.destroyed) return;
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(status, {
-    'content-type': type,
+    'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     ...headers,

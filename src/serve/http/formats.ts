@@ -142,23 +142,14 @@ export function completionReply(echoes: readonly Echo[], scored: boolean): Reply
     idPrefix: 'cmpl-',
     object: 'text_completion',
     chunkObject: 'text_completion',
-    choice(index, pieces, end) {
-      const { take, end: last } = writer(index);
-      const parts = [...pieces.flatMap(take), ...last(end)];
-      const logprobs = parts.flatMap((part) => part.logprobs ?? []);
-      const joined = <Key extends keyof Logprobs>(key: Key) => logprobs.flatMap((each): unknown[] => each[key]);
+    choice(index, pieces, { finishReason }) {
+      const { text = '', unscored } = echoes[index] ?? { unscored: [] };
+      const scores = pieces.flatMap((piece) => (piece.type === 'tool-call' ? [] : (piece.scores ?? [])));
       return {
         index,
-        text: parts.map(({ text }) => text).join(''),
-        logprobs: scored
-          ? {
-              tokens: joined('tokens'),
-              token_logprobs: joined('token_logprobs'),
-              top_logprobs: joined('top_logprobs'),
-              text_offset: joined('text_offset'),
-            }
-          : null,
-        finish_reason: end.finishReason,
+        text: text + pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''),
+        logprobs: scored ? textLogprobs(unscored, scores, textOffsets()) : null,
+        finish_reason: finishReason,
       };
     },
     writer,

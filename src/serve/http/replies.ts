@@ -2,9 +2,9 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Engine, EnginePrompt, GenerateOptions, ModelFacts, Tool, Usage } from '../engine-contract.js';
-import { readChatRequest } from '../request/chat-request.js';
-import { readCompletionRequest } from '../request/completion-request.js';
+import type { Engine, EnginePrompt, GenerateOptions, Tool, Usage } from '../engine-contract.js';
+import type { ModelFacts } from '../load.js';
+import { readChatRequest, readCompletionRequest } from '../request/bodies.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import { commonPrefix } from '../scheduler.js';
 import { toldOf } from './api-error.js';
@@ -13,7 +13,7 @@ import { CHAT_REPLY, completionReply, type Echo, type Piece, type ReplyFormat, s
 import { type ReplyEnd, type ReplyEvent, readToolCalls } from './tool-calls.js';
 
 /** What is asked of the engine for one reply. */
-export interface Asked {
+interface Asked {
   /** One for each choice, those of a prompt in a row. */
   readonly calls: readonly { readonly prompt: EnginePrompt; readonly options: GenerateOptions }[];
   /** How many prompts there are. */
@@ -116,15 +116,28 @@ export async function reply(
     const events = engine.generate(prompt, options, either);
     return tools.length === 0 ? events : readToolCalls(events, tools);
   });
-  const replying = { format, head, choices, prompts };
   try {
-    return asked.stream
-      ? await replyInEvents(response, replying, {
+    if (asked.stream) {
+      return await replyInEvents(
+        response,
+        { format, head, choices, prompts },
+        {
           includeUsage: asked.includeUsage,
           pingIntervalMs,
           errorOf: (error) => toldOf(error, signal, onError),
-        })
-      : await replyWhole(response, replying);
+        },
+      );
+    }
+    const read = choices.map(async (events, index) => {
+      const pieces: Piece[] = [];
+      const end = await readEvents(events, (piece) => pieces.push(piece));
+      return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
+    });
+    const written = await Promise.all(read);
+    const usages = written.map(({ usage }) => usage);
+    const body = { ...head, object: format.object, choices: written.map(({ choice }) => choice) };
+    answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages, prompts) });
+    return usages;
   } finally {
     failing.abort();
   }
@@ -166,20 +179,6 @@ interface Replying {
   readonly head: Readonly<Record<string, unknown>>;
   readonly choices: readonly AsyncIterable<ReplyEvent>[];
   readonly prompts: number;
-}
-
-/** Writes the reply in one piece. Rejects as soon as one of the choices fails. */
-async function replyWhole(response: ServerResponse, { format, head, choices, prompts }: Replying): Promise<Usage[]> {
-  const read = choices.map(async (events, index) => {
-    const pieces: Piece[] = [];
-    const end = await readEvents(events, (piece) => pieces.push(piece));
-    return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
-  });
-  const written = await Promise.all(read);
-  const usages = written.map(({ usage }) => usage);
-  const body = { ...head, object: format.object, choices: written.map(({ choice }) => choice) };
-  answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages, prompts) });
-  return usages;
 }
 
 /** Writes the reply as events, choices side by side. A failure behind the first event becomes an error event, worded by `errorOf`. */
