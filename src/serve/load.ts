@@ -43,7 +43,13 @@ export async function load(settings: EngineSettings) {
   }
   const refuse = (otherwise: (why: string) => UserError) => (error: unknown) => {
     if (signal.aborted) throw error;
-    throw isMemoryError(error, log) ? memoryFailure(error) : otherwise(lineOf(log[0] ?? error));
+    const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
+    const isMemory = isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
+    if (!isMemory) throw otherwise(lineOf(log[0] ?? error));
+    throw new UserError(
+      `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
+      EXIT.unavailable,
+    );
   };
   const loading = llama.loadModel({
     modelPath: file.path,
@@ -86,18 +92,6 @@ export async function load(settings: EngineSettings) {
 export async function unload({ context, model }: Loaded): Promise<void> {
   await context.dispose();
   await model.dispose();
-}
-
-function isMemoryError(error: unknown, log: readonly string[]): boolean {
-  const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
-  return isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
-}
-
-function memoryFailure(error: unknown): UserError {
-  return new UserError(
-    `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
-    EXIT.unavailable,
-  );
 }
 
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */

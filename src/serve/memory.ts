@@ -196,26 +196,12 @@ function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
   ];
 }
 
-/** What the user allows; what is left open is as much as fits. */
-interface Hardware {
-  readonly parallel: number;
-  /** Tokens per slot. */
-  readonly context?: number | 'most' | undefined;
-  readonly gpuLayers?: number | 'most' | undefined;
-  readonly kvCache: PlanWishes['kvCache'];
-  readonly flashAttention: boolean;
-  readonly threads?: number | undefined;
-  readonly batchSize: number;
-  /** MiB. */
-  readonly checkpointMemory: number;
-}
-
 /** Throws a UserError (2) for flags that cannot go together; call it before anything is downloaded. */
-export function requirePossible({ kvCache, flashAttention, threads, parallel }: Hardware): void {
+export function requirePossible({ kvCache, flashAttention, slots }: PlanWishes, threads: number | undefined): void {
   if (kvCache === 'q8_0' && !flashAttention) {
     throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
   }
-  if (threads === 1 && needsTwoThreads(parallel)) {
+  if (threads === 1 && needsTwoThreads(slots)) {
     throw new UserError(
       `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
     );
@@ -243,22 +229,19 @@ export function needsTwoThreads(slots: number): boolean {
 export async function settingsThatFit(
   file: ModelFile,
   gpu: Gpu,
-  { parallel: slots, context = 'most', gpuLayers = 'most', checkpointMemory, ...hardware }: Hardware,
+  wishes: PlanWishes,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
   const { llama } = await startLlama(gpu);
   const host = await llama.getRamState();
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
   const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
-  if (free.gpuBytes === 0 && gpuLayers !== 'most' && gpuLayers > 0) {
+  if (free.gpuBytes === 0 && wishes.gpuLayers !== 'most' && wishes.gpuLayers > 0) {
     const hint = gpu === 'off' ? undefined : gpuCodeHint();
     const why =
       hint === undefined ? 'there is no GPU to put layers on; check --gpu' : `no GPU code is installed; ${hint}`;
-    throw new UserError(`--gpu-layers ${gpuLayers}: ${why}`);
+    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: ${why}`);
   }
-  const { kvCache, batchSize, flashAttention } = hardware;
-  const checkpointBytes = checkpointMemory * 2 ** 20;
-  const wishes = { contextSize: context, slots, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention };
   const memory = modelMemory(file.insights);
   const settings = planMemory(memory, wishes, free);
   if (settings === undefined) throw new UserError(refusalText(memory, wishes, free), EXIT.unavailable);

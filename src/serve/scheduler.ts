@@ -114,7 +114,7 @@ export interface Evaluator<R> {
   restore(request: R, tokens: number): Promise<void>;
   /** Evaluates the prompt's tokens up to a position, which lies before the prompt's end. */
   feed(request: R, end: number): Promise<void>;
-  /** Keeps the present state; resolves with how many states are kept now, the oldest having been dropped first. */
+  /** Keeps the present state where that is needed; resolves with how many states are kept now, the oldest having been dropped first. */
   keep(): Promise<number>;
   /** Evaluates the rest of the prompt, or the reply's next tokens, and samples; resolves with the tokens of the next step, 0 at the end. */
   step(request: R): Promise<number>;
@@ -304,12 +304,15 @@ export class Scheduler<R extends Scheduled> {
     if (share === 0 || request === undefined) return;
     const end = evaluator.position + share;
     try {
-      if (slot.wants === undefined && end < request.prompt.tokens.length) await this.#feed(slot, request, end);
-      else {
-        // What the slot holds is certain once the prompt is evaluated.
-        if (slot.wants === undefined) this.#lookAt = 0;
-        slot.wants = await evaluator.step(request);
+      if (slot.wants === undefined && end < request.prompt.tokens.length) {
+        await evaluator.feed(request, end);
+        if (!restorableOf(evaluator, request).includes(end)) return;
+        slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
+        return;
       }
+      // What the slot holds is certain once the prompt is evaluated.
+      if (slot.wants === undefined) this.#lookAt = 0;
+      slot.wants = await evaluator.step(request);
       if (slot.wants === 0) slot.over = true;
     } catch (error) {
       slot.over = true;
@@ -317,23 +320,18 @@ export class Scheduler<R extends Scheduled> {
       request.fail(error);
     }
   }
+}
 
-  async #feed(slot: Slot<R>, request: R, end: number): Promise<void> {
-    const { evaluator } = slot;
-    const { pauses, checkpoints } = request.prompt;
-    await evaluator.feed(request, end);
-    if (!pauses.includes(end)) return;
-    if (!evaluator.needsCheckpoints) slot.restorable = addCheckpoint(slot.restorable, end, Number.POSITIVE_INFINITY);
-    else if (checkpoints.includes(end)) slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
-  }
+/** Where a prompt's state can be restored once it is evaluated. */
+function restorableOf<R extends Scheduled>({ needsCheckpoints }: Evaluator<R>, { prompt }: R): readonly number[] {
+  return needsCheckpoints ? prompt.checkpoints : prompt.pauses;
 }
 
 /** What a working slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
 function memoryOnceOver<R extends Scheduled>({ evaluator, request, wants, ...slot }: Slot<R>): SlotMemory {
   if (request === undefined) return { ...slot, prompt: undefined };
-  const { prompt } = request;
-  const coming = wants !== undefined ? [] : evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
-  return { ...slot, prompt, restorable: [...slot.restorable, ...coming.filter((at) => at > evaluator.position)] };
+  const coming = wants === undefined ? restorableOf(evaluator, request).filter((at) => at > evaluator.position) : [];
+  return { ...slot, prompt: request.prompt, restorable: [...slot.restorable, ...coming] };
 }
 
 /** Nothing is reused of a slot in an unknown state. */

@@ -79,6 +79,7 @@ export class Slot implements Evaluator<Request> {
 
   /** The library drops the oldest when its memory is full. */
   async keep(): Promise<number> {
+    if (!this.needsCheckpoints) return Number.POSITIVE_INFINITY;
     if ((this.#checkpointSize ?? 1) > this.#checkpointBytes) return 0;
     const before = this.#sequence.checkpointsMemoryUsage;
     await this.#sequence.takeCheckpoint();

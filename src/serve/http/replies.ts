@@ -85,21 +85,16 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
 const SEED_HEADER = 'x-seed';
 const PING_MS = 15_000;
 
-interface Client {
-  /** Silence after which a comment is sent. */
-  readonly pingIntervalMs?: number;
-  /** Aborts when the client is gone, or when the server will not wait for the reply any longer. */
-  readonly signal: AbortSignal;
-  /** Told what clients are not: why the engine failed. */
-  readonly onError?: (error: unknown) => void;
-}
-
-/** Takes a reply through the engine to the client, and gives back the usage of each choice. Rejects where nothing was written yet. */
+/**
+ * Takes a reply through the engine to the client, and gives back the usage of each choice. Rejects where nothing was written yet.
+ * @param signal aborts when the client is gone, or when the server will not wait for the reply any longer
+ */
 export async function reply(
   engine: Engine,
   asked: Asked,
   response: ServerResponse,
-  { pingIntervalMs = PING_MS, signal, onError }: Client,
+  signal: AbortSignal,
+  { pingIntervalMs = PING_MS, onError }: { pingIntervalMs?: number; onError?: (error: unknown) => void },
 ): Promise<Usage[]> {
   const { calls, prompts, tools, format } = asked;
   const head = {

@@ -235,7 +235,7 @@ class Desk {
     }
     this.#admitted += wanted;
     try {
-      return await reply(engine, asked, response, { ...this.#options, signal });
+      return await reply(engine, asked, response, signal, this.#options);
     } finally {
       this.#admitted -= wanted;
     }
