@@ -20,7 +20,7 @@ import { planPrompt, readTemplate, type Templating } from './prompt.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { Scheduler } from './scheduler.js';
-import { newRequest, type Request, Slot } from './slot.js';
+import { newRequest, openSlot, type Request } from './slot.js';
 
 /**
  * Loads a model. Throws UserError where it cannot be served: the runtime or its GPU library is missing (69), the file is of an unknown
@@ -58,7 +58,7 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
   const bytes = Math.floor(settings.checkpointBytes / settings.slots);
   const scheduler = new Scheduler(
-    Array.from({ length: settings.slots }, () => new Slot(loaded, calls, bytes)),
+    Array.from({ length: settings.slots }, () => openSlot(loaded, calls, bytes)),
     { batchSize: facts.batchSize, tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu },
   );
   const prepare = prepareRequests(loaded, template);

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { bytesOf, type HubOptions, Repository, type RepositoryFile } from './client.js';
+import { bytesOf, type HubOptions, openRepository, type RepositoryFile } from './client.js';
 import { bring, Digest, isSame, onDisk, readInto, withFolder } from './download.js';
 import {
   GIT_OID,
@@ -57,13 +57,13 @@ export type FetchedDataset = Awaited<ReturnType<typeof fetchDataset>>;
  */
 export async function fetchDataset(options: DatasetOptions) {
   const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
-  const named = new Repository({ kind: 'dataset', repository, revision }, options);
+  const named = openRepository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = typeof found === 'object' && found.repository === repository ? found : undefined;
     const earlier = before?.files ?? [];
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
-    const hub = new Repository({ ...named.name, revision: commit }, options);
+    const hub = openRepository({ ...named.name, revision: commit }, options);
     const isKnown = before?.complete && before.commit === commit;
     const listed = isKnown ? earlier : chooseFiles(await hub.listFiles(), repository);
     const totalBytes = bytesOf(listed);
