@@ -7,21 +7,16 @@ import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { replaceFile } from '../disk/files.js';
 import { makeFolders } from '../disk/make-folder.js';
-import { type Gpu, type LlamaCpp, lineOf, startLlama } from './runtime.js';
+import { type Gpu, lineOf, startLlama } from './runtime.js';
 
-/** A model's file, or all parts of a split one. */
-export interface ModelFile {
-  /** Of a split model, its first part. */
-  readonly path: string;
-  readonly parts: readonly { readonly path: string; readonly bytes: number }[];
-  readonly insights: LlamaCpp.GgufInsights;
-}
+/** A model's file, or all parts of a split one, whose path is that of its first. */
+export type ModelFile = Awaited<ReturnType<typeof readModelFile>>;
 
 /**
  * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
  * Throws a UserError: the file or a part of it is missing (66), is not a GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
  */
-export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> {
+export async function readModelFile(path: string, gpu: Gpu) {
   const parts = await partsOf(path);
   const { runtime, llama } = await startLlama(gpu);
   const damaged = (why: string) =>
@@ -45,7 +40,7 @@ export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> 
 }
 
 /** llama.cpp names parts `…-00001-of-00003.gguf`. */
-async function partsOf(path: string): Promise<ModelFile['parts']> {
+async function partsOf(path: string) {
   const [, base, index, count = '00001'] = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/.exec(path) ?? [];
   if (index !== undefined && Number(index) !== 1) {
     throw new UserError(`${path} is part ${Number(index)} of a split model; name its first part`);

@@ -44,26 +44,22 @@ export const CHAT_REPLY: ReplyFormat = {
     return { index, message, logprobs: chatLogprobs(texts), finish_reason: end.finishReason };
   },
   writer(index) {
-    const delta = (content: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => ({
-      index,
-      delta: content,
-      logprobs: chatLogprobs(texts),
-      finish_reason: finishReason,
-    });
-    /** What comes before all else, once. */
-    let opening = [delta({ role: 'assistant', content: '' })];
-    const write = (...written: (typeof opening)[number][]) => {
-      const all = [...opening, ...written];
-      opening = [];
+    let isOpen = false;
+    const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
+      const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
+      // The role comes before all else, once.
+      const opening = { ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null };
+      const all = isOpen ? [own] : [opening, own];
+      isOpen = true;
       return all;
     };
     return {
       take(piece) {
-        if (piece.type === 'prompt') return write();
-        if (piece.type === 'text') return write(delta({ [KEYS[piece.channel]]: piece.text }, [piece]));
-        return write(delta({ tool_calls: [{ index: piece.index, ...callOf(piece) }] }));
+        if (piece.type === 'prompt') return [];
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, [piece]);
+        return entry({ tool_calls: [{ index: piece.index, ...callOf(piece) }] });
       },
-      end: ({ finishReason }) => write(delta({}, [], finishReason)),
+      end: ({ finishReason }) => entry({}, [], finishReason),
     };
   },
 };

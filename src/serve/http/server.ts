@@ -119,7 +119,6 @@ const METHODS: ReadonlyMap<string, string> = new Map([
 class Desk {
   /** Set when no more requests for replies are taken. */
   isDraining = false;
-  readonly #options: ServerOptions;
   readonly #metrics = openMetrics();
   readonly #createdS = Math.floor(Date.now() / 1_000);
   /** Undefined while it is loading, and where that failed. */
@@ -127,8 +126,10 @@ class Desk {
   /** Places taken and not yet given back: a slot, or a wait for one. */
   #admitted = 0;
 
-  constructor(engine: Engine | Promise<Engine>, options: ServerOptions) {
-    this.#options = options;
+  constructor(
+    engine: Engine | Promise<Engine>,
+    readonly options: ServerOptions,
+  ) {
     const loaded = (opened: Engine) => {
       this.#loaded = opened;
     };
@@ -137,7 +138,7 @@ class Desk {
 
   /** Serves one request to its end: when the client has the answer or is gone, and it is counted. */
   async serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const { onError, onRequest, requestTimeoutMs } = this.#options;
+    const { onError, onRequest, requestTimeoutMs } = this.options;
     const startMs = performance.now();
     const path = /^[^?]*/.exec(request.url ?? '')?.[0] ?? '';
     const name = path.startsWith(`${MODELS}/`) ? MODELS : path;
@@ -164,7 +165,7 @@ class Desk {
 
   /** Throws an ApiError: 403 or 401 for a request that may not ask, 404 for another path, 405 for another method. */
   #letIn(request: IncomingMessage, path: string, name: string): void {
-    const { apiKey = '' } = this.#options;
+    const { apiKey = '' } = this.options;
     if (apiKey === '') requireLoopbackHost(request);
     const methods = METHODS.get(name);
     if (methods === undefined) {
@@ -207,7 +208,7 @@ class Desk {
     if (engine === undefined) {
       throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
     }
-    const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY, queueLimit } = this.#options;
+    const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY, queueLimit } = this.options;
     const models = [engine.facts.name, ...aliases];
     if (name === MODELS) return void answer(response, 200, this.#modelsAt(path, models, engine));
     const body = await readJson(request, bodyLimitBytes(contextSize));
@@ -235,7 +236,7 @@ class Desk {
     }
     this.#admitted += wanted;
     try {
-      return await reply(engine, asked, response, signal, this.#options);
+      return await reply(engine, asked, response, signal, this.options);
     } finally {
       this.#admitted -= wanted;
     }
