@@ -57,10 +57,8 @@ const NO_SCORES = { reply: false, top: 0 };
 function createEngine(loaded: Loaded, settings: EngineSettings, template: Templating, facts: ModelFacts): Engine {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
   const bytes = Math.floor(settings.checkpointBytes / settings.slots);
-  const scheduler = new Scheduler(
-    Array.from({ length: settings.slots }, () => openSlot(loaded, calls, bytes)),
-    { batchSize: facts.batchSize, tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu },
-  );
+  const slots = Array.from({ length: settings.slots }, () => openSlot(loaded, calls, bytes));
+  const scheduler = new Scheduler(slots, facts.batchSize, TOKENS_PER_STEP[facts.gpu === 'off' ? 'cpu' : 'gpu']);
   const prepare = prepareRequests(loaded, template);
   const open = new Set<Request>();
   let closed = false;

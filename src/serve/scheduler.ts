@@ -122,13 +122,6 @@ export interface Evaluator<R> {
   leave(): Promise<void>;
 }
 
-interface SchedulerOptions {
-  /** Tokens per step, all slots together. */
-  readonly batchSize: number;
-  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
-  readonly tokensPerStep: number;
-}
-
 /** How many later requests may be served before one that waits. */
 const MOST_OVERTAKING = 8;
 
@@ -161,7 +154,10 @@ interface Slot<R> extends SlotMemory {
  */
 export class Scheduler<R extends Scheduled> {
   readonly #slots: readonly Slot<R>[];
-  readonly #options: SchedulerOptions;
+  /** Tokens per step, all slots together. */
+  readonly #batchSize: number;
+  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
+  readonly #tokensPerStep: number;
   /** In order of arrival; so the first is also the one overtaken most. */
   readonly #waiting: Waiting<R>[] = [];
   #uses = 0;
@@ -171,8 +167,9 @@ export class Scheduler<R extends Scheduled> {
   #lookAt = 0;
   #running: Promise<void> | undefined;
 
-  constructor(evaluators: readonly Evaluator<R>[], options: SchedulerOptions) {
-    this.#options = options;
+  constructor(evaluators: readonly Evaluator<R>[], batchSize: number, tokensPerStep: number) {
+    this.#batchSize = batchSize;
+    this.#tokensPerStep = tokensPerStep;
     const fresh = { prompt: undefined, restorable: [], lastUsed: 0, request: undefined, wants: undefined, over: false };
     this.#slots = evaluators.map((evaluator, slot) => ({ slot, evaluator, ...fresh }));
   }
@@ -228,9 +225,9 @@ export class Scheduler<R extends Scheduled> {
       if (this.#spent >= this.#lookAt) await this.#admit();
       const working = this.#working();
       if (working.length === 0 && this.#slots.every(({ over }) => !over)) return;
-      const shares = shareBatch(working.map(demandOf), this.#options.batchSize);
+      const shares = shareBatch(working.map(demandOf), this.#batchSize);
       const filled = shares.reduce((sum, share) => sum + share, 0);
-      this.#spent += Math.max(1, this.#options.tokensPerStep - filled);
+      this.#spent += Math.max(1, this.#tokensPerStep - filled);
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
       await Promise.all(working.map((slot, index) => this.#advance(slot, shares[index] ?? 0)));
     }
@@ -274,7 +271,7 @@ export class Scheduler<R extends Scheduled> {
     const { prompt } = waiting.request;
     const continued = this.#slots.map((slot) => continuedPrefix(memoryOnceOver(slot), prompt));
     const saved = Math.max(...continued) - reuse;
-    if (saved < this.#options.batchSize) return false;
+    if (saved < this.#batchSize) return false;
     waiting.heldFrom ??= this.#spent;
     const until = waiting.heldFrom + saved;
     if (this.#spent >= until) return false;

@@ -115,8 +115,12 @@ async function transferFile(
       try {
         const ends = AbortSignal.any([repository.signal, stall.signal]);
         const response = await repository.open(file.path, digest.bytes, ends);
-        if (startOf(response) !== digest.bytes) {
-          if (response.status === 206) throw new Error('the server sent another range than asked for');
+        const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
+        if (response.status === 206 && Number(range) !== digest.bytes) {
+          throw new Error('the server sent another range than asked for');
+        }
+        if (response.status !== 206 && digest.bytes > 0) {
+          // It knows no ranges, and begins anew.
           await onDisk(path, handle.truncate(0));
           digest = new Digest(file.bytes);
         }
@@ -166,12 +170,6 @@ export async function readInto(
     }
   };
   await onDisk(path, read());
-}
-
-/** The position in the file at which a response begins; NaN where it does not say. */
-function startOf({ status, headers }: Response): number {
-  if (status !== 206) return 0;
-  return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1]);
 }
 
 /** The hashes of a content of this length as it comes: its SHA-256, and its name in git. */

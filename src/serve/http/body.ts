@@ -33,10 +33,24 @@ export async function readJson(
     const message = `bodies are taken as they are, not with 'Content-Encoding: ${encoding}'`;
     throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
   }
-  const bytes = await readBody(request, limitBytes, limit);
+  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
+  if (Number(request.headers['content-length']) > limitBytes) {
+    request.resume();
+    throw tooLarge;
+  }
+  const body: AsyncIterable<Buffer> = request;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer.
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > limitBytes) chunks.length = 0;
+    else chunks.push(chunk);
+  }
+  if (bytes > limitBytes) throw tooLarge;
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
   } catch {
     throw new ApiError(400, 'the body is not JSON in UTF-8', 'invalid_json');
   }
@@ -49,25 +63,6 @@ export function requireShallow(value: unknown): void {
   for (const { depth } of levelsOf(value)) {
     if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');
   }
-}
-
-/** Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer. */
-async function readBody(request: IncomingMessage, limitBytes: number, limit: string): Promise<Buffer> {
-  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
-  if (Number(request.headers['content-length']) > limitBytes) {
-    request.resume();
-    throw tooLarge;
-  }
-  const body: AsyncIterable<Buffer> = request;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > limitBytes) chunks.length = 0;
-    else chunks.push(chunk);
-  }
-  if (bytes > limitBytes) throw tooLarge;
-  return Buffer.concat(chunks);
 }
 
 /** Writes the whole answer, JSON unless it is text of a type that the headers name, if the client is still there. */

@@ -47,11 +47,10 @@ export const CHAT_REPLY: ReplyFormat = {
     let isOpen = false;
     const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
       const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
-      // The role comes before all else, once.
-      const opening = { ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null };
-      const all = isOpen ? [own] : [opening, own];
+      if (isOpen) return [own];
       isOpen = true;
-      return all;
+      // The role comes before all else.
+      return [{ ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, own];
     };
     return {
       take(piece) {

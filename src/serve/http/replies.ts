@@ -3,7 +3,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Engine, EnginePrompt, GenerateOptions, Tool, Usage } from '../engine-contract.js';
-import type { ModelFacts } from '../load.js';
 import { readChatRequest, readCompletionRequest } from '../request/bodies.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import { commonPrefix } from '../scheduler.js';
@@ -81,8 +80,6 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
   return { ...asked, tools: [], format, calls, prompts: asked.prompts.length };
 }
 
-/** Carries the seed of a reply, given or drawn, so that it can be asked for again; further choices count up from it. */
-const SEED_HEADER = 'x-seed';
 const PING_MS = 15_000;
 
 /**
@@ -97,13 +94,16 @@ export async function reply(
   { pingIntervalMs = PING_MS, onError }: { pingIntervalMs?: number; onError?: (error: unknown) => void },
 ): Promise<Usage[]> {
   const { calls, prompts, tools, format } = asked;
+  const { name, file: _, ...facts } = engine.facts;
   const head = {
     id: `${format.idPrefix}${randomUUID()}`,
     created: Math.floor(Date.now() / 1_000),
-    model: engine.facts.name,
-    system_fingerprint: fingerprintOf(engine.facts),
+    model: name,
+    // Changes whenever something changes that replies depend on.
+    system_fingerprint: `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`,
   };
-  if (calls[0] !== undefined) response.setHeader(SEED_HEADER, calls[0].options.seed);
+  // Given or drawn, so that the reply can be asked for again; further choices count up from it.
+  if (calls[0] !== undefined) response.setHeader('x-seed', calls[0].options.seed);
   // Where one choice fails, the others end too.
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
@@ -136,11 +136,6 @@ export async function reply(
   } finally {
     failing.abort();
   }
-}
-
-/** Changes whenever something changes that replies depend on. */
-function fingerprintOf({ name: _, file: __, ...facts }: ModelFacts): string {
-  return `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`;
 }
 
 /** Key by key. */

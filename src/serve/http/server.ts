@@ -151,7 +151,14 @@ class Desk {
     } catch (error) {
       answerError(response, toldOf(error, signal, onError));
     }
-    await taken(response, requestTimeoutMs);
+    if (!response.writableFinished && !response.destroyed) {
+      // One that does not take the rest of its answer is cut off.
+      response.setTimeout(Math.min(requestTimeoutMs, LONGEST_TIMER_MS), () => response.destroy());
+      await new Promise<void>((resolve) => {
+        response.once('finish', resolve);
+        response.once('close', resolve);
+      });
+    }
     const record: RequestRecord = {
       method: request.method ?? '',
       path,
@@ -259,14 +266,4 @@ class Desk {
     if (name === undefined) throw unknownModel(asked, models);
     return entry(name);
   }
-}
-
-/** Resolves when the reply is with the client or the client is gone. One that does not take it is cut off after `timeoutMs`. */
-async function taken(response: ServerResponse, timeoutMs: number): Promise<void> {
-  if (response.writableFinished || response.destroyed) return;
-  response.setTimeout(Math.min(timeoutMs, LONGEST_TIMER_MS), () => response.destroy());
-  await new Promise<void>((resolve) => {
-    response.once('finish', resolve);
-    response.once('close', resolve);
-  });
 }

@@ -179,13 +179,20 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
   const { sampling, ...reply } = readAnyReply(given, server);
   const { logprobs, top_logprobs: top = 0 } = given;
   if (top > 0 && !logprobs) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
+  const { reasoning_effort: effort, chat_template_kwargs: template } = given;
+  if (effort === 'none' && template.enable_thinking === true) {
+    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
+  }
+  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? server.thinkingBudget;
   const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
   const options: GenerateOptions = {
     ...sampling,
     maxTokens: either(given, 'max_completion_tokens', 'max_tokens'),
     stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
     responseFormat: given.response_format,
-    ...thinkingOf(given, server.thinkingBudget),
+    // The smallest of the server's, the request's and the effort's budgets holds.
+    thinkingBudget: Math.min(server.thinkingBudget, asked, EFFORTS[effort] ?? asked),
+    templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
     scores,
   };
   return {
@@ -196,19 +203,6 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
     promptLogprobs: promptLogprobsOf(given),
     options,
-  };
-}
-
-/** The smallest of the server's, the request's and the effort's budgets holds. */
-function thinkingOf(given: Body, serverBudget: number): Pick<GenerateOptions, 'thinkingBudget' | 'templateArguments'> {
-  const { reasoning_effort: effort, chat_template_kwargs: template } = given;
-  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? serverBudget;
-  if (effort === 'none' && template.enable_thinking === true) {
-    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
-  }
-  return {
-    thinkingBudget: Math.min(serverBudget, asked, EFFORTS[effort] ?? asked),
-    templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
   };
 }
 
