@@ -94,7 +94,13 @@ export async function fetchDataset(options: DatasetOptions) {
     // Before anything else is written: by this, a fetch that is killed is continued.
     if (missing.length > 0) await keep(false, [...files.map(({ file }) => file), ...earlier]);
     const giveWay = [...files, ...removed].filter(({ state }) => GIVES_WAY.includes(state));
-    const aside = await setAside(folder, giveWay, now());
+    const aside = giveWay.length === 0 ? undefined : `before-${now().toISOString().replace(/[:.]/g, '-')}`;
+    if (aside !== undefined) {
+      await onDisk(join(folder, aside), mkdir(join(folder, aside)));
+      for (const name of new Set(giveWay.map(({ file }) => file.name))) {
+        await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
+      }
+    }
     if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
     const wanted = missing.map((file) => ({ file, target: join(folder, file.name) }));
     const come = await bring(hub, wanted, folder, onProgress);
@@ -186,20 +192,6 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
   const next =
     'Nothing was written. Choose another --output-dir, or fetch them with --replace (these are then kept aside).';
   throw new UserError([what, ...list, next].join('\n'), EXIT.cannotCreate);
-}
-
-/**
- * Moves files of a folder into a new one below it, whose name comes back; undefined where there are none to move.
- * Throws a UserError (73 or 74) where the disk refuses.
- */
-async function setAside(folder: string, files: readonly Placed[], now: Date): Promise<string | undefined> {
-  if (files.length === 0) return undefined;
-  const aside = `before-${now.toISOString().replace(/[:.]/g, '-')}`;
-  await onDisk(join(folder, aside), mkdir(join(folder, aside)));
-  for (const name of new Set(files.map(({ file }) => file.name))) {
-    await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
-  }
-  return aside;
 }
 
 /** Takes away what downloads of other contents of these files began and never ended. */

@@ -167,7 +167,6 @@ const BODY = z.strictObject({
   include_reasoning: only(true),
   separate_reasoning: only(true),
 });
-type Body = z.output<typeof BODY>;
 
 /** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
 export function readChatRequest(body: unknown, server: ServerDefaults) {
@@ -179,9 +178,17 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
   const { sampling, ...reply } = readAnyReply(given, server);
   const { logprobs, top_logprobs: top = 0 } = given;
   if (top > 0 && !logprobs) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
-  const { reasoning_effort: effort, chat_template_kwargs: template } = given;
+  const { reasoning_effort: effort, chat_template_kwargs: template, prompt_logprobs: promptLogprobs } = given;
   if (effort === 'none' && template.enable_thinking === true) {
     throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
+  }
+  const isOpen = given.add_generation_prompt;
+  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
+  const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream && !logprobs;
+  if (!isScored && !(promptLogprobs === undefined && isOpen)) {
+    const message =
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
+    throw invalid(message, 'prompt_logprobs');
   }
   const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? server.thinkingBudget;
   const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
@@ -200,20 +207,10 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     messages: given.messages,
     /** Those that the model may call: none where it must not. */
     tools: callable,
-    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
-    promptLogprobs: promptLogprobsOf(given),
+    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered, as vLLM has it. */
+    promptLogprobs,
     options,
   };
-}
-
-/** As vLLM has them, but of the last message alone: each token takes an evaluation of its own. */
-function promptLogprobsOf({ prompt_logprobs: top, add_generation_prompt: isOpen, ...given }: Body): number | undefined {
-  if (top === undefined && isOpen) return undefined;
-  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
-  if (top !== undefined && isReply && given.n === 1 && !given.stream && !given.logprobs) return top;
-  const message =
-    "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
-  throw invalid(message, 'prompt_logprobs');
 }
 
 /** As in OpenAI's API. */
