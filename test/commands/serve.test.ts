@@ -148,7 +148,12 @@ describe('awb serve', () => {
     const cases = [
       { model: text, flags: [], code: EXIT.badData, says: 'GGUF' },
       { model: join(folder, 'none.gguf'), flags: [], code: EXIT.inputMissing, says: 'none.gguf' },
-      { model: worldModel, flags: ['--checkpoint-memory', '100000000'], code: EXIT.unavailable, says: 'lower --parallel or --checkpoint-memory' },
+      {
+        model: worldModel,
+        flags: ['--checkpoint-memory', '100000000'],
+        code: EXIT.unavailable,
+        says: 'lower --parallel or --checkpoint-memory',
+      },
     ];
     for (const { model, flags, code, says } of cases) {
       const refused = await startAwb(['serve', '--model', model, '--port', '0', '--gpu', 'off', '--quiet', ...flags])

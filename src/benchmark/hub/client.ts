@@ -5,7 +5,7 @@ import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, interruption, UserError } from '../../core/errors.js';
 import { asObject, isInteger, isObject } from '../../core/json.js';
-import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../../model/http/wire.js';
 import type { TransferProgress } from './download-text.js';
 import { GIT_OID, SHA256, type SourceFile } from './source-record.js';
 

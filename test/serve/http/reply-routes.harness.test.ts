@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { Sampling } from '../../../src/core/sampling.js';
 import { openContextWatch } from '../../../src/model/context.js';
-import { openDialect } from '../../../src/model/endpoint/dialect.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
+import { openDialect } from '../../../src/model/endpoint/request.js';
 import { contextOverflow } from '../../../src/serve/http/api-error.js';
 import type { RunningServer } from '../../../src/serve/http/server.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
@@ -19,7 +19,6 @@ describe("the harness's own client", () => {
       sampling,
       stream: true,
       clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-      fitMaxTokens: false,
       dialect: openDialect({ allowParamDrop: false, onNotice: () => {} }),
       context: openContextWatch({ maxTokens: sampling.maxTokens, fits: false, onNotice: () => {} }),
       flagPrefix: 'model',
