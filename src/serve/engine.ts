@@ -51,9 +51,6 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
 
 /** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
-/** Generates nothing and scores nothing. */
-const NO_SCORES = { reply: false, top: 0 };
-
 function createEngine(loaded: Loaded, settings: EngineSettings, template: Templating, facts: ModelFacts): Engine {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
   const bytes = Math.floor(settings.checkpointBytes / settings.slots);
@@ -130,7 +127,8 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);
-      const scores = options.scores ?? (options.maxTokens === 0 ? NO_SCORES : undefined);
+      // Without tokens to generate there may be nothing to score either.
+      const scores = options.scores ?? (options.maxTokens === 0 ? { reply: false, top: 0 } : undefined);
       yield* scores === undefined ? run(request, signal) : scoredReply(request, scores, signal);
     },
     get busy() {

@@ -87,9 +87,12 @@ const CACHE_SHARE: Readonly<Record<CacheType, number>> = { f16: 1, q8_0: 34 / 64
 
 /** What the settings take, part by part. */
 export function costsOf(memory: ModelMemory, settings: PlanSettings) {
-  const { slots, contextSize, kvCache, gpuLayers, checkpointBytes } = settings;
+  const { slots, contextSize, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention } = settings;
   const { weights, token, state } = memory.split(gpuLayers);
-  const compute = computeBytes(memory, settings);
+  // An estimate: logits, activations and the attention mask of a batch, in F32 and F16; without flash attention the scores of every head too.
+  const attention = contextSize * (6 + (flashAttention ? 0 : memory.heads * 4));
+  const compute = batchSize * (memory.vocabulary * 4 + memory.embedding * ACTIVATION_ROWS * 4 + attention);
+  const times = ({ gpu, host }: MemoryUse, factor: number) => ({ gpu: gpu * factor, host: host * factor });
   const costs = {
     weights,
     cache: times(token, CACHE_SHARE[kvCache] * contextSize * slots),
@@ -103,32 +106,14 @@ export function costsOf(memory: ModelMemory, settings: PlanSettings) {
   return { ...costs, total: { gpu: sum('gpu'), host: sum('host') } };
 }
 
-function times({ gpu, host }: MemoryUse, factor: number): MemoryUse {
-  return { gpu: gpu * factor, host: host * factor };
-}
-
-/** An estimate: logits, activations and the attention mask of a batch. */
-function computeBytes({ vocabulary, embedding, heads }: ModelMemory, settings: PlanSettings): number {
-  const { batchSize, contextSize, flashAttention } = settings;
-  const logits = batchSize * vocabulary * 4;
-  const activations = batchSize * embedding * ACTIVATION_ROWS * 4;
-  // The mask in F32 and F16; without flash attention the scores of every head stand beside it.
-  const attention = batchSize * contextSize * (6 + (flashAttention ? 0 : heads * 4));
-  return logits + activations + attention;
-}
-
 /** Left free for the driver, and for what else runs: half a GiB, and less where there is little. */
 const MOST_RESERVE_BYTES = 2 ** 29;
 const RESERVE_SHARE = 0.05;
 
 /** Whether it leaves a reserve of what is free. */
 function fits({ gpu, host }: MemoryUse, free: FreeMemory): boolean {
-  if (free.shared) return gpu + host <= usable(free.hostBytes) && gpu <= usable(free.gpuBytes);
-  return gpu <= usable(free.gpuBytes) && host <= usable(free.hostBytes);
-}
-
-function usable(bytes: number): number {
-  return bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
+  const usable = (bytes: number) => bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
+  return gpu <= usable(free.gpuBytes) && host + (free.shared ? gpu : 0) <= usable(free.hostBytes);
 }
 
 /** What the user asked for; `most` is as much as fits, `auto` the finest cache that does. */
@@ -260,14 +245,14 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   const tokens = `${counted(slots, 'slot')} of ${grouped(contextSize)} tokens`;
   const rows: (readonly [string, MemoryUse, string])[] = [
     ['weights', weights, hasGpu ? `${gpuLayers} of ${memory.layers} layers on the GPU` : ''],
-    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText(sumOf(cache) / slots / contextSize)} a token`],
-    ['recurrent state', state, `${sizeText(sumOf(state) / slots)} a slot`],
+    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText((cache.gpu + cache.host) / slots / contextSize)} a token`],
+    ['recurrent state', state, `${sizeText((state.gpu + state.host) / slots)} a slot`],
     ['compute', compute, `batches of ${batchSize}, estimated`],
     ['checkpoints', checkpoints, 'of the recurrent state, at most'],
     ['total', total, ''],
     ['free', { gpu: free.gpuBytes, host: free.hostBytes }, free.shared ? 'the GPU works in host memory' : ''],
   ];
-  const shown = rows.filter(([name, use]) => name === 'total' || name === 'free' || sumOf(use) > 0);
+  const shown = rows.filter(([name, use]) => name === 'total' || name === 'free' || use.gpu + use.host > 0);
   const lines = shown.map(([name, { gpu, host }, note]) =>
     `${name.padEnd(15)}${hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : ''}  host ${sizeText(host).padStart(9)}${note && `  ${note}`}`.trimEnd(),
   );
@@ -311,10 +296,6 @@ export function refusalText(memory: ModelMemory, wishes: PlanWishes, free: FreeM
   const onGpu = `${sizeText(total.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and `;
   const onHost = `${sizeText(total.host)} of host memory (${sizeText(free.hostBytes)} free)`;
   return `the model needs ${free.gpuBytes > 0 ? onGpu : ''}${onHost}; leave out --context, --gpu-layers and --kv-cache, lower --parallel or --checkpoint-memory, or take a smaller quantisation`;
-}
-
-function sumOf({ gpu, host }: MemoryUse): number {
-  return gpu + host;
 }
 
 function sizeText(bytes: number): string {

@@ -105,11 +105,16 @@ export function planPrompt(
 ): Prompt {
   const starts = marks === undefined ? [] : tokens.flatMap((token, at) => (token === marks.openerId ? [at] : []));
   const parts = marks === undefined ? [] : text.split(marks.opener).slice(1);
-  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) return onGrid(tokens);
+  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) {
+    const pauses = tokens.flatMap((_, at) => (at > 0 && at % GRID === 0 ? [at] : []));
+    return { tokens, pauses, checkpoints: pauses.slice(-1) };
+  }
   const users = starts.flatMap((start, index) => {
     const part = parts[index] ?? '';
     if (!/^\s*user\b/.test(part)) return [];
-    const kept = marks.opener + keptText(part, marks.closer);
+    // Without what the next turn's prompt leaves out.
+    const cut = [REQUEST_TO_PREDICT, marks.closer].map((text) => part.lastIndexOf(text)).find((at) => at >= 0);
+    const kept = marks.opener + part.slice(0, cut);
     const end = start + commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
     return { start, end, cuts: judgeCuts(marks.opener + part, tokens.slice(start), tokenize).map((at) => start + at) };
   });
@@ -145,20 +150,4 @@ function judgeCuts(
     if (same < stretch.length || line === '' || cuts.length === MOST_CUTS) break;
   }
   return cuts;
-}
-
-/** A user message's text without what the next turn's prompt leaves out. */
-function keptText(part: string, closer: string): string {
-  const request = part.lastIndexOf(REQUEST_TO_PREDICT);
-  if (request >= 0) return part.slice(0, request);
-  const close = part.lastIndexOf(closer);
-  return close >= 0 ? part.slice(0, close) : part;
-}
-
-function onGrid(tokens: readonly number[]): Prompt {
-  const pauses = Array.from(
-    { length: Math.max(0, Math.ceil(tokens.length / GRID) - 1) },
-    (_, index) => (index + 1) * GRID,
-  );
-  return { tokens, pauses, checkpoints: pauses.slice(-1) };
 }

@@ -27,6 +27,8 @@ const MOST_REDIRECTS = 5;
 /** Tries in a row that bring nothing. */
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
+/** No connection at all: a further try would not change it soon, and the user waits. */
+const UNREACHABLE = ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'];
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
 const KINDS = {
@@ -57,7 +59,9 @@ export function openRepository(
   const { kind, repository, revision } = name;
   const hub = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
   const endpoint = baseOf(hub);
-  const token = tokenOf(env.HF_TOKEN);
+  const token = (env.HF_TOKEN ?? '').trim();
+  // fetch would show such a token in its error.
+  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
   const downloads = proxiedDownloads(env);
   const noHub = () => new UserError(`${hub.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
   const api = (what: 'revision' | 'tree') =>
@@ -74,7 +78,7 @@ export function openRepository(
         if (signal.aborted) throw interrupted(signal);
         if (error instanceof UserError) throw error;
         failures += 1;
-        if (failures >= MOST_TRIES || isUnreachable(error)) throw outOfReach(error);
+        if (failures >= MOST_TRIES || UNREACHABLE.includes(systemCode(error))) throw outOfReach(error);
       }
       const waitMs = Math.min(MOST_WAIT_MS, retryDelayMs * 2 ** (failures - 1));
       // The next try finds out where it was interrupted.
@@ -197,13 +201,6 @@ export function baseOf({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-function tokenOf(given = ''): string {
-  const token = given.trim();
-  // fetch would show such a token in its error.
-  if (/^[\x21-\x7e]*$/.test(token)) return token;
-  throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
-}
-
 /** A UserError where no further try would help. */
 function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
@@ -216,11 +213,6 @@ function refusal(status: number, host: string, { repository, revision }: Reposit
   return status === 404
     ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
     : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
-}
-
-/** No connection at all: a further try would not change it soon, and the user waits. */
-function isUnreachable(error: unknown): boolean {
-  return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(systemCode(error));
 }
 
 /** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */

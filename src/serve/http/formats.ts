@@ -69,16 +69,15 @@ export function scoredChatReply(promptFrom: number): ReplyFormat {
     ...CHAT_REPLY,
     beside: (pieces) => {
       const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
-      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...scores.map(byToken)] };
+      // The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell.
+      const positions = scores.map(({ top, ...own }) =>
+        Object.fromEntries(
+          [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
+        ),
+      );
+      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...positions] };
     },
   };
-}
-
-/** The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell. */
-function byToken({ top, ...own }: TokenScore): unknown {
-  return Object.fromEntries(
-    [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
-  );
 }
 
 function callOf({ id, name, arguments: given }: ToolCall) {
