@@ -38,7 +38,7 @@ export interface Survey {
 }
 
 /** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
-export type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
+type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
 
 /**
  * @param onRow is told how many rows have been read
