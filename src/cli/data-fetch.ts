@@ -19,7 +19,7 @@ import { shownPath } from '../settings/shown-path.js';
 // biome-ignore format: a table, a line an option
 const OPTIONS = {
   'output-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder for the files' },
-  revision: { kind: 'text', value: 'REV', default: RELEASED.commit, check: revisionForm, help: 'commit, branch or tag; main is the newest' },
+  revision: { kind: 'text', value: 'REV', default: RELEASED.commit, check: (text) => (/^[\w./-]+$/.test(text) && !text.includes('..') ? undefined : 'a commit, branch or tag, such as main'), help: 'commit, branch or tag; main is the newest' },
   replace: { kind: 'boolean', help: 'take the place of files that are there, differ and were not fetched; they are kept aside' },
 } as const satisfies OptionTable;
 
@@ -106,8 +106,4 @@ function textOf(fetched: FetchedDataset, folder: string, { color, outputDir }: F
     `next: ${awb} ${shellLine(['data', 'check', ...(outputDir === 'data' ? [] : [outputDir])])}`,
   ];
   return `${terminal(table, { columns: io.stdout.columns, color: color && io.stdout.isTTY })}\n${lines.join('\n')}\n`;
-}
-
-function revisionForm(text: string): string | undefined {
-  return /^[\w./-]+$/.test(text) && !text.includes('..') ? undefined : 'a commit, branch or tag, such as main';
 }

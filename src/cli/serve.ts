@@ -64,7 +64,16 @@ export const command = defineCommand({
 });
 
 async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
-  requirePossible(settings);
+  const wishes = {
+    contextSize: settings.context ?? 'most',
+    slots: settings.parallel,
+    kvCache: settings.kvCache,
+    gpuLayers: settings.gpuLayers ?? 'most',
+    checkpointBytes: settings.checkpointMemory * 2 ** 20,
+    batchSize: settings.batchSize,
+    flashAttention: settings.flashAttention,
+  } as const;
+  requirePossible(wishes, settings.threads);
   const ending = endingOf(settings, io);
   const stopped = (ending.aborted ? Promise.resolve() : once(ending, 'abort')).then(() => undefined);
   const loading = showLoading(io.stderr, settings.quiet);
@@ -81,7 +90,7 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   const file = await readModelFile(path, settings.gpu);
   const givingUp = new AbortController();
   const opening = openEngine({
-    ...(await settingsThatFit(file, settings.gpu, settings, say)),
+    ...(await settingsThatFit(file, settings.gpu, wishes, say)),
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,

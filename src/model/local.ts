@@ -9,7 +9,7 @@ import type { Identity } from '../core/identity.js';
 import { parseObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import type { ModelFacts } from '../serve/engine-contract.js';
+import type { ModelFacts } from '../serve/load.js';
 
 /** What is printed once requests are taken: with --json this document, and nothing else. */
 export interface ServeDocument {

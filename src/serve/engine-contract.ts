@@ -1,28 +1,6 @@
 // What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.
 
-/** What scores depend on; `/v1/models` reports it and manifests record it. */
-export interface ModelFacts {
-  /** The name under which the model is served. */
-  readonly name: string;
-  readonly file: string;
-  /** SHA-256 of the file in hex. */
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly architecture: string;
-  /** Such as Q4_K_M; `general.file_type` where the file names none. */
-  readonly quantization: string;
-  /** Such as v0.5.0. */
-  readonly llamaCpp: string;
-  readonly kvCache: 'f16' | 'q8_0';
-  readonly flashAttention: boolean;
-  /** Tokens per slot. */
-  readonly contextSize: number;
-  readonly slots: number;
-  readonly gpu: string;
-  readonly gpuLayers: number;
-  readonly threads: number;
-  readonly batchSize: number;
-}
+import type { ModelFacts } from './load.js';
 
 /** Every value is explicit: the library's own defaults differ. */
 export interface GenerateOptions {
@@ -70,8 +48,8 @@ export interface Tool {
   readonly type: 'function';
   readonly function: {
     readonly name: string;
-    readonly description?: string;
-    readonly parameters?: Readonly<Record<string, unknown>>;
+    readonly description?: string | undefined;
+    readonly parameters?: Readonly<Record<string, unknown>> | undefined;
   };
 }
 
@@ -80,15 +58,17 @@ export interface EngineMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
   /** The thinking of an assistant's turn. */
-  readonly reasoning_content?: string;
+  readonly reasoning_content?: string | undefined;
   /** Functions that an assistant's turn called; arguments as an object. */
-  readonly tool_calls?: readonly {
-    readonly id: string;
-    readonly type: 'function';
-    readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
-  }[];
+  readonly tool_calls?:
+    | readonly {
+        readonly id: string;
+        readonly type: 'function';
+        readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+      }[]
+    | undefined;
   /** Which call a tool's turn answers. */
-  readonly tool_call_id?: string;
+  readonly tool_call_id?: string | undefined;
 }
 
 /** A token and how likely the model held it to be where it stands. */

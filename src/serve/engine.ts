@@ -1,14 +1,26 @@
-// node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
+// node-llama-cpp behind the engine contract: opening a GGUF file, making requests of what is asked, and taking them through its slots.
 
 import { on } from 'node:events';
-import type { Engine, GenerateEvent, ModelFacts, ScoreOptions, TokenScore } from './engine-contract.js';
-import { prepareRequests, type Request } from './engine-request.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type {
+  Engine,
+  EnginePrompt,
+  GenerateEvent,
+  GenerateOptions,
+  PromptOptions,
+  ScoreOptions,
+  TokenScore,
+} from './engine-contract.js';
+import { grammarOf } from './grammar.js';
+import { contextOverflow, invalid } from './http/api-error.js';
 import { innerCalls } from './inner-calls.js';
-import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
+import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
 import { hashFiles } from './model-file.js';
-import { readTemplate, type Templating } from './prompt.js';
+import { planPrompt, readTemplate, type Templating } from './prompt.js';
+import { ReplyReader, type ReplyTokens } from './reply-reader.js';
+import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { Scheduler } from './scheduler.js';
-import { Slot } from './slot.js';
+import { newRequest, openSlot, type Request } from './slot.js';
 
 /**
  * Loads a model. Throws UserError where it cannot be served: the runtime or its GPU library is missing (69), the file is of an unknown
@@ -21,21 +33,15 @@ import { Slot } from './slot.js';
  */
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
   const stopHashing = new AbortController();
-  const hashing = hashFiles(
-    settings.file.parts.map(({ path }) => path),
-    {
-      directory: settings.cacheDirectory,
-      signal: AbortSignal.any([stopHashing.signal, settings.signal]),
-      onProgress: (read) => settings.onProgress?.('hashing', read),
-    },
-  );
+  const paths = settings.file.parts.map(({ path }) => path);
+  const reading = AbortSignal.any([stopHashing.signal, settings.signal]);
+  const hashing = hashFiles(paths, reading, settings.cacheDirectory, (read) => settings.onProgress?.('hashing', read));
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
     loaded = await load(settings);
     const template = readTemplate(loaded, settings.file.path);
-    const facts: ModelFacts = { ...describe(loaded, settings), sha256: await hashing };
-    return createEngine(loaded, settings, template, facts);
+    return createEngine(loaded, settings, template, describe(loaded, settings, await hashing));
   } catch (error) {
     stopHashing.abort();
     if (loaded !== undefined) await unload(loaded);
@@ -45,16 +51,11 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
 
 /** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
 const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
-/** Generates nothing and scores nothing. */
-const NO_SCORES = { reply: false, top: 0 };
-
 function createEngine(loaded: Loaded, settings: EngineSettings, template: Templating, facts: ModelFacts): Engine {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
   const bytes = Math.floor(settings.checkpointBytes / settings.slots);
-  const scheduler = new Scheduler(
-    Array.from({ length: settings.slots }, () => new Slot(loaded, calls, bytes)),
-    { batchSize: facts.batchSize, tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu },
-  );
+  const slots = Array.from({ length: settings.slots }, () => openSlot(loaded, calls, bytes));
+  const scheduler = new Scheduler(slots, facts.batchSize, TOKENS_PER_STEP[facts.gpu === 'off' ? 'cpu' : 'gpu']);
   const prepare = prepareRequests(loaded, template);
   const open = new Set<Request>();
   let closed = false;
@@ -126,7 +127,8 @@ function createEngine(loaded: Loaded, settings: EngineSettings, template: Templa
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);
-      const scores = options.scores ?? (options.maxTokens === 0 ? NO_SCORES : undefined);
+      // Without tokens to generate there may be nothing to score either.
+      const scores = options.scores ?? (options.maxTokens === 0 ? { reply: false, top: 0 } : undefined);
       yield* scores === undefined ? run(request, signal) : scoredReply(request, scores, signal);
     },
     get busy() {
@@ -152,4 +154,118 @@ function splitScores(scores: readonly TokenScore[], thinking: number, content: s
     return isInside;
   });
   return { reasoning: scores.slice(0, start), content: ofContent };
+}
+
+const THINK = '<think>';
+const END_OF_THINK = '</think>';
+/** The grammar maker ends a schema's text with these; they are cut off like a stop string. */
+const SCHEMA_END = '\n\n\n\n';
+/** The model's own distribution: every token, as likely as it is. */
+const UNCHANGED = {
+  ...{ temperature: 1, topK: 0, topP: 1, minP: 0 },
+  ...{ presencePenalty: 0, frequencyPenalty: 0, repetitionPenalty: 1 },
+};
+
+/** Characters a token above which a text is first counted in pieces: few texts have so many and fit. */
+const USUAL_CHARACTERS = 4;
+/** Characters that are tokenised in some tens of milliseconds. */
+const PIECE = 2 ** 16;
+/** Tokens that a cut in the middle of a word can add, at most. */
+const CUT_TOKENS = 16;
+
+/** Makes requests for one loaded model: prompts are rendered, tokenised and checked. What it returns throws ApiError for what cannot be served. */
+function prepareRequests({ model, context, ...loaded }: Loaded, template: Templating) {
+  const { contextSize } = context;
+  const reading = replyTokens(model);
+  const vocabularySize = model.fileInfo.metadata.tokenizer?.ggml?.tokens?.length ?? 0;
+  const tokenize = (text: string): readonly number[] => model.tokenize(text, true);
+
+  function textOf(tokens: readonly number[]): string {
+    const odd = tokens.find((token) => token >= vocabularySize);
+    if (odd === undefined) return model.detokenize(asTokens(tokens), true);
+    throw invalid(`${odd} is not a token of this model, which has ${vocabularySize}`, 'prompt');
+  }
+
+  /** The tokenizer blocks everything else, so that a text that cannot fit is refused after its first pieces. */
+  async function tokenizeWithin(text: string): Promise<readonly number[]> {
+    let counted = 0;
+    for (let at = 0; text.length > USUAL_CHARACTERS * contextSize && at < text.length; at += PIECE) {
+      counted += Math.max(0, tokenize(text.slice(at, at + PIECE)).length - CUT_TOKENS);
+      if (counted > contextSize) throw contextOverflow(`more than ${counted}`, contextSize);
+      await nextTurn();
+    }
+    return tokenize(text);
+  }
+
+  /** For plain text: a chat template writes the mark itself. */
+  function withBos(text: string): string {
+    const { bosString, shouldPrependBosToken } = model.tokens;
+    return shouldPrependBosToken && bosString != null && !text.startsWith(bosString) ? bosString + text : text;
+  }
+
+  /** The text that is evaluated, and its tokens. */
+  async function promptOf(prompt: EnginePrompt, options: PromptOptions) {
+    if ('tokens' in prompt) return { text: textOf(prompt.tokens), tokens: prompt.tokens };
+    const text =
+      'text' in prompt ? withBos(prompt.text) : template.render(prompt.messages, prompt.tools ?? [], options);
+    return { text, tokens: await tokenizeWithin(text) };
+  }
+
+  return {
+    textOf,
+    promptOf,
+
+    async request(prompt: EnginePrompt, options: GenerateOptions): Promise<Request> {
+      const { text, tokens } = await promptOf(prompt, { ...options, addGenerationPrompt: true });
+      // One position stays free, since the library shifts the context when the last is taken; and a reply needs room for a token.
+      if (tokens.length > contextSize - 1) throw contextOverflow(tokens.length, contextSize);
+      const grammar = await grammarOf({ ...loaded, model }, options);
+      const isChat = 'messages' in prompt;
+      const known = isChat ? reading : { ...reading, openThinking: undefined, closeThinking: undefined };
+      const reader = new ReplyReader(known, {
+        thinking: known.closeThinking !== undefined && text.trimEnd().endsWith(THINK),
+        thinkingBudget: options.thinkingBudget,
+        maxTokens: options.maxTokens ?? Number.POSITIVE_INFINITY,
+        stop: options.responseFormat.type === 'json_schema' ? [...options.stop, SCHEMA_END] : options.stop,
+        blankLineAfterThinking: grammar !== undefined,
+      });
+      return newRequest({
+        prompt: planPrompt(text, tokens, template.marks, tokenize),
+        options,
+        reader,
+        grammar,
+        scoring: undefined,
+      });
+    },
+
+    /** The request that scores tokens, those from position `from` on. What a slot holds of the given request is reused. */
+    scoring(tokens: readonly number[], from: number, { prompt, options, reader }: Request): Request {
+      const isBefore = (at: number) => at < from;
+      return newRequest({
+        prompt: {
+          tokens: tokens.slice(0, from),
+          pauses: prompt.pauses.filter(isBefore),
+          checkpoints: prompt.checkpoints.filter(isBefore),
+        },
+        options: { ...options, ...UNCHANGED },
+        reader,
+        grammar: undefined,
+        scoring: { tokens: tokens.slice(from), top: options.scores?.top ?? 0 },
+      });
+    },
+  };
+}
+
+function replyTokens(model: LlamaCpp.LlamaModel): ReplyTokens {
+  const single = (text: string): number | undefined => {
+    const found = model.tokenize(text, true);
+    return found.length === 1 ? found[0] : undefined;
+  };
+  return {
+    isEnd: (token) => model.isEogToken(asToken(token)),
+    textOf: (tokens, before) => model.detokenize(asTokens(tokens), false, asTokens(before)),
+    openThinking: single(THINK),
+    closeThinking: single(END_OF_THINK),
+    blankLine: model.tokenize('\n\n', true),
+  };
 }

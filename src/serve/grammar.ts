@@ -52,9 +52,6 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
 };
 const SCALARS: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'null'];
 const FORMATS: readonly unknown[] = ['date-time', 'time', 'date'];
-/** llama.cpp refuses a grammar that repeats something at least so often, and prints all of it. */
-const MOST_REPETITIONS = 1000;
-
 type Path = readonly string[];
 
 /**
@@ -64,11 +61,8 @@ type Path = readonly string[];
  */
 export function grammarSchema({ $defs: definitions, ...root }: JsonObject): JsonObject {
   const names = Object.keys(recordAt(definitions ?? {}, ['$defs']));
-  const converted = convert(root, [], names);
-  if (definitions === undefined) return converted;
   const $defs = mapValues(definitions, (value, name) => convert(value, ['$defs', name], names));
-  requireEnd(converted, $defs);
-  return { ...converted, $defs };
+  return { ...convert(root, [], names), ...(names.length > 0 && { $defs }) };
 }
 
 /** @param names those of definitions */
@@ -168,34 +162,15 @@ function countsOf(given: JsonObject, least: string, most: string, path: Path): R
   for (const keyword of [least, most]) {
     const value = given[keyword];
     if (value === undefined) continue;
-    if (!isInteger(value) || value < 0) throw refused([...path, keyword], 'is not a whole number of at least 0');
+    // llama.cpp refuses a grammar that repeats something a thousand times, and prints all of it.
+    if (!isInteger(value) || value < 0 || (value >= 1000 && keyword === least)) {
+      throw refused([...path, keyword], 'is not a whole number of at least 0, and below 1000 where it is the least');
+    }
     counts[keyword] = value;
   }
   const { [least]: low = 0, [most]: high = Number.POSITIVE_INFINITY } = counts;
   if (low > high) throw refused(path, `"${least}" is ${low} and "${most}" is ${high}`);
-  if (low >= MOST_REPETITIONS) throw refused([...path, least], `has to be below ${MOST_REPETITIONS} here`);
   return counts;
-}
-
-/** Refuses a definition that always holds itself, since all properties are written: its values would have no end. */
-function requireEnd(root: JsonObject, definitions: JsonObject): void {
-  const ending = new Set<unknown>();
-  const ends = (node: unknown): boolean => {
-    if (!isObject(node)) return true;
-    if (node.$ref !== undefined) return ending.has(node.$ref);
-    if (Array.isArray(node.oneOf)) return node.oneOf.some(ends);
-    const written = [...Object.values(Object(node.properties)), ...[node.prefixItems ?? []].flat()];
-    if (Number(node.minItems ?? 0) > 0) written.push(node.items);
-    if (node.minProperties === 1) written.push(node.additionalProperties);
-    return written.every(ends);
-  };
-  for (let known = -1; known < ending.size; ) {
-    known = ending.size;
-    for (const [name, node] of Object.entries(definitions)) if (ends(node)) ending.add(`#/$defs/${name}`);
-  }
-  const endless = Object.keys(definitions).find((name) => !ending.has(`#/$defs/${name}`));
-  const path = endless === undefined ? [] : ['$defs', endless];
-  if (endless !== undefined || !ends(root)) throw refused(path, 'always holds itself, so that it has no end');
 }
 
 function mapValues(values: unknown, change: (value: unknown, name: string) => unknown): JsonObject {

@@ -61,19 +61,16 @@ interface InnerSequence {
 /** The token, -1 where there is none; where they were wanted, with the probabilities of the whole vocabulary: tokens and probabilities by turns. */
 export type Sampled = number | readonly [number, readonly number[] | undefined];
 
-interface Sampling {
-  /** Samples what comes behind the last token; absent: nothing is sampled. */
-  readonly sampler?: InnerSampler;
-  /** Whether the probabilities of the whole vocabulary are wanted too. */
-  readonly probabilities?: true | undefined;
-}
-
 /** A slot's part of an evaluation. */
-interface Part extends Sampling {
+interface Part {
   readonly sequence: number;
   /** Where its first token stands. */
   readonly position: number;
   readonly tokens: readonly number[];
+  /** Samples what comes behind the last token; absent: nothing is sampled. */
+  readonly sampler?: InnerSampler;
+  /** Whether the probabilities of the whole vocabulary are wanted too. */
+  readonly probabilities?: true | undefined;
 }
 
 export type InnerCalls = ReturnType<typeof innerCalls>;
@@ -87,7 +84,11 @@ export function innerCalls(llama: LlamaCpp.Llama, model: LlamaCpp.LlamaModel, co
      * Evaluates tokens behind those that the sequence holds, with those of all other sequences that are handed in before the next
      * microtask; never while an evaluation is under way. Resolves with what was sampled, or rejects with the others where that fails.
      */
-    evaluate(sequence: LlamaCpp.LlamaContextSequence, tokens: readonly number[], how: Sampling = {}) {
+    evaluate(
+      sequence: LlamaCpp.LlamaContextSequence,
+      tokens: readonly number[],
+      how: Pick<Part, 'sampler' | 'probabilities'> = {},
+    ) {
       // Likewise; they are private to the compiler alone.
       const inner = sequence as unknown as InnerSequence;
       const position = inner._nextTokenIndex;

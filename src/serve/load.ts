@@ -4,7 +4,6 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import type { ModelFacts } from './engine-contract.js';
 import { needsTwoThreads, type PlanSettings } from './memory.js';
 import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, lineOf, startLlama } from './runtime.js';
@@ -44,7 +43,13 @@ export async function load(settings: EngineSettings) {
   }
   const refuse = (otherwise: (why: string) => UserError) => (error: unknown) => {
     if (signal.aborted) throw error;
-    throw isMemoryError(error, log) ? memoryFailure(error) : otherwise(lineOf(log[0] ?? error));
+    const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
+    const isMemory = isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
+    if (!isMemory) throw otherwise(lineOf(log[0] ?? error));
+    throw new UserError(
+      `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
+      EXIT.unavailable,
+    );
   };
   const loading = llama.loadModel({
     modelPath: file.path,
@@ -89,18 +94,6 @@ export async function unload({ context, model }: Loaded): Promise<void> {
   await model.dispose();
 }
 
-function isMemoryError(error: unknown, log: readonly string[]): boolean {
-  const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
-  return isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
-}
-
-function memoryFailure(error: unknown): UserError {
-  return new UserError(
-    `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
-    EXIT.unavailable,
-  );
-}
-
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
 
@@ -109,25 +102,30 @@ function threadsOf(threads: number | undefined, slots: number): number {
   return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
 }
 
-/** What scores depend on, but for the hash of the file. */
-export function describe(
-  { runtime, llama, model, context }: Loaded,
-  settings: EngineSettings,
-): Omit<ModelFacts, 'sha256'> {
-  const fileType = model.fileInfo.metadata.general.file_type;
-  const typeName = fileType === undefined ? undefined : runtime.GgufFileType[fileType];
+/** What scores depend on; `/v1/models` reports it and manifests record it. */
+export type ModelFacts = Readonly<ReturnType<typeof describe>>;
+
+/** @param sha256 of the file, in hex */
+export function describe({ runtime, llama, model, context }: Loaded, settings: EngineSettings, sha256: string) {
+  const { file_type: fileType, architecture } = model.fileInfo.metadata.general;
+  const typeName = fileType === undefined ? 'unknown' : (runtime.GgufFileType[fileType] ?? String(fileType));
   return {
+    /** The name under which the model is served. */
     name: settings.name,
     file: basename(settings.file.path),
+    sha256,
     bytes: settings.file.parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    architecture: model.fileInfo.metadata.general.architecture,
-    quantization: typeName?.replace(/^(?:MOSTLY|ALL)_/, '') ?? (fileType === undefined ? 'unknown' : String(fileType)),
+    architecture: String(architecture),
+    /** Such as Q4_K_M; `general.file_type` where the file names none. */
+    quantization: typeName.replace(/^(?:MOSTLY|ALL)_/, ''),
+    /** Such as v0.5.0. */
     llamaCpp: llama.llamaCppRelease.release,
     kvCache: settings.kvCache,
     flashAttention: settings.flashAttention,
+    /** Tokens per slot. */
     contextSize: context.contextSize,
     slots: settings.slots,
-    gpu: llama.gpu === false ? 'off' : llama.gpu,
+    gpu: String(llama.gpu || 'off'),
     gpuLayers: model.gpuLayers,
     threads: threadsOf(settings.threads, settings.slots),
     batchSize: context.batchSize,

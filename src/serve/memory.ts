@@ -87,9 +87,12 @@ const CACHE_SHARE: Readonly<Record<CacheType, number>> = { f16: 1, q8_0: 34 / 64
 
 /** What the settings take, part by part. */
 export function costsOf(memory: ModelMemory, settings: PlanSettings) {
-  const { slots, contextSize, kvCache, gpuLayers, checkpointBytes } = settings;
+  const { slots, contextSize, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention } = settings;
   const { weights, token, state } = memory.split(gpuLayers);
-  const compute = computeBytes(memory, settings);
+  // An estimate: logits, activations and the attention mask of a batch, in F32 and F16; without flash attention the scores of every head too.
+  const attention = contextSize * (6 + (flashAttention ? 0 : memory.heads * 4));
+  const compute = batchSize * (memory.vocabulary * 4 + memory.embedding * ACTIVATION_ROWS * 4 + attention);
+  const times = ({ gpu, host }: MemoryUse, factor: number) => ({ gpu: gpu * factor, host: host * factor });
   const costs = {
     weights,
     cache: times(token, CACHE_SHARE[kvCache] * contextSize * slots),
@@ -103,32 +106,14 @@ export function costsOf(memory: ModelMemory, settings: PlanSettings) {
   return { ...costs, total: { gpu: sum('gpu'), host: sum('host') } };
 }
 
-function times({ gpu, host }: MemoryUse, factor: number): MemoryUse {
-  return { gpu: gpu * factor, host: host * factor };
-}
-
-/** An estimate: logits, activations and the attention mask of a batch. */
-function computeBytes({ vocabulary, embedding, heads }: ModelMemory, settings: PlanSettings): number {
-  const { batchSize, contextSize, flashAttention } = settings;
-  const logits = batchSize * vocabulary * 4;
-  const activations = batchSize * embedding * ACTIVATION_ROWS * 4;
-  // The mask in F32 and F16; without flash attention the scores of every head stand beside it.
-  const attention = batchSize * contextSize * (6 + (flashAttention ? 0 : heads * 4));
-  return logits + activations + attention;
-}
-
 /** Left free for the driver, and for what else runs: half a GiB, and less where there is little. */
 const MOST_RESERVE_BYTES = 2 ** 29;
 const RESERVE_SHARE = 0.05;
 
 /** Whether it leaves a reserve of what is free. */
 function fits({ gpu, host }: MemoryUse, free: FreeMemory): boolean {
-  if (free.shared) return gpu + host <= usable(free.hostBytes) && gpu <= usable(free.gpuBytes);
-  return gpu <= usable(free.gpuBytes) && host <= usable(free.hostBytes);
-}
-
-function usable(bytes: number): number {
-  return bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
+  const usable = (bytes: number) => bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
+  return gpu <= usable(free.gpuBytes) && host + (free.shared ? gpu : 0) <= usable(free.hostBytes);
 }
 
 /** What the user asked for; `most` is as much as fits, `auto` the finest cache that does. */
@@ -196,26 +181,12 @@ function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
   ];
 }
 
-/** What the user allows; what is left open is as much as fits. */
-interface Hardware {
-  readonly parallel: number;
-  /** Tokens per slot. */
-  readonly context?: number | 'most' | undefined;
-  readonly gpuLayers?: number | 'most' | undefined;
-  readonly kvCache: PlanWishes['kvCache'];
-  readonly flashAttention: boolean;
-  readonly threads?: number | undefined;
-  readonly batchSize: number;
-  /** MiB. */
-  readonly checkpointMemory: number;
-}
-
 /** Throws a UserError (2) for flags that cannot go together; call it before anything is downloaded. */
-export function requirePossible({ kvCache, flashAttention, threads, parallel }: Hardware): void {
+export function requirePossible({ kvCache, flashAttention, slots }: PlanWishes, threads: number | undefined): void {
   if (kvCache === 'q8_0' && !flashAttention) {
     throw new UserError('--kv-cache q8_0 needs flash attention; leave out --no-flash-attention, or use --kv-cache f16');
   }
-  if (threads === 1 && needsTwoThreads(parallel)) {
+  if (threads === 1 && needsTwoThreads(slots)) {
     throw new UserError(
       `with one thread and several slots llama.cpp answers wrongly on this processor (AMX); use --threads 2, or --parallel 1`,
     );
@@ -243,22 +214,19 @@ export function needsTwoThreads(slots: number): boolean {
 export async function settingsThatFit(
   file: ModelFile,
   gpu: Gpu,
-  { parallel: slots, context = 'most', gpuLayers = 'most', checkpointMemory, ...hardware }: Hardware,
+  wishes: PlanWishes,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
   const { llama } = await startLlama(gpu);
   const host = await llama.getRamState();
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
   const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
-  if (free.gpuBytes === 0 && gpuLayers !== 'most' && gpuLayers > 0) {
+  if (free.gpuBytes === 0 && wishes.gpuLayers !== 'most' && wishes.gpuLayers > 0) {
     const hint = gpu === 'off' ? undefined : gpuCodeHint();
     const why =
       hint === undefined ? 'there is no GPU to put layers on; check --gpu' : `no GPU code is installed; ${hint}`;
-    throw new UserError(`--gpu-layers ${gpuLayers}: ${why}`);
+    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: ${why}`);
   }
-  const { kvCache, batchSize, flashAttention } = hardware;
-  const checkpointBytes = checkpointMemory * 2 ** 20;
-  const wishes = { contextSize: context, slots, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention };
   const memory = modelMemory(file.insights);
   const settings = planMemory(memory, wishes, free);
   if (settings === undefined) throw new UserError(refusalText(memory, wishes, free), EXIT.unavailable);
@@ -277,14 +245,14 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   const tokens = `${counted(slots, 'slot')} of ${grouped(contextSize)} tokens`;
   const rows: (readonly [string, MemoryUse, string])[] = [
     ['weights', weights, hasGpu ? `${gpuLayers} of ${memory.layers} layers on the GPU` : ''],
-    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText(sumOf(cache) / slots / contextSize)} a token`],
-    ['recurrent state', state, `${sizeText(sumOf(state) / slots)} a slot`],
+    ['cache', cache, `${tokens}, ${kvCache}, ${sizeText((cache.gpu + cache.host) / slots / contextSize)} a token`],
+    ['recurrent state', state, `${sizeText((state.gpu + state.host) / slots)} a slot`],
     ['compute', compute, `batches of ${batchSize}, estimated`],
     ['checkpoints', checkpoints, 'of the recurrent state, at most'],
     ['total', total, ''],
     ['free', { gpu: free.gpuBytes, host: free.hostBytes }, free.shared ? 'the GPU works in host memory' : ''],
   ];
-  const shown = rows.filter(([name, use]) => name === 'total' || name === 'free' || sumOf(use) > 0);
+  const shown = rows.filter(([name, use]) => name === 'total' || name === 'free' || use.gpu + use.host > 0);
   const lines = shown.map(([name, { gpu, host }, note]) =>
     `${name.padEnd(15)}${hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : ''}  host ${sizeText(host).padStart(9)}${note && `  ${note}`}`.trimEnd(),
   );
@@ -328,10 +296,6 @@ export function refusalText(memory: ModelMemory, wishes: PlanWishes, free: FreeM
   const onGpu = `${sizeText(total.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and `;
   const onHost = `${sizeText(total.host)} of host memory (${sizeText(free.hostBytes)} free)`;
   return `the model needs ${free.gpuBytes > 0 ? onGpu : ''}${onHost}; leave out --context, --gpu-layers and --kv-cache, lower --parallel or --checkpoint-memory, or take a smaller quantisation`;
-}
-
-function sumOf({ gpu, host }: MemoryUse): number {
-  return gpu + host;
 }
 
 function sizeText(bytes: number): string {

@@ -7,21 +7,16 @@ import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { replaceFile } from '../disk/files.js';
 import { makeFolders } from '../disk/make-folder.js';
-import { type Gpu, type LlamaCpp, lineOf, startLlama } from './runtime.js';
+import { type Gpu, lineOf, startLlama } from './runtime.js';
 
-/** A model's file, or all parts of a split one. */
-export interface ModelFile {
-  /** Of a split model, its first part. */
-  readonly path: string;
-  readonly parts: readonly { readonly path: string; readonly bytes: number }[];
-  readonly insights: LlamaCpp.GgufInsights;
-}
+/** A model's file, or all parts of a split one, whose path is that of its first. */
+export type ModelFile = Awaited<ReturnType<typeof readModelFile>>;
 
 /**
  * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
  * Throws a UserError: the file or a part of it is missing (66), is not a GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
  */
-export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> {
+export async function readModelFile(path: string, gpu: Gpu) {
   const parts = await partsOf(path);
   const { runtime, llama } = await startLlama(gpu);
   const damaged = (why: string) =>
@@ -45,7 +40,7 @@ export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> 
 }
 
 /** llama.cpp names parts `…-00001-of-00003.gguf`. */
-async function partsOf(path: string): Promise<ModelFile['parts']> {
+async function partsOf(path: string) {
   const [, base, index, count = '00001'] = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/.exec(path) ?? [];
   if (index !== undefined && Number(index) !== 1) {
     throw new UserError(`${path} is part ${Number(index)} of a split model; name its first part`);
@@ -59,14 +54,6 @@ async function partsOf(path: string): Promise<ModelFile['parts']> {
   return Promise.all(parts);
 }
 
-interface HashOptions {
-  /** Where hashes are remembered; made where it is missing. Absent: nothing is remembered. */
-  readonly directory?: string | undefined;
-  readonly signal: AbortSignal;
-  /** Told how much of the files was read, 0 to 1; not called where the hash was remembered. */
-  readonly onProgress?: (read: number) => void;
-}
-
 const CHUNK_BYTES = 2 ** 22;
 /** What is read in the blink of an eye is not worth remembering. */
 const LEAST_REMEMBERED_BYTES = 2 ** 26;
@@ -74,10 +61,14 @@ const LEAST_REMEMBERED_BYTES = 2 ** 26;
 /**
  * SHA-256 in hex of a file, or of several one after the other. Remembered between starts, since reading 22 GB takes minutes: files that
  * have kept place, size and times are not read again. Rejects where a file cannot be read, and with the signal's reason.
+ * @param directory where hashes are remembered; made where it is missing. Absent: nothing is remembered.
+ * @param onProgress is told how much of the files was read, 0 to 1; not called where the hash was remembered
  */
 export async function hashFiles(
   paths: readonly string[],
-  { directory, signal, onProgress }: HashOptions,
+  signal: AbortSignal,
+  directory?: string,
+  onProgress?: (read: number) => void,
 ): Promise<string> {
   const before = await Promise.all(paths.map(stateOf));
   const total = before.reduce((sum, { size }) => sum + Number(size), 0);

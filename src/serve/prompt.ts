@@ -7,17 +7,13 @@ import type { Loaded } from './load.js';
 import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
-export interface Templating {
-  /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
-  render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
-  readonly marks: MessageMarks | undefined;
-}
+export type Templating = ReturnType<typeof readTemplate>;
 
 /** Stands for any message's text while the template is asked how it marks messages. */
 const PROBE = 'Q7x';
 
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
-export function readTemplate({ model, jinja: { Template } }: Loaded, path: string): Templating {
+export function readTemplate({ model, jinja: { Template } }: Loaded, path: string) {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
     throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
@@ -36,7 +32,12 @@ export function readTemplate({ model, jinja: { Template } }: Loaded, path: strin
   ): string => template.render({ ...extra, ...fixed, messages, add_generation_prompt });
   return {
     marks: findMarks(model, (add) => render([{ role: 'user', content: PROBE }], add)),
-    render(messages, tools, { templateArguments, addGenerationPrompt }) {
+    /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
+    render(
+      messages: readonly EngineMessage[],
+      tools: readonly Tool[],
+      { templateArguments, addGenerationPrompt }: PromptOptions,
+    ): string {
       try {
         const plain = render(messages, addGenerationPrompt, templateArguments);
         if (tools.length === 0) return plain;
@@ -104,11 +105,16 @@ export function planPrompt(
 ): Prompt {
   const starts = marks === undefined ? [] : tokens.flatMap((token, at) => (token === marks.openerId ? [at] : []));
   const parts = marks === undefined ? [] : text.split(marks.opener).slice(1);
-  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) return onGrid(tokens);
+  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) {
+    const pauses = tokens.flatMap((_, at) => (at > 0 && at % GRID === 0 ? [at] : []));
+    return { tokens, pauses, checkpoints: pauses.slice(-1) };
+  }
   const users = starts.flatMap((start, index) => {
     const part = parts[index] ?? '';
     if (!/^\s*user\b/.test(part)) return [];
-    const kept = marks.opener + keptText(part, marks.closer);
+    // Without what the next turn's prompt leaves out.
+    const cut = [REQUEST_TO_PREDICT, marks.closer].map((text) => part.lastIndexOf(text)).find((at) => at >= 0);
+    const kept = marks.opener + part.slice(0, cut);
     const end = start + commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
     return { start, end, cuts: judgeCuts(marks.opener + part, tokens.slice(start), tokenize).map((at) => start + at) };
   });
@@ -144,20 +150,4 @@ function judgeCuts(
     if (same < stretch.length || line === '' || cuts.length === MOST_CUTS) break;
   }
   return cuts;
-}
-
-/** A user message's text without what the next turn's prompt leaves out. */
-function keptText(part: string, closer: string): string {
-  const request = part.lastIndexOf(REQUEST_TO_PREDICT);
-  if (request >= 0) return part.slice(0, request);
-  const close = part.lastIndexOf(closer);
-  return close >= 0 ? part.slice(0, close) : part;
-}
-
-function onGrid(tokens: readonly number[]): Prompt {
-  const pauses = Array.from(
-    { length: Math.max(0, Math.ceil(tokens.length / GRID) - 1) },
-    (_, index) => (index + 1) * GRID,
-  );
-  return { tokens, pauses, checkpoints: pauses.slice(-1) };
 }

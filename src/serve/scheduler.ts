@@ -15,11 +15,11 @@ export interface Prompt {
 export interface SlotMemory {
   readonly slot: number;
   /** The prompt evaluated last; undefined in a fresh slot. */
-  readonly prompt: Prompt | undefined;
+  prompt: Prompt | undefined;
   /** Positions of that prompt at which the state can be restored, ascending. */
-  readonly restorable: readonly number[];
+  restorable: readonly number[];
   /** Grows with every use; 0 in a fresh slot. */
-  readonly lastUsed: number;
+  lastUsed: number;
 }
 
 /** Length in tokens of what two sequences have in common at their start. */
@@ -114,21 +114,12 @@ export interface Evaluator<R> {
   restore(request: R, tokens: number): Promise<void>;
   /** Evaluates the prompt's tokens up to a position, which lies before the prompt's end. */
   feed(request: R, end: number): Promise<void>;
-  /** Keeps the present state; resolves with how many states are kept now, the oldest having been dropped first. */
+  /** Keeps the present state where that is needed; resolves with how many states are kept now, the oldest having been dropped first. */
   keep(): Promise<number>;
-  /** Evaluates the prompt to its end and samples; resolves with the tokens of the next step, 0 where the reply is over. */
-  begin(request: R): Promise<number>;
-  /** The reply's next step; resolves likewise. */
+  /** Evaluates the rest of the prompt, or the reply's next tokens, and samples; resolves with the tokens of the next step, 0 at the end. */
   step(request: R): Promise<number>;
   /** The request leaves the slot, its reply over or not. */
   leave(): Promise<void>;
-}
-
-interface SchedulerOptions {
-  /** Tokens per step, all slots together. */
-  readonly batchSize: number;
-  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
-  readonly tokensPerStep: number;
 }
 
 /** How many later requests may be served before one that waits. */
@@ -142,13 +133,8 @@ interface Waiting<R> {
   heldFrom?: number;
 }
 
-interface Slot<R> {
-  readonly slot: number;
+interface Slot<R> extends SlotMemory {
   readonly evaluator: Evaluator<R>;
-  /** As in `SlotMemory`. */
-  prompt: Prompt | undefined;
-  restorable: readonly number[];
-  lastUsed: number;
   /** What it works on. */
   request: R | undefined;
   /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
@@ -168,7 +154,10 @@ interface Slot<R> {
  */
 export class Scheduler<R extends Scheduled> {
   readonly #slots: readonly Slot<R>[];
-  readonly #options: SchedulerOptions;
+  /** Tokens per step, all slots together. */
+  readonly #batchSize: number;
+  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
+  readonly #tokensPerStep: number;
   /** In order of arrival; so the first is also the one overtaken most. */
   readonly #waiting: Waiting<R>[] = [];
   #uses = 0;
@@ -178,8 +167,9 @@ export class Scheduler<R extends Scheduled> {
   #lookAt = 0;
   #running: Promise<void> | undefined;
 
-  constructor(evaluators: readonly Evaluator<R>[], options: SchedulerOptions) {
-    this.#options = options;
+  constructor(evaluators: readonly Evaluator<R>[], batchSize: number, tokensPerStep: number) {
+    this.#batchSize = batchSize;
+    this.#tokensPerStep = tokensPerStep;
     const fresh = { prompt: undefined, restorable: [], lastUsed: 0, request: undefined, wants: undefined, over: false };
     this.#slots = evaluators.map((evaluator, slot) => ({ slot, evaluator, ...fresh }));
   }
@@ -235,9 +225,9 @@ export class Scheduler<R extends Scheduled> {
       if (this.#spent >= this.#lookAt) await this.#admit();
       const working = this.#working();
       if (working.length === 0 && this.#slots.every(({ over }) => !over)) return;
-      const shares = shareBatch(working.map(demandOf), this.#options.batchSize);
+      const shares = shareBatch(working.map(demandOf), this.#batchSize);
       const filled = shares.reduce((sum, share) => sum + share, 0);
-      this.#spent += Math.max(1, this.#options.tokensPerStep - filled);
+      this.#spent += Math.max(1, this.#tokensPerStep - filled);
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
       await Promise.all(working.map((slot, index) => this.#advance(slot, shares[index] ?? 0)));
     }
@@ -281,7 +271,7 @@ export class Scheduler<R extends Scheduled> {
     const { prompt } = waiting.request;
     const continued = this.#slots.map((slot) => continuedPrefix(memoryOnceOver(slot), prompt));
     const saved = Math.max(...continued) - reuse;
-    if (saved < this.#options.batchSize) return false;
+    if (saved < this.#batchSize) return false;
     waiting.heldFrom ??= this.#spent;
     const until = waiting.heldFrom + saved;
     if (this.#spent >= until) return false;
@@ -311,13 +301,15 @@ export class Scheduler<R extends Scheduled> {
     if (share === 0 || request === undefined) return;
     const end = evaluator.position + share;
     try {
-      if (slot.wants !== undefined) slot.wants = await evaluator.step(request);
-      else if (end < request.prompt.tokens.length) await this.#feed(slot, request, end);
-      else {
-        slot.wants = await evaluator.begin(request);
-        // What the slot holds is certain now.
-        this.#lookAt = 0;
+      if (slot.wants === undefined && end < request.prompt.tokens.length) {
+        await evaluator.feed(request, end);
+        if (!restorableOf(evaluator, request).includes(end)) return;
+        slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
+        return;
       }
+      // What the slot holds is certain once the prompt is evaluated.
+      if (slot.wants === undefined) this.#lookAt = 0;
+      slot.wants = await evaluator.step(request);
       if (slot.wants === 0) slot.over = true;
     } catch (error) {
       slot.over = true;
@@ -325,27 +317,22 @@ export class Scheduler<R extends Scheduled> {
       request.fail(error);
     }
   }
+}
 
-  async #feed(slot: Slot<R>, request: R, end: number): Promise<void> {
-    const { evaluator } = slot;
-    const { pauses, checkpoints } = request.prompt;
-    await evaluator.feed(request, end);
-    if (!pauses.includes(end)) return;
-    if (!evaluator.needsCheckpoints) slot.restorable = addCheckpoint(slot.restorable, end, Number.POSITIVE_INFINITY);
-    else if (checkpoints.includes(end)) slot.restorable = addCheckpoint(slot.restorable, end, await evaluator.keep());
-  }
+/** Where a prompt's state can be restored once it is evaluated. */
+function restorableOf<R extends Scheduled>({ needsCheckpoints }: Evaluator<R>, { prompt }: R): readonly number[] {
+  return needsCheckpoints ? prompt.checkpoints : prompt.pauses;
 }
 
 /** What a working slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
 function memoryOnceOver<R extends Scheduled>({ evaluator, request, wants, ...slot }: Slot<R>): SlotMemory {
   if (request === undefined) return { ...slot, prompt: undefined };
-  const { prompt } = request;
-  const coming = wants !== undefined ? [] : evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
-  return { ...slot, prompt, restorable: [...slot.restorable, ...coming.filter((at) => at > evaluator.position)] };
+  const coming = wants === undefined ? restorableOf(evaluator, request).filter((at) => at > evaluator.position) : [];
+  return { ...slot, prompt: request.prompt, restorable: [...slot.restorable, ...coming] };
 }
 
 /** Nothing is reused of a slot in an unknown state. */
-function forget(slot: { prompt: Prompt | undefined; restorable: readonly number[] }): void {
+function forget(slot: SlotMemory): void {
   slot.prompt = undefined;
   slot.restorable = [];
 }

@@ -1,112 +1,143 @@
-// One slot of llama.cpp's context: going back to what it holds, keeping states to go back to, how replies are sampled, and scores.
+// A request in one slot of llama.cpp's context: going back to what the slot holds, keeping states to go back to, sampling, its events, scores.
 
-import type { ScoredToken, TokenScore } from './engine-contract.js';
-import { type Request, takeToken, tell, tellEnd, tellEvent } from './engine-request.js';
+import { EventEmitter } from 'node:events';
+import type { GenerateEvent, GenerateOptions, ScoredToken, TokenScore } from './engine-contract.js';
 import type { InnerCalls, InnerSampler, Sampled, SamplerConfig } from './inner-calls.js';
 import type { Loaded } from './load.js';
+import type { ReplyReader } from './reply-reader.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
-import type { Evaluator } from './scheduler.js';
+import type { Evaluator, Scheduled } from './scheduler.js';
+
+/** A request from its arrival to the end of its events. */
+export interface Request extends Scheduled {
+  readonly options: GenerateOptions;
+  readonly reader: ReplyReader;
+  readonly grammar: LlamaCpp.LlamaGrammarEvaluationState | undefined;
+  /** `event`, from the steps to the one who reads them, until `end` or an `error`. */
+  readonly events: EventEmitter<{ event: [GenerateEvent]; end: []; error: [unknown] }>;
+  /** Tokens behind the prompt that are scored, at least one; nothing is generated then. */
+  readonly scoring: { readonly tokens: readonly number[]; readonly top: number } | undefined;
+  /** Set when the reply is over. */
+  finished: 'stop' | 'length' | undefined;
+  /** Prompt tokens that needed no evaluation; known once it has a slot. */
+  cachedTokens: number;
+}
+
+export function newRequest(parts: Pick<Request, 'prompt' | 'options' | 'reader' | 'grammar' | 'scoring'>): Request {
+  const events: Request['events'] = new EventEmitter();
+  // Where nobody reads any more.
+  events.on('error', () => {});
+  const fail = (error: unknown) => events.emit('error', error);
+  return { ...parts, events, fail, finished: undefined, cachedTokens: 0 };
+}
 
 /** More than any memory budget allows. */
 const MOST_CHECKPOINTS = 4096;
 
-export class Slot implements Evaluator<Request> {
-  readonly #calls: InnerCalls;
-  readonly #contextSize: number;
+/** @param checkpointBytes host memory for the states that are kept */
+export function openSlot({ model, context }: Loaded, calls: InnerCalls, checkpointBytes: number): Evaluator<Request> {
+  const shown = showTokens(model);
   /** It alone knows which tokens it holds. */
-  readonly #sequence: LlamaCpp.LlamaContextSequence;
-  readonly #texts: TokenTexts;
-  /** Host memory in bytes for the states that are kept. */
-  readonly #checkpointBytes: number;
+  const sequence = context.getSequence({
+    contextShift: { strategy: refuseShift },
+    checkpoints: { max: MOST_CHECKPOINTS, interval: false, maxMemory: checkpointBytes },
+  });
   /** Bytes of one kept state, all of a sequence being alike; known once one was taken. */
-  #checkpointSize: number | undefined;
-  #sampler: ReturnType<typeof openSampler> | undefined;
+  let checkpointSize: number | undefined;
+  let sampler: ReturnType<typeof openSampler> | undefined;
   /** What the next step evaluates. */
-  #next: readonly number[] = [];
-
-  constructor({ model, context }: Loaded, calls: InnerCalls, checkpointBytes: number) {
-    this.#calls = calls;
-    this.#contextSize = context.contextSize;
-    this.#texts = tokenTexts(model);
-    this.#checkpointBytes = checkpointBytes;
-    this.#sequence = context.getSequence({
-      contextShift: { strategy: refuseShift },
-      checkpoints: { max: MOST_CHECKPOINTS, interval: false, maxMemory: checkpointBytes },
-    });
-  }
-
-  get needsCheckpoints(): boolean {
-    return this.#sequence.needsCheckpoints;
-  }
-
-  get position(): number {
-    return this.#sequence.nextTokenIndex;
-  }
-
-  async restore(request: Request, tokens: number): Promise<void> {
-    if (tokens === 0) await this.#sequence.clearHistory();
-    else await this.#sequence.adaptStateToTokens(asTokens(request.prompt.tokens.slice(0, tokens)), false);
-    request.cachedTokens = this.position;
-  }
-
-  async feed({ prompt }: Request, end: number): Promise<void> {
-    await this.#calls.evaluate(this.#sequence, prompt.tokens.slice(this.position, end));
-  }
-
-  /** The library drops the oldest when its memory is full. */
-  async keep(): Promise<number> {
-    if ((this.#checkpointSize ?? 1) > this.#checkpointBytes) return 0;
-    const before = this.#sequence.checkpointsMemoryUsage;
-    await this.#sequence.takeCheckpoint();
-    const after = this.#sequence.checkpointsMemoryUsage;
-    this.#checkpointSize ??= after - before;
-    return this.#checkpointSize > this.#checkpointBytes ? 0 : Math.round(after / this.#checkpointSize);
-  }
-
-  begin(request: Request): Promise<number> {
-    this.#next = request.prompt.tokens.slice(this.position);
-    this.#sampler = openSampler(request, this.#calls, this.#contextSize);
-    return this.step(request);
-  }
-
-  /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
-  async step(request: Request): Promise<number> {
-    if (this.#sampler === undefined) throw new Error('the reply has not begun');
-    const sampled = await this.#calls.evaluate(this.#sequence, this.#next, {
-      sampler: this.#sampler.ready(),
-      probabilities: request.scoring === undefined ? undefined : true,
-    });
-    if (request.scoring !== undefined) this.#next = this.#score(request, request.scoring, sampled);
-    else {
-      if (typeof sampled !== 'number' || sampled < 0) throw new Error('llama.cpp gave no token');
-      this.#next = takeToken(request, sampled, this.#contextSize - 1 - this.position);
-      setImmediate(tell, request);
-    }
-    return this.#next.length;
-  }
+  let next: readonly number[] = [];
 
   /** The token to evaluate next, behind which one is scored. One at a time, since probabilities of whole vocabularies take much memory. */
-  #score(
-    request: Request,
-    { tokens, top }: NonNullable<Request['scoring']>,
-    sampled: Sampled | undefined,
-  ): readonly number[] {
+  function score(request: Request, scoring: NonNullable<Request['scoring']>, sampled: Sampled | undefined) {
     const listed = typeof sampled === 'object' ? (sampled[1] ?? []) : [];
     const probabilities = new Map<number, number>();
     for (let pair = 0; pair < listed.length; pair += 2) probabilities.set(listed[pair] ?? 0, listed[pair + 1] ?? 0);
-    const at = this.position - request.prompt.tokens.length;
-    const wanted = tokens[at];
+    const at = sequence.nextTokenIndex - request.prompt.tokens.length;
+    const wanted = scoring.tokens[at];
     if (probabilities.size === 0 || wanted === undefined) throw new Error('llama.cpp gave no probabilities');
-    tellEvent(request, { type: 'prompt', scores: [scoreToken(probabilities, wanted, top, this.#texts)] });
-    if (at + 1 < tokens.length) return [wanted];
+    request.events.emit('event', { type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, shown)] });
+    if (at + 1 < scoring.tokens.length) return [wanted];
     tellEnd(request, 'length');
     return [];
   }
 
-  async leave(): Promise<void> {
-    this.#sampler?.dispose();
-    this.#sampler = undefined;
+  return {
+    needsCheckpoints: sequence.needsCheckpoints,
+    get position() {
+      return sequence.nextTokenIndex;
+    },
+    async restore(request, tokens) {
+      if (tokens === 0) await sequence.clearHistory();
+      else await sequence.adaptStateToTokens(asTokens(request.prompt.tokens.slice(0, tokens)), false);
+      request.cachedTokens = sequence.nextTokenIndex;
+    },
+    async feed({ prompt }, end) {
+      await calls.evaluate(sequence, prompt.tokens.slice(sequence.nextTokenIndex, end));
+    },
+    /** The library drops the oldest when its memory is full. */
+    async keep() {
+      if (!sequence.needsCheckpoints) return Number.POSITIVE_INFINITY;
+      if ((checkpointSize ?? 1) > checkpointBytes) return 0;
+      const before = sequence.checkpointsMemoryUsage;
+      await sequence.takeCheckpoint();
+      const after = sequence.checkpointsMemoryUsage;
+      checkpointSize ??= after - before;
+      return checkpointSize > checkpointBytes ? 0 : Math.round(after / checkpointSize);
+    },
+    /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
+    async step(request) {
+      if (sampler === undefined) {
+        next = request.prompt.tokens.slice(sequence.nextTokenIndex);
+        sampler = openSampler(request, calls, context.contextSize);
+      }
+      const probabilities = request.scoring === undefined ? undefined : true;
+      const sampled = await calls.evaluate(sequence, next, { sampler: sampler.ready(), probabilities });
+      if (request.scoring !== undefined) next = score(request, request.scoring, sampled);
+      else {
+        if (typeof sampled !== 'number' || sampled < 0) throw new Error('llama.cpp gave no token');
+        next = takeToken(request, sampled, context.contextSize - 1 - sequence.nextTokenIndex);
+        setImmediate(tell, request);
+      }
+      return next.length;
+    },
+    async leave() {
+      sampler?.dispose();
+      sampler = undefined;
+    },
+  };
+}
+
+/** What the next step evaluates; none where the reply is over. The text is told apart from it, since nothing waits for that. */
+function takeToken(request: Request, token: number, free: number): readonly number[] {
+  const { insteadOf, finish } = request.reader.take(token);
+  const next = insteadOf ?? [token];
+  request.finished = finish ?? (free < next.length ? 'length' : undefined);
+  return request.finished === undefined ? next : [];
+}
+
+/** Hands on the text of the tokens taken since the last time, and the end where it has come. Does not throw. */
+function tell(request: Request): void {
+  const { reader, finished } = request;
+  try {
+    for (const text of finished === undefined ? reader.texts() : reader.rest())
+      request.events.emit('event', { type: 'text', ...text });
+    if (finished !== undefined) tellEnd(request, finished);
+  } catch (error) {
+    request.fail(error);
   }
+}
+
+function tellEnd(request: Request, finishReason: 'stop' | 'length'): void {
+  const { reader, events, prompt, cachedTokens } = request;
+  const usage = {
+    promptTokens: prompt.tokens.length,
+    cachedTokens,
+    completionTokens: reader.spoken.length,
+    reasoningTokens: reader.reasoningTokens,
+  };
+  events.emit('event', { type: 'end', finishReason, usage });
+  events.emit('end');
 }
 
 /** Nothing may ever be shifted out of a context; lengths are checked before, so that this is never called. */
@@ -167,18 +198,16 @@ function penaltyConfig(
   };
 }
 
-/** What a score shows of tokens beside their probabilities. */
-type TokenTexts = ReturnType<typeof tokenTexts>;
+type ShowToken = (token: number, logprob: number) => ScoredToken;
 
-function tokenTexts(model: LlamaCpp.LlamaModel) {
-  const textOf = (token: number): string => model.detokenize([asToken(token)], true);
+function showTokens(model: LlamaCpp.LlamaModel): ShowToken {
   const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
   // Other vocabularies do not spell out the bytes of a token that is no whole text.
   const spelling = kind === 'gpt2' ? tokens : undefined;
-  return {
-    /** Special tokens included. */
-    textOf,
-    bytesOf: (token: number) => spelledBytes(spelling?.[token] ?? textOf(token)),
+  return (token, logprob) => {
+    // Special tokens included.
+    const text = model.detokenize([asToken(token)], true);
+    return { token, text, bytes: spelledBytes(spelling?.[token] ?? text), logprob };
   };
 }
 
@@ -193,16 +222,11 @@ function scoreToken(
   probabilities: ReadonlyMap<number, number>,
   token: number,
   top: number,
-  texts: TokenTexts,
+  shown: ShowToken,
 ): TokenScore {
   let sum = 0;
   for (const probability of probabilities.values()) sum += probability;
-  const scored = (id: number, probability: number): ScoredToken => ({
-    token: id,
-    text: texts.textOf(id),
-    bytes: texts.bytesOf(id),
-    logprob: Math.log(Math.max(probability, SMALLEST) / sum),
-  });
+  const scored = (id: number, probability: number) => shown(id, Math.log(Math.max(probability, SMALLEST) / sum));
   const likely: ScoredToken[] = [];
   for (const [id, probability] of probabilities) {
     if (likely.length >= top) break;

@@ -39,7 +39,7 @@ test('what a generated value satisfies anyway is left out, and values of other t
   expect(grammarSchema({ type: ['integer', 'null'], enum: ['a', 1.5, 2, null] })).toEqual({ enum: [2, null] });
 });
 
-test('a definition may hold itself where it can come to an end', () => {
+test('a definition may hold itself', () => {
   const tree = { type: 'object', properties: { next: { type: 'array', items: { $ref: '#/$defs/tree' } } } };
   const list = { anyOf: [{ type: 'null' }, { $ref: '#/$defs/tree' }] };
   expect(() => grammarSchema({ $ref: '#/$defs/list', $defs: { tree, list } })).not.toThrow();
@@ -97,17 +97,11 @@ test.each([
   ['a text longer than it may be', { type: 'string', minLength: 5, maxLength: 2 }, '"minLength" is 5'],
   ['half an item', { type: 'array', items: BOOLEAN, minItems: 1.5 }, 'schema.minItems: is not a whole number'],
   ['a length in words', { type: 'string', maxLength: '5' }, 'schema.maxLength: is not a whole number'],
-  ['what llama.cpp refuses to repeat', { type: 'string', minLength: 5000 }, 'has to be below 1000'],
+  ['what llama.cpp refuses to repeat', { type: 'string', minLength: 5000 }, 'below 1000'],
   ['values of another type', { type: 'string', enum: [1, 2] }, 'schema.enum: no value is of type string'],
   ['a constant of another type', { type: 'integer', const: 1.5 }, 'schema.const: no value is of type integer'],
   ['a text that the grammar maker would change', { const: 'a\u0001b' }, 'schema.const: holds a control character'],
   ['a name with half a character', { type: 'object', properties: { '\ud800': BOOLEAN } }, 'half of a surrogate pair'],
-  [
-    'a definition without end',
-    { $ref: '#/$defs/a', $defs: { a: { type: 'object', properties: { a: { $ref: '#/$defs/a' } } } } },
-    'schema.$defs.a: always holds itself',
-  ],
-  ['a definition that is itself', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'always holds itself'],
 ])('%s is refused by name', (_, schema, message) => {
   let refusal: unknown;
   try {

@@ -32,13 +32,9 @@ function hashOf(text: string): string {
 async function hashed(path: string): Promise<readonly [string, number]> {
   let read = 0;
   const signal = new AbortController().signal;
-  const hash = await hashFiles([path], {
-    directory: join(folder, 'cache'),
-    signal,
-    onProgress(share) {
-      expect(share).toBeGreaterThanOrEqual(read);
-      read = share;
-    },
+  const hash = await hashFiles([path], signal, join(folder, 'cache'), (share) => {
+    expect(share).toBeGreaterThanOrEqual(read);
+    read = share;
   });
   return [hash, read];
 }
@@ -85,7 +81,7 @@ test('several files are hashed as one, and small ones leave no record', async ()
   for (const path of paths) await writeFile(path, path);
   const signal = new AbortController().signal;
   const directory = join(folder, 'cache');
-  expect(await hashFiles(paths, { directory, signal })).toBe(createHash('sha256').update(paths.join('')).digest('hex'));
+  expect(await hashFiles(paths, signal, directory)).toBe(createHash('sha256').update(paths.join('')).digest('hex'));
   expect(await readdir(folder)).toEqual(['a', 'b']);
 });
 
@@ -100,6 +96,6 @@ test('it ends when told to', async () => {
   const path = join(folder, 'model.gguf');
   await largeFile(path, 'one');
   await mkdir(join(folder, 'cache'));
-  await expect(hashFiles([path], { directory: folder, signal: AbortSignal.abort() })).rejects.toThrow();
+  await expect(hashFiles([path], AbortSignal.abort(), folder)).rejects.toThrow();
   expect(await readdir(join(folder, 'cache'))).toEqual([]);
 });

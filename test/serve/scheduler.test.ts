@@ -16,7 +16,7 @@ interface Row extends Scheduled {
 const RECORDED = new URL('../../fixtures/recorded/', import.meta.url);
 const MARKS = { opener: '<s>', openerId: 1, closer: '<e>' };
 const REPLY_TOKENS = 5;
-const OPTIONS = { batchSize: 512, tokensPerStep: 32 };
+const OPTIONS = [512, 32] as const;
 
 /** A word, a run of white space or a sign is a token. */
 const ids = new Map<string, number>([
@@ -91,13 +91,16 @@ class Counter<R extends Scheduled> implements Evaluator<R> {
     return this.#kept.length;
   }
 
-  async begin(request: R): Promise<number> {
-    await this.feed(request, request.prompt.tokens.length);
-    this.#left = REPLY_TOKENS;
-    return this.step(request);
+  async step(request: R): Promise<number> {
+    if (this.position < request.prompt.tokens.length) {
+      await this.feed(request, request.prompt.tokens.length);
+      this.#left = REPLY_TOKENS;
+    }
+    return this.say(request);
   }
 
-  async step(request: R): Promise<number> {
+  /** The reply's next token; resolves as `step`. */
+  async say(request: R): Promise<number> {
     this.#held.push(-this.#left);
     if (--this.#left > 0) return 1;
     this.onDone(request);
@@ -146,7 +149,7 @@ async function serve(
         },
       ),
   );
-  const scheduler = new Scheduler<Row>(counters, OPTIONS);
+  const scheduler = new Scheduler<Row>(counters, ...OPTIONS);
   send();
   await finished;
   await scheduler.close();
@@ -214,7 +217,7 @@ describe('the queue', () => {
 
   test('one that leaves is out of it at once, also behind one that stays', async () => {
     const admitted: string[] = [];
-    const scheduler = new Scheduler<Named>([new Counter<Named>(({ name }) => admitted.push(name))], OPTIONS);
+    const scheduler = new Scheduler<Named>([new Counter<Named>(({ name }) => admitted.push(name))], ...OPTIONS);
     const [working, head, leaving, last] = ['working', 'head', 'leaving', 'last'].map((name) => request(name)) as [
       Named,
       Named,
@@ -239,7 +242,7 @@ describe('the queue', () => {
       }
     }
     const admitted: string[] = [];
-    const scheduler = new Scheduler<Named>([new Failing(({ name }) => admitted.push(name))], OPTIONS);
+    const scheduler = new Scheduler<Named>([new Failing(({ name }) => admitted.push(name))], ...OPTIONS);
     for (const name of ['good', 'bad', 'good again']) scheduler.submit(request(name, (error) => failed.push(error)));
     while (scheduler.waiting + scheduler.busy > 0) await new Promise(setImmediate);
     expect(admitted).toEqual(['good', 'bad', 'good again']);
@@ -254,7 +257,7 @@ describe('the queue', () => {
       }
     }
     const counter = new Stuck();
-    const scheduler = new Scheduler<Named>([counter], OPTIONS);
+    const scheduler = new Scheduler<Named>([counter], ...OPTIONS);
     const names = ['a', 'b', 'c'].map((name) => request(name, (error) => failed.push(error)));
     for (const one of names) scheduler.submit(one);
     while (scheduler.waiting + scheduler.busy > 0) await new Promise(setImmediate);
@@ -264,7 +267,7 @@ describe('the queue', () => {
 
   test('nothing is evaluated behind its closing', async () => {
     const counter = new Counter<Named>();
-    const scheduler = new Scheduler<Named>([counter], OPTIONS);
+    const scheduler = new Scheduler<Named>([counter], ...OPTIONS);
     for (const name of ['a', 'b', 'c']) scheduler.submit(request(name));
     await scheduler.close();
     const { evaluated } = counter;
@@ -292,7 +295,7 @@ describe('a request that goes on where a working slot will end', () => {
     let steps = 0;
     class Replying extends Counter<Named> {
       #said = 0;
-      override async step(request: Named): Promise<number> {
+      override async say(request: Named): Promise<number> {
         if (request.name === '1.1') steps++;
         if (++this.#said < replyTokens) return 1;
         this.#said = 0;
@@ -301,7 +304,7 @@ describe('a request that goes on where a working slot will end', () => {
     }
     const admitted: string[] = [];
     const counters = [1, 2].map(() => new Replying(({ name }) => admitted.push(`${name} after ${steps}`)));
-    return { scheduler: new Scheduler<Named>(counters, OPTIONS), counters, admitted };
+    return { scheduler: new Scheduler<Named>(counters, ...OPTIONS), counters, admitted };
   }
   async function finish(scheduler: Scheduler<Named>): Promise<void> {
     while (scheduler.waiting + scheduler.busy > 0) await new Promise(setImmediate);

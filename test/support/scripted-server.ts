@@ -7,10 +7,10 @@ import type {
   EngineMessage,
   EnginePrompt,
   GenerateEvent,
-  ModelFacts,
   TokenScore,
 } from '../../src/serve/engine-contract.js';
 import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/server.js';
+import type { ModelFacts } from '../../src/serve/load.js';
 import { cleanups } from './cleanups.js';
 
 export const FACTS: ModelFacts = {

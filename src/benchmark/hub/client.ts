@@ -27,6 +27,8 @@ const MOST_REDIRECTS = 5;
 /** Tries in a row that bring nothing. */
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
+/** No connection at all: a further try would not change it soon, and the user waits. */
+const UNREACHABLE = ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'];
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
 const KINDS = {
@@ -47,80 +49,26 @@ export type RepositoryFile = Omit<SourceFile, 'name'>;
 
 const MOST_PAGES = 50;
 
-export class Repository {
-  /** Without a slash at the end. */
-  readonly endpoint: string;
-  readonly signal: AbortSignal;
-  readonly #url: URL;
-  /** Empty where there is none. */
-  readonly #token: string;
-  readonly #downloads: ReturnType<typeof proxiedDownloads>;
-  readonly #firstDelayMs: number;
+export type Repository = ReturnType<typeof openRepository>;
 
-  /** Nothing is asked of the hub yet. Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used. */
-  constructor(
-    readonly name: RepositoryName,
-    { env, signal = new AbortController().signal, retryDelayMs = 1_000 }: HubOptions,
-  ) {
-    this.#url = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
-    this.endpoint = baseOf(this.#url);
-    this.#token = tokenOf(env.HF_TOKEN);
-    this.signal = signal;
-    this.#downloads = proxiedDownloads(env);
-    this.#firstDelayMs = retryDelayMs;
-  }
-
-  /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
-  async findCommit(): Promise<string> {
-    const { sha } = asObject((await this.#json(this.#api('revision'))).json);
-    if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw this.#noHub();
-    return sha;
-  }
-
-  /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
-  async listFiles(): Promise<RepositoryFile[]> {
-    const files: RepositoryFile[] = [];
-    let next: string | undefined = `${this.#api('tree')}?recursive=true`;
-    for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
-      const url: string = next;
-      const { json: entries, link } = await this.#json(url);
-      if (!Array.isArray(entries)) throw this.#noHub();
-      files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
-      // As in RFC 8288.
-      const target = /<([^>]+)>\s*;\s*rel="?next"?/i.exec(link ?? '')?.[1];
-      next = target && new URL(target, url).href;
-    }
-    return files;
-  }
-
-  /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
-  open(path: string, from: number, signal: AbortSignal): Promise<Response> {
-    const range = from === 0 ? {} : { range: `bytes=${from}-` };
-    const { kind, repository, revision } = this.name;
-    const escaped = [revision, ...path.split('/')].map(encodeURIComponent).join('/');
-    return this.#get(`${this.endpoint}/${KINDS[kind].files}${repository}/resolve/${escaped}`, range, signal);
-  }
-
-  #api(what: 'revision' | 'tree'): string {
-    const { kind, repository, revision } = this.name;
-    return `${this.endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
-  }
-
-  /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */
-  #json(url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
-    return this.retry(async () => {
-      const response = await this.#get(url, {}, AbortSignal.any([this.signal, AbortSignal.timeout(STALL_MS)]));
-      return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
-    });
-  }
-
-  #noHub(): UserError {
-    return new UserError(`${this.#url.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
-  }
+/** Nothing is asked of the hub yet. Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used. */
+export function openRepository(
+  name: RepositoryName,
+  { env, signal = new AbortController().signal, retryDelayMs = 1_000 }: HubOptions,
+) {
+  const { kind, repository, revision } = name;
+  const hub = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
+  const endpoint = baseOf(hub);
+  const token = (env.HF_TOKEN ?? '').trim();
+  // fetch would show such a token in its error.
+  if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
+  const downloads = proxiedDownloads(env);
+  const noHub = () => new UserError(`${hub.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
+  const api = (what: 'revision' | 'tree') =>
+    `${endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
 
   /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
-  async retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T> {
-    const { signal } = this;
+  async function retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T> {
     for (let failures = 0; ; ) {
       try {
         return await act(() => {
@@ -130,47 +78,92 @@ export class Repository {
         if (signal.aborted) throw interrupted(signal);
         if (error instanceof UserError) throw error;
         failures += 1;
-        if (failures >= MOST_TRIES || isUnreachable(error)) throw this.#outOfReach(error);
+        if (failures >= MOST_TRIES || UNREACHABLE.includes(systemCode(error))) throw outOfReach(error);
       }
-      const waitMs = Math.min(MOST_WAIT_MS, this.#firstDelayMs * 2 ** (failures - 1));
+      const waitMs = Math.min(MOST_WAIT_MS, retryDelayMs * 2 ** (failures - 1));
       // The next try finds out where it was interrupted.
       await wait(waitMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
+  function outOfReach(error: unknown): UserError {
+    const proxy = downloads.proxyOf(hub);
+    const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
+    const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
+    const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
+    return new UserError(
+      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${KINDS[kind].byHand}`,
+      EXIT.unavailable,
+    );
+  }
+
   /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
-  async #get(from: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
-    const token = this.#token;
+  async function get(from: string, headers: Readonly<Record<string, string>>, ends: AbortSignal): Promise<Response> {
     let url = new URL(from);
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       // The token goes to the hub's own host alone, wherever a redirect leads.
-      const isHub = url.origin === this.#url.origin;
+      const isHub = url.origin === hub.origin;
       const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
-      const response = await this.#downloads.fetch(url, {
+      const response = await downloads.fetch(url, {
         headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
         redirect: 'manual',
-        signal,
+        signal: ends,
       });
       if (response.ok) return response;
       await response.body?.cancel();
       const location = response.status < 400 ? response.headers.get('location') : null;
-      if (location === null) throw refusal(response.status, this.#url.host, this.name);
+      if (location === null) throw refusal(response.status, hub.host, name);
       url = new URL(location, url);
       if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
     }
-    throw new UserError(`${this.#url.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
+    throw new UserError(`${hub.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
   }
 
-  #outOfReach(error: unknown): UserError {
-    const proxy = this.#downloads.proxyOf(this.#url);
-    const way = `${this.#url.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
-    const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
-    const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
-    return new UserError(
-      `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${KINDS[this.name.kind].byHand}`,
-      EXIT.unavailable,
-    );
+  /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */
+  function json(url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
+    return retry(async () => {
+      const response = await get(url, {}, AbortSignal.any([signal, AbortSignal.timeout(STALL_MS)]));
+      return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
+    });
   }
+
+  return {
+    name,
+    /** Without a slash at the end. */
+    endpoint,
+    signal,
+    retry,
+
+    /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
+    async findCommit(): Promise<string> {
+      const { sha } = asObject((await json(api('revision'))).json);
+      if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw noHub();
+      return sha;
+    },
+
+    /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
+    async listFiles(): Promise<RepositoryFile[]> {
+      const files: RepositoryFile[] = [];
+      let next: string | undefined = `${api('tree')}?recursive=true`;
+      for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
+        const url: string = next;
+        const { json: entries, link } = await json(url);
+        if (!Array.isArray(entries)) throw noHub();
+        files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
+        // As in RFC 8288.
+        const target = /<([^>]+)>\s*;\s*rel="?next"?/i.exec(link ?? '')?.[1];
+        next = target && new URL(target, url).href;
+      }
+      return files;
+    },
+
+    /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
+    open(path: string, from: number, ends: AbortSignal): Promise<Response> {
+      const range = from === 0 ? {} : { range: `bytes=${from}-` };
+      const escaped = [revision, ...path.split('/')].map(encodeURIComponent).join('/');
+      return get(`${endpoint}/${KINDS[kind].files}${repository}/resolve/${escaped}`, range, ends);
+    },
+  };
 }
 
 export function bytesOf(files: readonly RepositoryFile[]): number {
@@ -208,13 +201,6 @@ export function baseOf({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-function tokenOf(given = ''): string {
-  const token = given.trim();
-  // fetch would show such a token in its error.
-  if (/^[\x21-\x7e]*$/.test(token)) return token;
-  throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
-}
-
 /** A UserError where no further try would help. */
 function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
@@ -227,11 +213,6 @@ function refusal(status: number, host: string, { repository, revision }: Reposit
   return status === 404
     ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
     : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
-}
-
-/** No connection at all: a further try would not change it soon, and the user waits. */
-function isUnreachable(error: unknown): boolean {
-  return ['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH'].includes(systemCode(error));
 }
 
 /** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { bytesOf, type HubOptions, Repository, type RepositoryFile } from './client.js';
+import { bytesOf, type HubOptions, openRepository, type RepositoryFile } from './client.js';
 import { bring, Digest, isSame, onDisk, readInto, withFolder } from './download.js';
 import {
   GIT_OID,
@@ -57,13 +57,13 @@ export type FetchedDataset = Awaited<ReturnType<typeof fetchDataset>>;
  */
 export async function fetchDataset(options: DatasetOptions) {
   const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
-  const named = new Repository({ kind: 'dataset', repository, revision }, options);
+  const named = openRepository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
     const before = typeof found === 'object' && found.repository === repository ? found : undefined;
     const earlier = before?.files ?? [];
     const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
-    const hub = new Repository({ ...named.name, revision: commit }, options);
+    const hub = openRepository({ ...named.name, revision: commit }, options);
     const isKnown = before?.complete && before.commit === commit;
     const listed = isKnown ? earlier : chooseFiles(await hub.listFiles(), repository);
     const totalBytes = bytesOf(listed);
@@ -94,13 +94,15 @@ export async function fetchDataset(options: DatasetOptions) {
     // Before anything else is written: by this, a fetch that is killed is continued.
     if (missing.length > 0) await keep(false, [...files.map(({ file }) => file), ...earlier]);
     const giveWay = [...files, ...removed].filter(({ state }) => GIVES_WAY.includes(state));
-    const aside = await setAside(folder, giveWay, now());
+    const aside = giveWay.length === 0 ? undefined : `before-${now().toISOString().replace(/[:.]/g, '-')}`;
+    if (aside !== undefined) {
+      await onDisk(join(folder, aside), mkdir(join(folder, aside)));
+      for (const name of new Set(giveWay.map(({ file }) => file.name))) {
+        await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
+      }
+    }
     if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
-    const wanted = files.map(({ file }) => ({
-      file,
-      target: join(folder, file.name),
-      isHere: !missing.includes(file),
-    }));
+    const wanted = missing.map((file) => ({ file, target: join(folder, file.name) }));
     const come = await bring(hub, wanted, folder, onProgress);
     const placed = files.map((place) => ({
       ...place,
@@ -190,20 +192,6 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
   const next =
     'Nothing was written. Choose another --output-dir, or fetch them with --replace (these are then kept aside).';
   throw new UserError([what, ...list, next].join('\n'), EXIT.cannotCreate);
-}
-
-/**
- * Moves files of a folder into a new one below it, whose name comes back; undefined where there are none to move.
- * Throws a UserError (73 or 74) where the disk refuses.
- */
-async function setAside(folder: string, files: readonly Placed[], now: Date): Promise<string | undefined> {
-  if (files.length === 0) return undefined;
-  const aside = `before-${now.toISOString().replace(/[:.]/g, '-')}`;
-  await onDisk(join(folder, aside), mkdir(join(folder, aside)));
-  for (const name of new Set(files.map(({ file }) => file.name))) {
-    await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
-  }
-  return aside;
 }
 
 /** Takes away what downloads of other contents of these files began and never ended. */

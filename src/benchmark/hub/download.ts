@@ -23,8 +23,6 @@ import { sizeText, type TransferProgress } from './download-text.js';
 interface WantedFile {
   readonly file: RepositoryFile;
   readonly target: string;
-  /** It stands there and needs no download. */
-  readonly isHere: boolean;
 }
 
 /**
@@ -43,7 +41,7 @@ export async function withFolder<T>({ name }: Repository, folder: string, work: 
 }
 
 /**
- * Brings the wanted files that are not here into `folder`, one after the other. Resolves with the SHA-256 of each that has come, by its
+ * Brings files into `folder`, one after the other. Resolves with the SHA-256 of each that has come, by its
  * target. For a caller that has the folder to itself.
  * Throws a UserError: 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept), and as `listFiles` does.
  */
@@ -57,10 +55,10 @@ export async function bring(
   const totalBytes = bytesOf(wanted.map(({ file }) => file));
   const come = new Map<string, string>();
   let before = 0;
-  for (const { file, target, isHere } of wanted) {
+  for (const { file, target } of wanted) {
     const report: Report = (step, bytes) =>
       onProgress?.({ file: printable(file.path), step, bytes: before + bytes, totalBytes });
-    if (!isHere) come.set(target, await transferFile(repository, file, target, report));
+    come.set(target, await transferFile(repository, file, target, report));
     before += file.bytes;
   }
   return come;
@@ -68,7 +66,7 @@ export async function bring(
 
 async function requireSpace(repository: Repository, wanted: readonly WantedFile[], folder: string): Promise<void> {
   let needed = 0;
-  for (const { file, target } of wanted.filter(({ isHere }) => !isHere)) {
+  for (const { file, target } of wanted) {
     const part = await stat(partPath(target, file)).catch(() => undefined);
     needed += file.bytes - Math.min(part?.size ?? 0, file.bytes);
   }
@@ -117,8 +115,12 @@ async function transferFile(
       try {
         const ends = AbortSignal.any([repository.signal, stall.signal]);
         const response = await repository.open(file.path, digest.bytes, ends);
-        if (startOf(response) !== digest.bytes) {
-          if (response.status === 206) throw new Error('the server sent another range than asked for');
+        const range = /^bytes (\d+)-/.exec(response.headers.get('content-range') ?? '')?.[1];
+        if (response.status === 206 && Number(range) !== digest.bytes) {
+          throw new Error('the server sent another range than asked for');
+        }
+        if (response.status !== 206 && digest.bytes > 0) {
+          // It knows no ranges, and begins anew.
           await onDisk(path, handle.truncate(0));
           digest = new Digest(file.bytes);
         }
@@ -168,12 +170,6 @@ export async function readInto(
     }
   };
   await onDisk(path, read());
-}
-
-/** The position in the file at which a response begins; NaN where it does not say. */
-function startOf({ status, headers }: Response): number {
-  if (status !== 206) return 0;
-  return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1]);
 }
 
 /** The hashes of a content of this length as it comes: its SHA-256, and its name in git. */

@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
-import { bytesOf, type HubOptions, Repository, type RepositoryFile, type RepositoryName } from './client.js';
+import { bytesOf, type HubOptions, openRepository, type RepositoryFile, type RepositoryName } from './client.js';
 import { bring, withFolder } from './download.js';
 import { sizeText } from './download-text.js';
 import { isSafe } from './source-record.js';
@@ -85,18 +85,16 @@ export async function resolveModel(name: string, options: ModelOptions): Promise
   const folder = join(options.directory, (repository + suffix).replaceAll('/', '--'));
   const present = await downloadedModel(reference, folder);
   if (present !== undefined) return join(folder, present);
-  const hub = new Repository(reference, options);
+  const hub = openRepository(reference, options);
   const files = chooseModel(await hub.listFiles(), reference);
   const path = pathOf(files);
   options.beforeDownload?.({ name: printable(`hf:${repository}${suffix}/${path}`), bytes: bytesOf(files) });
   await withFolder(hub, folder, async () => {
-    const wanted = files.map(async (file) => {
-      const target = join(folder, file.path);
-      // Only whole files have their final name.
-      const size = (await stat(target).catch(() => undefined))?.size;
-      return { file, target, isHere: size === file.bytes };
-    });
-    await bring(hub, await Promise.all(wanted), folder, options.onProgress);
+    const wanted = files.map((file) => ({ file, target: join(folder, file.path) }));
+    const sizes = await Promise.all(wanted.map(({ target }) => stat(target).catch(() => undefined)));
+    // Only whole files have their final name.
+    const missing = wanted.filter(({ file }, index) => sizes[index]?.size !== file.bytes);
+    await bring(hub, missing, folder, options.onProgress);
   });
   return join(folder, path);
 }

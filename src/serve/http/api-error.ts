@@ -26,11 +26,6 @@ export function invalid(message: string, param: string | null, code = 'invalid_v
   return new ApiError(400, message, code, param);
 }
 
-/** A parameter that is not served, at `place`. */
-export function unsupported(place: string): ApiError {
-  return invalid(`'${place}' is not supported`, place, 'unsupported_parameter');
-}
-
 /** For a name under which nothing is served. */
 export function unknownModel(model: string, served: readonly string[]): ApiError {
   const names = served.map((name) => `'${name}'`).join(', ');

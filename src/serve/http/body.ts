@@ -33,10 +33,24 @@ export async function readJson(
     const message = `bodies are taken as they are, not with 'Content-Encoding: ${encoding}'`;
     throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
   }
-  const bytes = await readBody(request, limitBytes, limit);
+  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
+  if (Number(request.headers['content-length']) > limitBytes) {
+    request.resume();
+    throw tooLarge;
+  }
+  const body: AsyncIterable<Buffer> = request;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer.
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > limitBytes) chunks.length = 0;
+    else chunks.push(chunk);
+  }
+  if (bytes > limitBytes) throw tooLarge;
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
   } catch {
     throw new ApiError(400, 'the body is not JSON in UTF-8', 'invalid_json');
   }
@@ -51,46 +65,17 @@ export function requireShallow(value: unknown): void {
   }
 }
 
-/** Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer. */
-async function readBody(request: IncomingMessage, limitBytes: number, limit: string): Promise<Buffer> {
-  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
-  if (Number(request.headers['content-length']) > limitBytes) {
-    request.resume();
-    throw tooLarge;
-  }
-  const body: AsyncIterable<Buffer> = request;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > limitBytes) chunks.length = 0;
-    else chunks.push(chunk);
-  }
-  if (bytes > limitBytes) throw tooLarge;
-  return Buffer.concat(chunks);
-}
-
-/** Writes the whole answer, unless the client is gone. */
+/** Writes the whole answer, JSON unless it is text of a type that the headers name, if the client is still there. */
 export function answer(
   response: ServerResponse,
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  answerText(response, status, 'application/json; charset=utf-8', JSON.stringify(body), headers);
-}
-
-/** `answer` for text of another type. */
-export function answerText(
-  response: ServerResponse,
-  status: number,
-  type: string,
-  text: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
   if (response.destroyed) return;
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(status, {
-    'content-type': type,
+    'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     ...headers,

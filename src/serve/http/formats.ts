@@ -44,26 +44,21 @@ export const CHAT_REPLY: ReplyFormat = {
     return { index, message, logprobs: chatLogprobs(texts), finish_reason: end.finishReason };
   },
   writer(index) {
-    const delta = (content: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => ({
-      index,
-      delta: content,
-      logprobs: chatLogprobs(texts),
-      finish_reason: finishReason,
-    });
-    /** What comes before all else, once. */
-    let opening = [delta({ role: 'assistant', content: '' })];
-    const write = (...written: (typeof opening)[number][]) => {
-      const all = [...opening, ...written];
-      opening = [];
-      return all;
+    let isOpen = false;
+    const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
+      const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
+      if (isOpen) return [own];
+      isOpen = true;
+      // The role comes before all else.
+      return [{ ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, own];
     };
     return {
       take(piece) {
-        if (piece.type === 'prompt') return write();
-        if (piece.type === 'text') return write(delta({ [KEYS[piece.channel]]: piece.text }, [piece]));
-        return write(delta({ tool_calls: [{ index: piece.index, ...callOf(piece) }] }));
+        if (piece.type === 'prompt') return [];
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, [piece]);
+        return entry({ tool_calls: [{ index: piece.index, ...callOf(piece) }] });
       },
-      end: ({ finishReason }) => write(delta({}, [], finishReason)),
+      end: ({ finishReason }) => entry({}, [], finishReason),
     };
   },
 };
@@ -74,16 +69,15 @@ export function scoredChatReply(promptFrom: number): ReplyFormat {
     ...CHAT_REPLY,
     beside: (pieces) => {
       const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
-      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...scores.map(byToken)] };
+      // The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell.
+      const positions = scores.map(({ top, ...own }) =>
+        Object.fromEntries(
+          [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
+        ),
+      );
+      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...positions] };
     },
   };
-}
-
-/** The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell. */
-function byToken({ top, ...own }: TokenScore): unknown {
-  return Object.fromEntries(
-    [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
-  );
 }
 
 function callOf({ id, name, arguments: given }: ToolCall) {
@@ -142,23 +136,14 @@ export function completionReply(echoes: readonly Echo[], scored: boolean): Reply
     idPrefix: 'cmpl-',
     object: 'text_completion',
     chunkObject: 'text_completion',
-    choice(index, pieces, end) {
-      const { take, end: last } = writer(index);
-      const parts = [...pieces.flatMap(take), ...last(end)];
-      const logprobs = parts.flatMap((part) => part.logprobs ?? []);
-      const joined = <Key extends keyof Logprobs>(key: Key) => logprobs.flatMap((each): unknown[] => each[key]);
+    choice(index, pieces, { finishReason }) {
+      const { text = '', unscored } = echoes[index] ?? { unscored: [] };
+      const scores = pieces.flatMap((piece) => (piece.type === 'tool-call' ? [] : (piece.scores ?? [])));
       return {
         index,
-        text: parts.map(({ text }) => text).join(''),
-        logprobs: scored
-          ? {
-              tokens: joined('tokens'),
-              token_logprobs: joined('token_logprobs'),
-              top_logprobs: joined('top_logprobs'),
-              text_offset: joined('text_offset'),
-            }
-          : null,
-        finish_reason: end.finishReason,
+        text: text + pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''),
+        logprobs: scored ? textLogprobs(unscored, scores, textOffsets()) : null,
+        finish_reason: finishReason,
       };
     },
     writer,

@@ -57,10 +57,7 @@ const BROKEN: Readonly<Record<string, readonly [status: number, message: string,
 
 /** What is not HTTP, or did not arrive in time, never becomes a request. */
 export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, message, code] = BROKEN[error.code ?? ''] ?? ([400, 'this is not HTTP', 'invalid_http'] as const);
   const refusal = new ApiError(status, message, code);
   const body = JSON.stringify(refusal.body);

@@ -2,9 +2,8 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Engine, EnginePrompt, GenerateOptions, ModelFacts, Tool, Usage } from '../engine-contract.js';
-import { readChatRequest } from '../request/chat-request.js';
-import { readCompletionRequest } from '../request/completion-request.js';
+import type { Engine, EnginePrompt, GenerateOptions, Tool, Usage } from '../engine-contract.js';
+import { readChatRequest, readCompletionRequest } from '../request/bodies.js';
 import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
 import { commonPrefix } from '../scheduler.js';
 import { toldOf } from './api-error.js';
@@ -13,7 +12,7 @@ import { CHAT_REPLY, completionReply, type Echo, type Piece, type ReplyFormat, s
 import { type ReplyEnd, type ReplyEvent, readToolCalls } from './tool-calls.js';
 
 /** What is asked of the engine for one reply. */
-export interface Asked {
+interface Asked {
   /** One for each choice, those of a prompt in a row. */
   readonly calls: readonly { readonly prompt: EnginePrompt; readonly options: GenerateOptions }[];
   /** How many prompts there are. */
@@ -81,34 +80,30 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
   return { ...asked, tools: [], format, calls, prompts: asked.prompts.length };
 }
 
-/** Carries the seed of a reply, given or drawn, so that it can be asked for again; further choices count up from it. */
-const SEED_HEADER = 'x-seed';
 const PING_MS = 15_000;
 
-interface Client {
-  /** Silence after which a comment is sent. */
-  readonly pingIntervalMs?: number;
-  /** Aborts when the client is gone, or when the server will not wait for the reply any longer. */
-  readonly signal: AbortSignal;
-  /** Told what clients are not: why the engine failed. */
-  readonly onError?: (error: unknown) => void;
-}
-
-/** Takes a reply through the engine to the client, and gives back the usage of each choice. Rejects where nothing was written yet. */
+/**
+ * Takes a reply through the engine to the client, and gives back the usage of each choice. Rejects where nothing was written yet.
+ * @param signal aborts when the client is gone, or when the server will not wait for the reply any longer
+ */
 export async function reply(
   engine: Engine,
   asked: Asked,
   response: ServerResponse,
-  { pingIntervalMs = PING_MS, signal, onError }: Client,
+  signal: AbortSignal,
+  { pingIntervalMs = PING_MS, onError }: { pingIntervalMs?: number; onError?: (error: unknown) => void },
 ): Promise<Usage[]> {
   const { calls, prompts, tools, format } = asked;
+  const { name, file: _, ...facts } = engine.facts;
   const head = {
     id: `${format.idPrefix}${randomUUID()}`,
     created: Math.floor(Date.now() / 1_000),
-    model: engine.facts.name,
-    system_fingerprint: fingerprintOf(engine.facts),
+    model: name,
+    // Changes whenever something changes that replies depend on.
+    system_fingerprint: `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`,
   };
-  if (calls[0] !== undefined) response.setHeader(SEED_HEADER, calls[0].options.seed);
+  // Given or drawn, so that the reply can be asked for again; further choices count up from it.
+  if (calls[0] !== undefined) response.setHeader('x-seed', calls[0].options.seed);
   // Where one choice fails, the others end too.
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
@@ -116,23 +111,31 @@ export async function reply(
     const events = engine.generate(prompt, options, either);
     return tools.length === 0 ? events : readToolCalls(events, tools);
   });
-  const replying = { format, head, choices, prompts };
   try {
-    return asked.stream
-      ? await replyInEvents(response, replying, {
+    if (asked.stream) {
+      return await replyInEvents(
+        response,
+        { format, head, choices, prompts },
+        {
           includeUsage: asked.includeUsage,
           pingIntervalMs,
           errorOf: (error) => toldOf(error, signal, onError),
-        })
-      : await replyWhole(response, replying);
+        },
+      );
+    }
+    const read = choices.map(async (events, index) => {
+      const pieces: Piece[] = [];
+      const end = await readEvents(events, (piece) => pieces.push(piece));
+      return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
+    });
+    const written = await Promise.all(read);
+    const usages = written.map(({ usage }) => usage);
+    const body = { ...head, object: format.object, choices: written.map(({ choice }) => choice) };
+    answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages, prompts) });
+    return usages;
   } finally {
     failing.abort();
   }
-}
-
-/** Changes whenever something changes that replies depend on. */
-function fingerprintOf({ name: _, file: __, ...facts }: ModelFacts): string {
-  return `fp_${createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12)}`;
 }
 
 /** Key by key. */
@@ -166,20 +169,6 @@ interface Replying {
   readonly head: Readonly<Record<string, unknown>>;
   readonly choices: readonly AsyncIterable<ReplyEvent>[];
   readonly prompts: number;
-}
-
-/** Writes the reply in one piece. Rejects as soon as one of the choices fails. */
-async function replyWhole(response: ServerResponse, { format, head, choices, prompts }: Replying): Promise<Usage[]> {
-  const read = choices.map(async (events, index) => {
-    const pieces: Piece[] = [];
-    const end = await readEvents(events, (piece) => pieces.push(piece));
-    return { choice: format.choice(index, pieces, end), beside: format.beside?.(pieces), usage: end.usage };
-  });
-  const written = await Promise.all(read);
-  const usages = written.map(({ usage }) => usage);
-  const body = { ...head, object: format.object, choices: written.map(({ choice }) => choice) };
-  answer(response, 200, { ...body, ...written[0]?.beside, usage: usageBody(usages, prompts) });
-  return usages;
 }
 
 /** Writes the reply as events, choices side by side. A failure behind the first event becomes an error event, worded by `errorOf`. */

@@ -4,10 +4,10 @@ import { randomInt } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Engine, Usage } from '../engine-contract.js';
-import { readDetokenizeRequest, readTokenizeRequest } from '../request/completion-request.js';
+import { readDetokenizeRequest, readTokenizeRequest } from '../request/bodies.js';
 import { MOST_SEED } from '../request/parameters.js';
 import { ApiError, invalid, shuttingDown, toldOf, unknownModel } from './api-error.js';
-import { answer, answerError, answerText, bodyLimitBytes, readJson } from './body.js';
+import { answer, answerError, bodyLimitBytes, readJson } from './body.js';
 import { openMetrics, type RequestRecord } from './metrics.js';
 import {
   openPort,
@@ -17,7 +17,7 @@ import {
   requireKeyOffLoopback,
   requireLoopbackHost,
 } from './port.js';
-import { type Asked, chatAsked, completionAsked, reply, sumOf } from './replies.js';
+import { chatAsked, completionAsked, reply, sumOf } from './replies.js';
 
 export interface ServerOptions {
   /** Without an API key, a loopback name or address. */
@@ -119,7 +119,6 @@ const METHODS: ReadonlyMap<string, string> = new Map([
 class Desk {
   /** Set when no more requests for replies are taken. */
   isDraining = false;
-  readonly #options: ServerOptions;
   readonly #metrics = openMetrics();
   readonly #createdS = Math.floor(Date.now() / 1_000);
   /** Undefined while it is loading, and where that failed. */
@@ -127,8 +126,10 @@ class Desk {
   /** Places taken and not yet given back: a slot, or a wait for one. */
   #admitted = 0;
 
-  constructor(engine: Engine | Promise<Engine>, options: ServerOptions) {
-    this.#options = options;
+  constructor(
+    engine: Engine | Promise<Engine>,
+    readonly options: ServerOptions,
+  ) {
     const loaded = (opened: Engine) => {
       this.#loaded = opened;
     };
@@ -137,7 +138,7 @@ class Desk {
 
   /** Serves one request to its end: when the client has the answer or is gone, and it is counted. */
   async serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const { onError, onRequest, requestTimeoutMs } = this.#options;
+    const { onError, onRequest, requestTimeoutMs } = this.options;
     const startMs = performance.now();
     const path = /^[^?]*/.exec(request.url ?? '')?.[0] ?? '';
     const name = path.startsWith(`${MODELS}/`) ? MODELS : path;
@@ -150,7 +151,14 @@ class Desk {
     } catch (error) {
       answerError(response, toldOf(error, signal, onError));
     }
-    await taken(response, requestTimeoutMs);
+    if (!response.writableFinished && !response.destroyed) {
+      // One that does not take the rest of its answer is cut off.
+      response.setTimeout(Math.min(requestTimeoutMs, LONGEST_TIMER_MS), () => response.destroy());
+      await new Promise<void>((resolve) => {
+        response.once('finish', resolve);
+        response.once('close', resolve);
+      });
+    }
     const record: RequestRecord = {
       method: request.method ?? '',
       path,
@@ -164,7 +172,7 @@ class Desk {
 
   /** Throws an ApiError: 403 or 401 for a request that may not ask, 404 for another path, 405 for another method. */
   #letIn(request: IncomingMessage, path: string, name: string): void {
-    const { apiKey = '' } = this.#options;
+    const { apiKey = '' } = this.options;
     if (apiKey === '') requireLoopbackHost(request);
     const methods = METHODS.get(name);
     if (methods === undefined) {
@@ -176,7 +184,10 @@ class Desk {
     throw new ApiError(405, message, 'method_not_allowed', null, { allow: methods });
   }
 
-  /** Resolves with the usage of each choice of a reply. */
+  /**
+   * Resolves with the usage of each choice of a reply, for which each takes a slot or a place in the queue. Throws an ApiError: 503 while
+   * loading or draining, 429 when the queue is full, and what reading the request throws.
+   */
   async #answer(
     name: string,
     path: string,
@@ -198,13 +209,13 @@ class Desk {
         requests_waiting: waiting,
         context_tokens: contextSize,
       });
-      return void answerText(response, 200, 'text/plain; version=0.0.4; charset=utf-8', text);
+      return void answer(response, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
     }
     const engine = this.#loaded;
     if (engine === undefined) {
       throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
     }
-    const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY } = this.#options;
+    const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY, queueLimit } = this.options;
     const models = [engine.facts.name, ...aliases];
     if (name === MODELS) return void answer(response, 200, this.#modelsAt(path, models, engine));
     const body = await readJson(request, bodyLimitBytes(contextSize));
@@ -220,7 +231,22 @@ class Desk {
     const defaults = { models, thinkingBudget, seed: randomInt(MOST_SEED + 1) };
     const read = name === '/v1/completions' ? completionAsked : chatAsked;
     const asked = await read(engine, body, defaults);
-    return this.#inPlace(asked, engine, () => reply(engine, asked, response, { ...this.#options, signal }));
+    const wanted = asked.calls.length;
+    const places = slots + queueLimit;
+    if (this.isDraining) throw shuttingDown();
+    if (wanted > places) {
+      throw invalid(`${wanted} choices are more than the ${places} places of this server, those to wait included`, 'n');
+    }
+    if (this.#admitted + wanted > places) {
+      const message = `${this.#admitted} of ${places} places are taken by requests that are served or wait; try again later`;
+      throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
+    }
+    this.#admitted += wanted;
+    try {
+      return await reply(engine, asked, response, signal, this.options);
+    } finally {
+      this.#admitted -= wanted;
+    }
   }
 
   /** All names of the model, or one where the path has it. */
@@ -240,39 +266,4 @@ class Desk {
     if (name === undefined) throw unknownModel(asked, models);
     return entry(name);
   }
-
-  /**
-   * Does the work of a reply whose choices need a slot each, one after the other or at the same time. Throws an ApiError: 503 when
-   * draining, 429 when the queue is full, 400 where it never has room for so many.
-   */
-  async #inPlace<T>({ calls }: Asked, { facts: { slots } }: Engine, work: () => Promise<T>): Promise<T> {
-    const places = slots + this.#options.queueLimit;
-    if (this.isDraining) throw shuttingDown();
-    if (calls.length > places) {
-      throw invalid(
-        `${calls.length} choices are more than the ${places} places of this server, those to wait included`,
-        'n',
-      );
-    }
-    if (this.#admitted + calls.length > places) {
-      const message = `${this.#admitted} of ${places} places are taken by requests that are served or wait; try again later`;
-      throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
-    }
-    this.#admitted += calls.length;
-    try {
-      return await work();
-    } finally {
-      this.#admitted -= calls.length;
-    }
-  }
-}
-
-/** Resolves when the reply is with the client or the client is gone. One that does not take it is cut off after `timeoutMs`. */
-async function taken(response: ServerResponse, timeoutMs: number): Promise<void> {
-  if (response.writableFinished || response.destroyed) return;
-  response.setTimeout(Math.min(timeoutMs, LONGEST_TIMER_MS), () => response.destroy());
-  await new Promise<void>((resolve) => {
-    response.once('finish', resolve);
-    response.once('close', resolve);
-  });
 }

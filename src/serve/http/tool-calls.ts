@@ -83,12 +83,9 @@ function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' |
   const tags = inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g);
   const values = Array.from(tags, ([, parameter = '', text = '']) => {
     const schema = Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
-    return [parameter, isText(schema) ? text : (parseJson(text) ?? text)];
+    // Parameters are written as they are; only the function's schema tells the text "5" from the number.
+    const types = isObject(schema) ? [schema.type ?? 'string'].flat() : ['string'];
+    return [parameter, types.includes('string') ? text : (parseJson(text) ?? text)];
   });
   return { name, arguments: JSON.stringify(Object.fromEntries(values)) };
-}
-
-/** Parameters are written as they are; only the function's schema tells the text "5" from the number. */
-function isText(schema: unknown): boolean {
-  return !isObject(schema) || schema.type === undefined || [schema.type].flat().includes('string');
 }

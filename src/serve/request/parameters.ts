@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { nearest } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import type { GenerateOptions } from '../engine-contract.js';
-import { type ApiError, invalid, unknownModel, unsupported } from '../http/api-error.js';
+import { type ApiError, invalid, unknownModel } from '../http/api-error.js';
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
 export const MOST_SEED = 2 ** 32 - 2;
@@ -53,10 +53,10 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], known: readonly string[]
   if (issue.code === 'custom') return invalid(`'${place}' ${issue.message}`, place, issue.params?.code);
   if (issue.code !== 'unrecognized_keys') return invalid(`'${place}': ${issue.message}`, place);
   const [name = ''] = issue.keys;
-  if (place !== '') return unsupported(`${place}.${name}`);
-  const near = nearest(name, known);
+  const full = place === '' ? name : `${place}.${name}`;
+  const near = place === '' ? nearest(name, known) : undefined;
   const hint = near === undefined ? '' : `; did you mean '${near}'?`;
-  return invalid(`parameter '${name}' is not supported${hint}`, name, 'unsupported_parameter');
+  return invalid(`'${full}' is not supported${hint}`, full, 'unsupported_parameter');
 }
 
 /** A value that is known, but not served unless `is` says so. */

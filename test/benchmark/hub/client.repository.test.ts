@@ -1,7 +1,7 @@
 // What a hub lists of a repository.
 
 import { describe, expect, test } from 'vitest';
-import { Repository } from '../../../src/benchmark/hub/client.js';
+import { openRepository } from '../../../src/benchmark/hub/client.js';
 import { resolveModel } from '../../../src/benchmark/hub/models.js';
 import { EXIT } from '../../../src/core/errors.js';
 import { COMMIT, failure, hashOf, openHub, SHA256 } from '../../support/hub.js';
@@ -27,7 +27,7 @@ describe('a listing', () => {
 
 describe('the commit of a revision', () => {
   const opened = (hub: { readonly url: string }, revision: string) =>
-    new Repository(
+    openRepository(
       { kind: 'dataset', repository: 'user/repo', revision },
       { env: { HF_ENDPOINT: hub.url }, retryDelayMs: 1 },
     );

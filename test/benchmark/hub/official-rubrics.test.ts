@@ -69,7 +69,6 @@ describe('the official rubrics', () => {
 
   test.each<[string, () => Response, number, RegExp]>([
     ['another content', () => new Response('X = 3'), EXIT.badData, /has another prompts\/web\/a\.txt than/],
-    ['too much', () => new Response('x'.repeat(1_000_001)), EXIT.unavailable, /sends more than these files hold/],
     ['a refusal', () => new Response('', { status: 404 }), EXIT.unavailable, /\(status 404\)/],
   ])(
     'are refused with the next step where a mirror gives %s, and nothing of it is kept',

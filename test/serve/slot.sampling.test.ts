@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { GenerateOptions } from '../../src/serve/engine-contract.js';
-import type { Request } from '../../src/serve/engine-request.js';
 import type { InnerCalls, SamplerConfig } from '../../src/serve/inner-calls.js';
-import { openSampler } from '../../src/serve/slot.js';
+import { openSampler, type Request } from '../../src/serve/slot.js';
 
 const OPTIONS = {
   ...{ temperature: 0.5, topK: 20, topP: 0.9, minP: 0.1, seed: 2 ** 32 - 1 },

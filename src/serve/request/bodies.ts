@@ -1,14 +1,15 @@
-// The body of a chat completion request, read strictly: what cannot be served as asked is refused by name.
+// The bodies of requests, read strictly: chat completions, text completions, and tokens; what cannot be served as asked is refused by name.
 
 import * as z from 'zod';
-import { isObject, parseJson } from '../../core/json.js';
-import type { EngineMessage, GenerateOptions, ScoreOptions, Tool } from '../engine-contract.js';
+import { isInteger, isObject, parseJson } from '../../core/json.js';
+import type { EngineMessage, EnginePrompt, GenerateOptions, ScoreOptions, Tool } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
 import { levelsOf } from '../http/body.js';
 import { CLOSE_CALL } from '../http/tool-calls.js';
 import {
   either,
   logprobCount,
+  MOST_N,
   OF_ANY_REPLY,
   object,
   only,
@@ -46,11 +47,9 @@ const assistant = z
     reasoning: z.string().optional(),
     tool_calls: z.array(call).optional(),
   })
-  .transform(({ reasoning, reasoning_content: thinking = reasoning, tool_calls: calls, ...message }) => ({
-    ...message,
-    ...(thinking !== undefined && { reasoning_content: thinking }),
-    ...(calls !== undefined && { tool_calls: calls }),
-  }));
+  .transform(({ reasoning, ...message }) =>
+    reasoning === undefined ? message : { reasoning_content: reasoning, ...message },
+  );
 
 const message = z.preprocess(
   unmarked('role', 'content'),
@@ -59,12 +58,10 @@ const message = z.preprocess(
     z.strictObject({ role: z.enum(['system', 'developer']).transform(() => 'system' as const), content }),
     z.strictObject({ role: z.literal('user'), content }),
     assistant,
-    z
-      .strictObject({ role: z.literal('tool'), content, tool_call_id: z.string().optional() })
-      .transform(({ tool_call_id: id, ...answer }) => ({ ...answer, ...(id !== undefined && { tool_call_id: id }) })),
+    z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string().optional() }),
   ]),
 );
-export const messages: z.ZodType<readonly EngineMessage[]> = z.array(message).min(1);
+const messages: z.ZodType<readonly EngineMessage[]> = z.array(message).min(1);
 
 /** A function that a model may call. What the server could not keep to is refused. */
 const tool = z.preprocess(
@@ -80,15 +77,11 @@ const tool = z.preprocess(
           parameters: object.optional(),
           strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
         })
-        .transform(({ name, description, parameters }): Tool['function'] => ({
-          name,
-          ...(description !== undefined && { description }),
-          ...(parameters !== undefined && { parameters }),
-        })),
+        .transform(({ strict: _, ...called }): Tool['function'] => called),
     ),
   }),
 );
-export const tools = z.array(tool).default([]);
+const tools = z.array(tool).default([]);
 
 const MOST_SCHEMA_VALUES = 2_000;
 const DEEPEST_SCHEMA = 64;
@@ -124,7 +117,7 @@ const responseFormat = z
   .default({ type: 'text' });
 
 /** What a request tells the chat template, variables excepted that are the server's to set. */
-export const templateArguments = z
+const templateArguments = z
   .looseObject({
     enable_thinking: z.boolean().optional(),
     messages: only(undefined),
@@ -174,7 +167,6 @@ const BODY = z.strictObject({
   include_reasoning: only(true),
   separate_reasoning: only(true),
 });
-type Body = z.output<typeof BODY>;
 
 /** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
 export function readChatRequest(body: unknown, server: ServerDefaults) {
@@ -186,13 +178,28 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
   const { sampling, ...reply } = readAnyReply(given, server);
   const { logprobs, top_logprobs: top = 0 } = given;
   if (top > 0 && !logprobs) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
+  const { reasoning_effort: effort, chat_template_kwargs: template, prompt_logprobs: promptLogprobs } = given;
+  if (effort === 'none' && template.enable_thinking === true) {
+    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
+  }
+  const isOpen = given.add_generation_prompt;
+  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
+  const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream && !logprobs;
+  if (!isScored && !(promptLogprobs === undefined && isOpen)) {
+    const message =
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
+    throw invalid(message, 'prompt_logprobs');
+  }
+  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? server.thinkingBudget;
   const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
   const options: GenerateOptions = {
     ...sampling,
     maxTokens: either(given, 'max_completion_tokens', 'max_tokens'),
     stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
     responseFormat: given.response_format,
-    ...thinkingOf(given, server.thinkingBudget),
+    // The smallest of the server's, the request's and the effort's budgets holds.
+    thinkingBudget: Math.min(server.thinkingBudget, asked, EFFORTS[effort] ?? asked),
+    templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
     scores,
   };
   return {
@@ -200,31 +207,93 @@ export function readChatRequest(body: unknown, server: ServerDefaults) {
     messages: given.messages,
     /** Those that the model may call: none where it must not. */
     tools: callable,
-    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered. */
-    promptLogprobs: promptLogprobsOf(given),
+    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered, as vLLM has it. */
+    promptLogprobs,
     options,
   };
 }
 
-/** The smallest of the server's, the request's and the effort's budgets holds. */
-function thinkingOf(given: Body, serverBudget: number): Pick<GenerateOptions, 'thinkingBudget' | 'templateArguments'> {
-  const { reasoning_effort: effort, chat_template_kwargs: template } = given;
-  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? serverBudget;
-  if (effort === 'none' && template.enable_thinking === true) {
-    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
-  }
+/** As in OpenAI's API. */
+const USUAL_MAX_TOKENS = 16;
+
+const isToken = (value: unknown) => isInteger(value) && value >= 0;
+const tokens = z.custom<number[]>((value) => Array.isArray(value) && value.every(isToken), 'must be a list of tokens');
+const prompt = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((text) => ({ text })),
+  tokens.refine(({ length }) => length > 0).transform((list) => ({ tokens: list })),
+]);
+/** A text, the tokens of one, or a list of either. */
+const prompts = z.union([prompt.transform((one) => [one]), z.array(prompt).min(1).max(MOST_N)], {
+  error: `must be a text, the tokens of one, or a list of either, none of them empty, at most ${MOST_N}`,
+});
+
+const COMPLETION = z.strictObject({
+  ...OF_ANY_REPLY,
+  echo: z.boolean().default(false),
+  logprobs: logprobCount,
+  max_tokens: z.int().min(0).default(USUAL_MAX_TOKENS),
+  prompt: prompts,
+  // Nothing precedes the first token.
+  logprob_start_len: z.int().min(0).default(1),
+  suffix: only(''),
+  add_special_tokens: only(true),
+});
+
+/** Throws an ApiError (400, or 404 for a model not served). */
+export function readCompletionRequest(body: unknown, server: ServerDefaults) {
+  const given = readBody(COMPLETION, body, server.models);
+  const { echo, logprobs: top, max_tokens: maxTokens } = given;
+  if (maxTokens === 0 && !echo) throw invalid("'max_tokens' 0 needs 'echo': true", 'max_tokens');
+  const { sampling, ...reply } = readAnyReply(given, server);
+  const options: GenerateOptions = {
+    ...sampling,
+    maxTokens,
+    responseFormat: { type: 'text' },
+    thinkingBudget: Number.POSITIVE_INFINITY,
+    templateArguments: {},
+    scores: top === undefined ? undefined : { reply: true, top },
+  };
   return {
-    thinkingBudget: Math.min(serverBudget, asked, EFFORTS[effort] ?? asked),
-    templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
+    ...reply,
+    prompts: given.prompt,
+    echo,
+    /** The first position of a prompt that is scored, where it is echoed with logprobs. */
+    scoreFrom: Math.max(1, given.logprob_start_len),
+    /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
+    options,
   };
 }
 
-/** As vLLM has them, but of the last message alone: each token takes an evaluation of its own. */
-function promptLogprobsOf({ prompt_logprobs: top, add_generation_prompt: isOpen, ...given }: Body): number | undefined {
-  if (top === undefined && isOpen) return undefined;
-  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
-  if (top !== undefined && isReply && given.n === 1 && !given.stream && !given.logprobs) return top;
-  const message =
-    "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
-  throw invalid(message, 'prompt_logprobs');
+const TOKENIZE = z.strictObject({
+  model: OF_ANY_REPLY.model,
+  prompt: z.string().optional(),
+  messages: messages.optional(),
+  tools,
+  add_generation_prompt: z.boolean().default(true),
+  chat_template_kwargs: templateArguments,
+  return_token_strs: z.boolean().default(false),
+  add_special_tokens: only(true),
+  continue_final_message: only(false),
+});
+
+/** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
+export function readTokenizeRequest(body: unknown, models: readonly string[]) {
+  const given = readBody(TOKENIZE, body, models);
+  const { prompt: text, messages: asked } = given;
+  if ((text === undefined) === (asked === undefined)) {
+    throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
+  }
+  const prompt: EnginePrompt = asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools };
+  const { add_generation_prompt: addGenerationPrompt, chat_template_kwargs: templateArguments } = given;
+  return { prompt, options: { addGenerationPrompt, templateArguments }, withTexts: given.return_token_strs };
+}
+
+const DETOKENIZE = z.strictObject({ model: OF_ANY_REPLY.model, tokens });
+
+/** Throws likewise. */
+export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
+  return readBody(DETOKENIZE, body, models).tokens;
 }
