@@ -1,5 +1,6 @@
 // Single damages: each takes away one thing that a judge should see, and leaves the rest as it is.
 
+import { countBy } from '../../core/groups.js';
 import { parseJson } from '../../core/json.js';
 import { drawn } from '../../core/random.js';
 import { PREDICTION_TAG } from '../../core/reply.js';
@@ -133,12 +134,11 @@ function columns(text: string): string | undefined {
 /** `name=value` within lines, where at least three lines have some. */
 function attributes(text: string): string | undefined {
   const attribute = /(?<=[\s,<])([a-z][\w-]*)=(?=["'\w[(])/gi;
-  const lines = text.split('\n').filter((line) => /^\s*(?:<\w|\[\d+\])/.test(line) && line.search(attribute) !== -1);
-  if (lines.length < 3) return undefined;
-  const marked = new Set(lines);
-  return text
-    .split('\n')
-    .map((line) => (marked.has(line) ? line.replace(attribute, (_, key: string) => `${otherName(key)}=`) : line))
+  const has = (line: string) => /^\s*(?:<\w|\[\d+\])/.test(line) && line.search(attribute) !== -1;
+  const lines = text.split('\n');
+  if (lines.filter(has).length < 3) return undefined;
+  return lines
+    .map((line) => (has(line) ? line.replace(attribute, (_, key: string) => `${otherName(key)}=`) : line))
     .join('\n');
 }
 
@@ -146,10 +146,9 @@ const LABEL = /^(?!\w*(?:Error|Exception)\b)\p{Lu}\p{Ll}[\p{L} ]{0,30}(?=: \S|:$
 
 /** Labels at the start of lines that come again: here, or in what this environment showed before. */
 function labels(sample: Sample, text: string): string | undefined {
-  const counts = new Map<string, number>();
-  for (const [label] of text.matchAll(LABEL)) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const counts = countBy(text.match(LABEL) ?? [], String);
   const before = new Set(earlierTurns(sample).flatMap(({ response }) => response.match(LABEL) ?? []));
-  const isLabel = (label: string) => (counts.get(label) ?? 0) > 1 || before.has(label);
+  const isLabel = (label: string) => before.has(label) || (counts[label] ?? 0) > 1;
   return text.replace(LABEL, (label) => (isLabel(label) ? otherName(label) : label));
 }
 
