@@ -4,7 +4,7 @@ import { PROVENANCE } from '../core/decision.js';
 import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { keysOf } from '../core/keys.js';
 import type { Io } from '../core/types.js';
-import { COMPARISON_FORMATS } from '../report/comparison/formats.js';
+import { COMPARISON_FORMATS } from '../report/comparison.js';
 import {
   notesOn,
   nothingToCompare,

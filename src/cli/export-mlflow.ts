@@ -1,17 +1,18 @@
-// awb export mlflow: a run with its settings and scores to an MLflow server.
+// awb export mlflow: a run with its settings and scores into an MLflow server, over its REST API. Whatever is there already is not doubled.
 
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { printable } from '../core/printable.js';
+import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
+import { oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
+import { proxiedDownloads } from '../model/http/wire.js';
+import { figuresOf, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
-import { namesOf } from '../results/read-run.js';
-import { httpUrl } from '../settings/address.js';
+import { namesOf, type ReadRun } from '../results/read-run.js';
+import { cutPasswords, httpUrl } from '../settings/address.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { exportTo, mlflowRecord } from './export/mlflow.js';
-import { mlflowAt } from './export/mlflow-server.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
@@ -47,42 +48,251 @@ export const command = defineCommand({
   run: exportMlflow,
 });
 
+/** The tag by which a run is found again. */
+const RUN_TAG = 'awb.run';
+/** What a server takes in one call. */
+const MOST_AT_ONCE = 100;
+
 async function exportMlflow(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
-  const { env } = io;
-  const server = mlflowAt(trackingUri(settings.trackingUri, env), io);
-  const experiment = settings.experiment ?? (env.MLFLOW_EXPERIMENT_NAME || 'agentworldbench');
+  const server = mlflowAt(trackingUri(settings.trackingUri, io.env), io);
+  const name = settings.experiment ?? (io.env.MLFLOW_EXPERIMENT_NAME || 'agentworldbench');
   const run = await readRun(settings.run, settings, io);
-  const made = await exportTo(server, experiment, mlflowRecord(run, namesOf(run)));
-  const { runId, experimentId, isUpdate, kept, withoutFiles } = made;
+  const record = recordOf(run);
+  const experiment = await experimentOf(server, name);
+  const search = { experiment_ids: [experiment], filter: `tags.\`${RUN_TAG}\` = '${record.id}'`, max_results: 1 };
+  const [before] = listIn(await server.post('runs/search', search), 'runs');
+  const creation = {
+    ...{ experiment_id: experiment, run_name: run.name, start_time: record.startMs },
+    // With it the run is found again, whatever cuts the rest off.
+    tags: [{ key: RUN_TAG, value: record.id }],
+  };
+  const there = before ?? asObject((await server.post('runs/create', creation)).run);
+  const info = asObject(there.info);
+  const runId = textIn(info, 'run_id', server);
+  const known = new Map(listIn(asObject(there.data), 'params').map(({ key, value }) => [String(key), value]));
+  const params = Object.entries(record.params);
+  const parts = {
+    params: params.filter(([key]) => !known.has(key)).map(([key, value]) => ({ key, value })),
+    tags: Object.entries(record.tags).map(([key, value]) => ({ key, value })),
+    // A metric that stands there with the same time, step and value is the same one.
+    metrics: record.metrics.map(([key, value]) => ({ key, value, timestamp: record.endMs, step: record.step })),
+  };
+  for (const [kind, items] of Object.entries(parts)) {
+    for (let at = 0; at < items.length; at += MOST_AT_ONCE) {
+      await server.post('runs/log-batch', { run_id: runId, [kind]: items.slice(at, at + MOST_AT_ONCE) });
+    }
+  }
+  await server.post('runs/update', { run_id: runId, run_name: run.name, ...endOf(run, record.endMs) });
+  // Files go through the server where it keeps artifacts for its clients; another store would ask for another client and other keys.
+  const [, folder] = /^mlflow-artifacts:\/(?:\/[^/]*\/)?(.+)$/.exec(String(info.artifact_uri ?? '')) ?? [];
+  for (const [file, text] of folder === undefined ? [] : Object.entries(record.files)) {
+    await server.put(`${folder}/${file}`, text);
+  }
   const note = (text: string) => {
     if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
   };
+  const kept = params.filter(([key, value]) => known.has(key) && known.get(key) !== value).map(([key]) => key);
   if (kept.length > 0) {
-    note(
-      `MLflow changes no parameters; ${counted(kept.length, 'keeps', 'keep')} the value of the first export: ${kept.join(', ')}`,
-    );
+    const many = counted(kept.length, 'keeps', 'keep');
+    note(`MLflow changes no parameters; ${many} the value of the first export: ${kept.join(', ')}`);
   }
-  if (withoutFiles !== undefined) note(`no files were put beside the run: ${withoutFiles}`);
-  const url = `${server.root}/#/experiments/${experimentId}/runs/${runId}`;
+  if (folder === undefined) note('no files were put beside the run: the server runs without --serve-artifacts');
+  const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
+  const updated = before !== undefined;
   const document = {
-    schema: 'awb.mlflow-export/1',
-    experiment,
-    experiment_id: experimentId,
-    run_id: runId,
-    updated: isUpdate,
-    url,
+    ...{ schema: 'awb.mlflow-export/1', experiment: name, experiment_id: experiment, run_id: runId, updated, url },
   };
-  io.stdout.write(
-    settings.json ? `${JSON.stringify(document)}\n` : `${isUpdate ? 'updated' : 'exported'}: ${printable(url)}\n`,
-  );
+  const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
+  io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);
   return EXIT.done;
 }
 
-/** @throws UserError (2) where there is none, or where it is no address of a server */
+/** @throws UserError (2) where there is none, or where it is not the address of a server */
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? (named || undefined);
   const remedy = 'name a server with --tracking-uri, such as http://127.0.0.1:5000';
   if (address === undefined) throw new UserError(`no MLflow server is named; ${remedy}, or set MLFLOW_TRACKING_URI`);
   if (httpUrl(address) === undefined) return address;
-  throw new UserError(`MLFLOW_TRACKING_URI is no http:// or https:// address; ${remedy}`);
+  throw new UserError(`MLFLOW_TRACKING_URI is not an http:// or https:// address; ${remedy}`);
+}
+
+/** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
+async function experimentOf(server: MlflowServer, name: string): Promise<string> {
+  const query = new URLSearchParams({ experiment_name: name });
+  const found = await server.get(`experiments/get-by-name?${query}`, 'RESOURCE_DOES_NOT_EXIST');
+  if (found === undefined) return textIn(await server.post('experiments/create', { name }), 'experiment_id', server);
+  const experiment = asObject(found.experiment);
+  if (experiment.lifecycle_stage !== 'deleted') return textIn(experiment, 'experiment_id', server);
+  throw new UserError(
+    `the experiment "${name}" of ${server.root} was deleted; restore it there, or name another with --experiment`,
+  );
+}
+
+function endOf({ manifest }: ReadRun, endMs: number) {
+  const state = manifest?.state ?? 'complete';
+  if (state === 'running') return { status: 'RUNNING' };
+  return { status: state === 'complete' ? 'FINISHED' : 'FAILED', end_time: endMs };
+}
+
+function listIn(found: JsonObject, name: string): JsonObject[] {
+  const { [name]: list } = found;
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+/** A member that is a text; the server is not an MLflow where it has none. @throws UserError (69) */
+function textIn(found: JsonObject, name: string, { root }: MlflowServer): string {
+  const value = found[name];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new UserError(`${root} answers, but not as an MLflow server does; check --tracking-uri`, EXIT.unavailable);
+}
+
+type MlflowServer = ReturnType<typeof mlflowAt>;
+
+const API = 'api/2.0/mlflow';
+const ARTIFACTS = 'api/2.0/mlflow-artifacts/artifacts';
+const TIME_LIMIT_MS = 60_000;
+
+/**
+ * The server at an address. `MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, are sent to it.
+ * Calls throw UserError: 77 where it refuses the credentials, 69 where it cannot be reached or refuses for another reason, and 130 or 143
+ * once `io.stop` is aborted.
+ */
+function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
+  const url = new URL(address);
+  const root = `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  const { authorization, secrets } = credentials(url, io.env);
+  const { fetch: send } = proxiedDownloads(io.env);
+  const clean = (text: string) =>
+    secrets.reduce((cut, secret) => cut.replaceAll(secret, '[secret]'), oneLine(printable(cutPasswords(text)), 300));
+
+  /** @param missing what MLflow calls a refusal that says that something is not there: undefined is given for it */
+  async function call(method: string, path: string, body?: string, missing?: string, type = 'application/json') {
+    const headers = { ...(authorization && { authorization }), ...(body !== undefined && { 'content-type': type }) };
+    const signal = AbortSignal.any([io.stop, AbortSignal.timeout(TIME_LIMIT_MS)]);
+    // A token goes to the server that was named alone.
+    const request = { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) } as const;
+    const { response, text } = await send(new URL(`${root}/${path}`), request)
+      .then(async (response) => ({ response, text: await response.text() }))
+      .catch((error: unknown) => {
+        if (io.stop.aborted) throw new UserError('interrupted; the same command goes on', interruption(io.stop));
+        if (error instanceof UserError) throw error;
+        const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+        const why = clean(messageOf(cause) || 'connection failed');
+        const remedy = 'check --tracking-uri, and that the server runs';
+        throw new UserError(`no answer from the MLflow server at ${root} (${why}); ${remedy}`, EXIT.unavailable);
+      });
+    const { status } = response;
+    const found = parseObject(text);
+    if (response.ok) return found ?? {};
+    const code = typeof found?.error_code === 'string' ? found.error_code : undefined;
+    if (missing !== undefined && code === missing) return undefined;
+    const isAccess = status === 401 || status === 403;
+    const remedy = isAccess
+      ? 'set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD'
+      : code === undefined
+        ? 'check --tracking-uri'
+        : clean(code);
+    const said = typeof found?.message === 'string' ? `: ${clean(found.message)}` : '';
+    const what = `the MLflow server at ${root} refuses (${status})${said}; ${remedy}`;
+    throw new UserError(what, isAccess ? EXIT.authRefused : EXIT.unavailable);
+  }
+  return {
+    /** Its address without credentials. */
+    root,
+    get: (path: string, missing: string) => call('GET', `${API}/${path}`, undefined, missing),
+    post: async (path: string, body: object) => (await call('POST', `${API}/${path}`, JSON.stringify(body))) ?? {},
+    /** Puts a file among the artifacts that the server keeps for its clients. */
+    put: (path: string, text: string) => {
+      const name = path.split('/').map(encodeURIComponent).join('/');
+      return call('PUT', `${ARTIFACTS}/${name}`, text, undefined, 'application/octet-stream');
+    },
+  };
+}
+
+function credentials(url: URL, env: Io['env']) {
+  const token = env.MLFLOW_TRACKING_TOKEN?.trim() ?? '';
+  const user = env.MLFLOW_TRACKING_USERNAME || decodeURIComponent(url.username);
+  const password = env.MLFLOW_TRACKING_PASSWORD || decodeURIComponent(url.password);
+  if (user === '' && token === '') return { authorization: undefined, secrets: [] };
+  // fetch would show such a token in its error.
+  if (!/^[\x21-\x7e]*$/.test(token)) {
+    throw new UserError('MLFLOW_TRACKING_TOKEN holds characters that no token has; set it anew');
+  }
+  // As MLflow's own clients do, user and password come before a token.
+  const basic = Buffer.from(`${user}:${password}`).toString('base64');
+  const authorization = user === '' ? `Bearer ${token}` : `Basic ${basic}`;
+  return { authorization, secrets: [token, password, basic].filter((secret) => secret !== '') };
+}
+
+/** Older servers take no longer values of parameters; tags may be longer. */
+const MOST_VALUE = 500;
+const MOST_NAME = 250;
+
+/** What MLflow keeps: parameters and tags are texts of some length, a metric has a step and a time. */
+function recordOf(run: ReadRun) {
+  const { made, manifest, card } = run;
+  const { label, id } = namesOf(run);
+  const { identity = {}, settings = {}, predictions } = manifest ?? {};
+  const startMs = Date.parse(made.startedAt ?? '') || 0;
+  return {
+    id,
+    startMs,
+    endMs: Date.parse(made.endedAt ?? '') || startMs,
+    params: namesAndTexts({
+      ...flattened('judge', settings),
+      ...flattened('infer', predictions?.settings ?? {}),
+      ...flattened('identity', identity),
+    }),
+    tags: namesAndTexts({
+      [RUN_TAG]: id,
+      'awb.mode': made.mode,
+      'awb.world_model': made.worldModel,
+      'awb.judge': made.judgeName,
+      'awb.rubrics': made.rubricPack,
+      'awb.state': manifest?.state,
+      'awb.version': manifest?.tool?.version,
+      ...Object.fromEntries(Object.entries(made.meta).map(([key, value]) => [`meta.${key}`, value])),
+    }),
+    metrics: Object.entries(metricsOf(card)),
+    step: /^\d{1,15}$/.test(made.meta.step ?? '') ? Number(made.meta.step) : 0,
+    files: {
+      'scores.csv': scoresCsv(card, { label, id }),
+      ...(manifest && { 'manifest.json': `${JSON.stringify(manifest, null, 2)}\n` }),
+    },
+  };
+}
+
+/** Metrics are sorted by their names: figures of a domain stand together, those of Overall first in `overall/`. */
+function metricsOf(card: ReadRun['card']): Record<string, number> {
+  const metrics: Record<string, number> = {};
+  for (const { domain, kind, figure, estimate } of figuresOf(card)) {
+    const name = metricName(`${domain}/${kind === 'official' ? figure : `${kind}/${figure}`}`);
+    metrics[name] = estimate.value;
+    if (figure !== 'total') continue;
+    if (estimate.low !== undefined) metrics[`${name}_low`] = estimate.low;
+    if (estimate.high !== undefined) metrics[`${name}_high`] = estimate.high;
+  }
+  for (const { domain, coverage } of card.domains) metrics[metricName(`${domain}/coverage`)] = coverage;
+  return { ...metrics, 'overall/coverage': card.coverage, rows: card.chosen, failed: card.failed };
+}
+
+/** What MLflow allows in a name: letters, digits, `_-. :/`. */
+function metricName(text: string): string {
+  return text.replace(/[^\w\-. :/]/g, '_').slice(0, MOST_NAME);
+}
+
+/** The members of members by their paths; a list is one value. */
+function flattened(path: string, value: unknown): Record<string, unknown> {
+  if (!isObject(value)) return { [path]: value };
+  return Object.assign({}, ...Object.entries(value).map(([name, member]) => flattened(`${path}.${name}`, member)));
+}
+
+function namesAndTexts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => {
+      if (value === undefined || value === null) return [];
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      return [[metricName(name), text.slice(0, MOST_VALUE)]];
+    }),
+  );
 }

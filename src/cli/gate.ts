@@ -9,14 +9,21 @@ import { present } from '../core/present.js';
 import { printable } from '../core/printable.js';
 import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
-import { annotations, junit } from '../report/gate/ci.js';
-import { type GateReport, gateJson } from '../report/gate/document.js';
-import { gateText, jobSummary, SUMMARY_LIMIT } from '../report/gate/text.js';
+import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
 import { isOneRun, shownRun } from '../results/comparability.js';
 import { RUN_OPTIONS, wordsFor } from '../results/databases.js';
 import { readPair, readRun } from '../results/find.js';
-import { domainNotes, evidenceOf, isPublished, publishedBase, type Sides } from '../results/gate/evidence.js';
-import { hasFloor, POLICY_OPTIONS, policyFingerprint, readPolicy } from '../results/gate/policy.js';
+import {
+  domainNotes,
+  evidenceOf,
+  hasFloor,
+  isPublished,
+  POLICY_OPTIONS,
+  policyFingerprint,
+  publishedBase,
+  readPolicy,
+  type Sides,
+} from '../results/gate.js';
 import { writeText } from '../results/output.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';

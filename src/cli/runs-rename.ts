@@ -4,11 +4,11 @@ import { EXIT, type ExitCode } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
-import { checkLabel, notesOnLabel, requireNoNumber, storedRunToChange } from '../results/find.js';
-import { isGiven } from '../results/score/record.js';
+import { checkLabel, notesOnLabel, storedRunToChange } from '../results/find.js';
+import { isGiven } from '../results/scored.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { openStoreToChange } from '../store/store.js';
+import { openStoreToChange, withStore } from '../store/store.js';
 
 const OPTIONS = {
   run: {
@@ -38,32 +38,16 @@ async function renameRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<Ex
   const { name: label } = settings;
   const { found, notes } = await withKnownRuns([settings.db], io, async (known) => {
     const found = storedRunToChange(settings.run, known, io);
-    requireNoNumber(label, found, known);
     return { found, notes: notesOnLabel(label, found, known) };
   });
   const { run, db, path } = found;
   // Nothing was open for writing until it was clear what to write.
-  const store = openStoreToChange(path);
-  try {
-    store.renameRun(run, label);
-  } finally {
-    store.close();
-  }
+  withStore(path, openStoreToChange, (store) => store.renameRun(run, label));
   const given = isGiven({ label, manifest: run.manifest });
-  if (settings.json) {
-    const document = {
-      schema: 'awb.run-renamed/1',
-      db: path,
-      id: run.id,
-      before: run.label ?? null,
-      label,
-      label_given: given,
-    };
-    io.stdout.write(`${JSON.stringify(document)}\n`);
-  } else {
-    const before = run.label === undefined ? 'had no label' : `was ${run.label}`;
-    io.stdout.write(`${printable(`run ${run.id} of ${db} is ${label} now; it ${before}`)}\n`);
-  }
+  const document = { schema: 'awb.run-renamed/1', db: path, id: run.id, before: run.label ?? null, label };
+  const before = run.label === undefined ? 'had no label' : `was ${run.label}`;
+  const text = printable(`run ${run.id} of ${db} is ${label} now; it ${before}`);
+  io.stdout.write(`${settings.json ? JSON.stringify({ ...document, label_given: given }) : text}\n`);
   if (!settings.quiet) for (const note of notes) io.stderr.write(`note: ${note}\n`);
   return EXIT.done;
 }

@@ -4,11 +4,10 @@ import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
-import { runDocument } from '../report/stored/documents.js';
-import { runText } from '../report/stored/runs.js';
+import { runDocument, runText } from '../report/stored-runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { storedRun } from '../results/find.js';
-import { shownRun } from '../results/stored/shown.js';
+import { shownRun } from '../results/stored-runs.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 

@@ -5,9 +5,9 @@ import { readJudged } from '../benchmark/judged.js';
 import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
 import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
-import type { Io, JudgedRow } from '../core/types.js';
+import type { Io } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
-import { PRICE_OPTIONS } from '../model/prices/setting.js';
+import { PRICE_OPTIONS } from '../model/prices/prices.js';
 import { scoreDocument } from '../report/score-document.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { trustIn } from '../results/calibration/reading.js';
@@ -16,11 +16,10 @@ import { DEFAULT_DB } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { isForcedPartner, requireForced, rolloutOf } from '../results/rollout.js';
-import { nextSteps } from '../results/score/next-steps.js';
-import { keptLabel, recordOf } from '../results/score/record.js';
 import { scenarioRows } from '../results/score/scenarios.js';
+import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/scored.js';
 import { madeWith } from '../run/made-with.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -28,8 +27,8 @@ import { shortLabel } from '../settings/value.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import type { StoredName } from '../store/records.js';
-import { openStore, type Store } from '../store/store.js';
+import type { StoredName } from '../store/runs.js';
+import { openStore, withStore } from '../store/store.js';
 
 /** What `score` needs of its settings; paths may be relative to the working folder. */
 export interface ScoreSettings {
@@ -102,6 +101,7 @@ export const command = defineCommand({
  * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
  */
 export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
+  const { teacherForced, minCoverage, json, color, explain = false, verbose: byDomain } = settings;
   const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
   const scenarios = scenarioRows();
   const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
@@ -109,74 +109,41 @@ export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> 
   const made = madeWith(manifest);
   const card = aggregate(rows, made.chosen, measureOf);
   const prices = await pricesOf(manifest, settings.prices, io);
-  const { judgements, costs } = await countCosts(
-    { source, manifest, rows, costs: manifestCosts(manifest) },
-    prices,
-    io.stop,
-  );
+  const told = { source, manifest, rows, costs: manifestCosts(manifest) };
+  const { judgements, costs } = await countCosts(told, prices, io.stop);
   await heedStop(io);
   const change = changeSince(manifest, shownPath(source, io), sha256);
   if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
-  const rollout = rolloutOf(rows, card, await forcedRows({ made, rows }, settings, io));
-  const equivalence = equivalenceCard(rows);
+  let forced: ReadRun | undefined;
+  if (teacherForced !== undefined) {
+    const naming = { db: [settings.db], quiet: false };
+    forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner({ made, rows }, other));
+    requireForced({ made, rows }, forced);
+  }
+  const rollout = rolloutOf(rows, card, forced?.rows);
+  const record = recordOf({ source, sha256, manifest, made }, settings.label);
+  const run = { ...record, costs, equivalence: equivalenceCard(rows), scenarios: scenarios.figures() };
   await heedStop(io);
-  const run = {
-    ...recordOf({ source, sha256, manifest, made }, settings.label),
-    costs,
-    equivalence,
-    scenarios: scenarios.figures(),
-  };
   const db = resolve(io.cwd, settings.db);
   const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
-  const { id, replaced, runs, calibrations } = storeRun(db, (store) => store.saveRun(run, judgements, card, labelOver));
-  const label = runs.find((stored) => stored.id === id)?.label;
-  const short = shortDomains(card, settings.minCoverage);
+  const stored = withStore(db, openStore, (store) => ({
+    ...store.saveRun(run, judgements, card, labelOver),
+    runs: store.runs(),
+    calibrations: store.calibrations(),
+  }));
+  const { id, replaced, runs, calibrations } = stored;
+  const label = runs.find((one) => one.id === id)?.label;
+  const short = shortDomains(card, minCoverage);
   const trust = trustIn(made, calibrations);
-  const asked = askedWord(made.mode);
-  const scored = { id, replaced, run: { ...run, label, asked }, db, card, rollout, trust, short };
-  if (settings.json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
+  const scored = { id, replaced, run: { ...run, label, asked: askedWord(made.mode) }, db, card, rollout, trust, short };
+  if (json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
   else {
-    const steps = nextSteps(
-      {
-        id,
-        kind: run.kind,
-        unforced: rollout === undefined || settings.teacherForced !== undefined ? undefined : shownPath(source, io),
-        db,
-        runs,
-        isShort: short.length > 0,
-        isOurs: manifest !== undefined,
-      },
-      io,
-    );
-    const { explain = false } = settings;
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
-    const byDomain = settings.verbose;
+    const unforced = rollout === undefined || forced !== undefined ? undefined : shownPath(source, io);
+    const steps = short.length > 0 ? [stepForMissing({ manifest, made })] : nextSteps(id, db, runs, unforced, io);
+    const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
     io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
   }
   for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
-  for (const line of shortLines(short, settings.minCoverage)) io.stderr.write(`${line}\n`);
+  for (const line of shortLines(short, minCoverage)) io.stderr.write(`${line}\n`);
   return short.length === 0 ? EXIT.done : EXIT.incomplete;
-}
-
-/** The rows of the teacher-forced run, where one is named. @throws UserError as `readRun` and `requireForced`. */
-async function forcedRows(
-  run: Pick<ReadRun, 'made' | 'rows'>,
-  { teacherForced, db }: ScoreSettings,
-  io: Io,
-): Promise<readonly JudgedRow[] | undefined> {
-  if (teacherForced === undefined) return undefined;
-  const suits = (forced: ReadRun) => isForcedPartner(run, forced);
-  const forced = await readRun(teacherForced, { db: [db], quiet: false }, io, { name: 'the rollout', suits });
-  requireForced(run, forced);
-  return forced.rows;
-}
-
-/** Stores the run; what the file holds then. */
-function storeRun<T>(db: string, save: (store: Store) => T) {
-  const store = openStore(db);
-  try {
-    return { ...save(store), runs: store.runs(), calibrations: store.calibrations() };
-  } finally {
-    store.close();
-  }
 }

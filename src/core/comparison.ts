@@ -17,7 +17,7 @@ export interface Difference {
   /** Candidate minus base, with standard error and 95 % interval clustered by trajectory: what new rows like these would show. */
   readonly difference: Estimate;
   /** The same difference on these very rows, with nothing but sampling left to vary; absent where a run has no repeats. */
-  readonly onTheseRows?: Estimate;
+  readonly onTheseRows?: Estimate | undefined;
   /** What the two runs score on the compared rows, failures that the model caused at rating 1. */
   readonly base: number;
   readonly candidate: number;
@@ -26,15 +26,15 @@ export interface Difference {
   readonly ties: number;
   readonly losses: number;
   /** Two-sided permutation p, signs flipped by trajectory; absent without resampling. */
-  readonly p?: number;
+  readonly p?: number | undefined;
   /** Of a domain: `p` adjusted over the domains by Holm's method, for each figure on its own. */
-  readonly adjustedP?: number;
+  readonly adjustedP?: number | undefined;
   /** The smallest true difference that these rows would have shown with 80 % power at a two-sided 0.05. */
-  readonly smallestEffect?: number;
+  readonly smallestEffect?: number | undefined;
   /** What the variance of the difference is made of; absent where there is no standard error. */
-  readonly split?: VarianceSplit;
+  readonly split?: VarianceSplit | undefined;
   /** Of the total: the 95 % interval of a cluster bootstrap, as a cross-check of that of `difference`. */
-  readonly bootstrap?: Interval;
+  readonly bootstrap?: Interval | undefined;
 }
 
 /** Differences of the five dimensions and of their mean (`total`); one that no compared row has is absent. */

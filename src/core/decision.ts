@@ -30,7 +30,7 @@ export interface ConditionResult extends Result {
   readonly isCondition: true;
   readonly verdict: 'GO' | 'INCOMPLETE';
   /** What a reader is told where it holds; results with one text are told once. Absent where it passes without being known to hold. */
-  readonly kept?: string;
+  readonly kept?: string | undefined;
 }
 
 /** Of a rule on a figure that has to be at least, or at most, so much. */
@@ -45,12 +45,12 @@ export interface BoundResult extends Result {
 
 /** The figures of a rule as a table shows them. */
 interface ShownFigures {
-  readonly base?: string;
-  readonly candidate?: string;
+  readonly base?: string | undefined;
+  readonly candidate?: string | undefined;
   /** Of a rule on a difference. */
-  readonly change?: string;
-  readonly interval?: string;
-  readonly bound?: string;
+  readonly change?: string | undefined;
+  readonly interval?: string | undefined;
+  readonly bound?: string | undefined;
 }
 
 interface Result {
@@ -60,7 +60,7 @@ interface Result {
   readonly name: string;
   readonly scope: Scope;
   /** Absent where the rule is on the total, or on no score. */
-  readonly dimension?: Dimension;
+  readonly dimension?: Dimension | undefined;
   /** What else tells it from others of its kind, by its key in JSON, such as `{ identity: 'judge' }`. */
   readonly subject?: Readonly<Record<string, string>>;
   readonly tier: Tier;
@@ -69,18 +69,18 @@ interface Result {
   /** Whether the gate's verdict heeds it: always of a critical rule, of a supporting one only its NO-GO, never of an advisory one. */
   readonly counts: boolean;
   /** The figure: points of a difference or a score, or a share, tokens, cost. */
-  readonly value?: number;
+  readonly value?: number | undefined;
   /** Its interval at this look's level. */
-  readonly low?: number;
-  readonly high?: number;
+  readonly low?: number | undefined;
+  readonly high?: number | undefined;
   /** What the figure is held against, in its unit: the least (of drops a negative number), or the limit. */
-  readonly bound?: number;
+  readonly bound?: number | undefined;
   /** One-sided p of a figure this high if it truly were at the bound: at `alpha / 2` and below, the rule is shown to hold. */
-  readonly holdsP?: number;
+  readonly holdsP?: number | undefined;
   /** One-sided p of a breach, adjusted over the rules that can each bring a NO-GO; a breach is shown below `alpha / 2`. */
-  readonly adjustedP?: number;
+  readonly adjustedP?: number | undefined;
   /** Of an open rule on a drop: what more repeats would do. */
-  readonly repeats?: RepeatAdvice;
+  readonly repeats?: RepeatAdvice | undefined;
   /** How far the figure lies beyond its bound (negative: within), in points; of shares and limits in percent. */
   readonly impact: number;
   /** What, figure, interval, bound, and what follows. */
@@ -117,13 +117,13 @@ export interface GateDecision {
   readonly kept: readonly string[];
   readonly level: GateLevel;
   /** Where the verdict is INCONCLUSIVE over drops: the chance that more repeats decide, at most that of each of them. */
-  readonly repeats?: RepeatAdvice;
+  readonly repeats?: RepeatAdvice | undefined;
   /** What can be done about an open verdict: a sentence each. */
   readonly further: readonly string[];
   /** No rule on a figure can count: whatever those rules say is advice, and conditions that hold make no GO of it. */
   readonly advisoryOnly: boolean;
   /** What the advisory rules come to, where there are some. */
-  readonly advice?: GateAdvice;
+  readonly advice?: GateAdvice | undefined;
 }
 
 /** At which level this look decides. */
@@ -131,7 +131,7 @@ export interface GateLevel {
   /** Two-sided, of this look; GO and NO-GO are each one-sided at half of it. */
   readonly alpha: number;
   /** Which of the planned looks this is, from 1 on; absent without a schedule. */
-  readonly look?: number;
+  readonly look?: number | undefined;
   /** What decides, in one sentence. */
   readonly sentence: string;
 }

@@ -25,29 +25,6 @@ export function isNumber(value: unknown): value is number {
   return typeof value === 'number';
 }
 
-/** A check of a value that somebody may have edited. */
-export type Check = (value: unknown) => boolean;
-
-/** Of a list, whether all of its items pass. */
-export function listOf(check: Check): Check {
-  return (value) => Array.isArray(value) && value.every(check);
-}
-
-/** Of an object, whether all of its values pass, whatever their names. */
-export function mapOf(check: Check): Check {
-  return (value) => isObject(value) && Object.values(value).every(check);
-}
-
-/** Of an object, whether its members pass the checks of their names. */
-export function membersOf(checks: Readonly<Record<string, Check>>): Check {
-  return (value) => isObject(value) && Object.entries(checks).every(([name, check]) => check(value[name]));
-}
-
-/** Lets a value be absent. */
-export function maybe(check: Check): Check {
-  return (value) => value === undefined || check(value);
-}
-
 /** The object that a value is, or one without keys: for looking into what may have any shape. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};

@@ -10,6 +10,17 @@ export interface Column {
   readonly align: 'left' | 'right';
 }
 
+/**
+ * Columns by their headings, such as `<Domain, Predictions|Pred., Total`: behind a bar stands the heading where space is short, and `<`
+ * marks columns of texts, which stand at the left.
+ */
+export function columnsOf(headings: string): Column[] {
+  return headings.split(', ').map((text) => {
+    const [heading = '', short = heading] = text.replace(/^</, '').split('|');
+    return { heading, short, align: text.startsWith('<') ? 'left' : 'right' };
+  });
+}
+
 export interface Table {
   readonly columns: readonly Column[];
   /** Groups of rows, set apart from each other; each row has a text for every column. */

@@ -186,7 +186,7 @@ export type Verdict =
 /**
  * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`too-long`: in a
  * rollout, what the model said before no longer fits into the context; `confusing`: no try could be read of a judge that could be read of
- * nearly all else, see `src/benchmark/confusing.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
+ * nearly all else, see `src/benchmark/judged.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
 export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long', 'confusing'] as const;
@@ -322,8 +322,6 @@ export interface Job {
 export interface Asking {
   /** Makes the request when its turn has come, and again where the call had to wait meanwhile, so that no text is held. */
   make(): Promise<ModelRequest>;
-  /** In place of `make`: the reply to a job's first request, of so many characters, lies in a file. `madeFrom` is what `FileHooks` said. */
-  found?(chars: number, madeFrom: string): void;
   /** Is told each piece of the reply as it comes, without secrets. */
   hear?(piece: string, kind: 'content' | 'reasoning'): void;
   /** A try has failed and another one follows, after so long where nothing else comes first: what was heard is void. */
@@ -350,15 +348,10 @@ export interface WorkHooks<J extends Job> {
 /** What a backend by batch files is told of each job. */
 export interface FileHooks<J extends Job> {
   /**
-   * By what a job is known from one session to the next, how many of its requests in batch files went into its latest record, and what
-   * its first request is made from and with. Of a job that `isHeld`, results are read, and nothing is asked that was not asked before.
+   * By what a job is known from one session to the next, and how many of its requests in batch files went into its latest record. Of a
+   * job that `isHeld`, results are read, and nothing is asked that was not asked before.
    */
-  kept(job: J): {
-    readonly id: string;
-    readonly batched: number;
-    readonly madeFrom: string;
-    readonly isHeld: boolean;
-  };
+  kept(job: J): { readonly id: string; readonly batched: number; readonly isHeld: boolean };
   /** As `tried`, of a reply that lies in a file: it is told again in each session, until the job has its record. */
   replayed(job: J, cost: CallCost): void;
 }

@@ -3,7 +3,7 @@
 import type * as Yaml from 'yaml';
 import { type ExitCode, messageOf, UserError } from '../core/errors.js';
 
-export interface YamlFile {
+interface YamlFile {
   readonly yaml: typeof Yaml;
   readonly document: Yaml.Document.Parsed;
   /** The 1-based line of an offset into the text. */

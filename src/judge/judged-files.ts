@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
 export interface StoredJudging {

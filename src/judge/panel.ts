@@ -32,10 +32,9 @@ import {
 } from '../core/types.js';
 import { addUsage } from '../core/usage.js';
 import { writeLines } from '../disk/files.js';
-import { setAside } from '../run/folder.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { changeSince, readManifest, writeManifest } from '../run/manifest-file.js';
+import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
+import { setAside } from '../run/run.js';
 import { shownPath } from '../settings/shown-path.js';
 import { toolVersion } from '../settings/version.js';
 import {

@@ -4,9 +4,9 @@ import { EXIT } from '../core/errors.js';
 import { isUnasked, type JudgementRecord, recordedJudgement } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
-import type { JournalRecord } from '../run/journal-record.js';
-import type { Beginning, StageListener } from '../run/listeners.js';
+import type { JournalRecord } from '../run/journal.js';
 import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
+import type { Beginning, StageListener } from '../run/stage-contract.js';
 
 /** A judgement; `stamp` tells what it is made from. */
 export interface Judged {

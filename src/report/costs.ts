@@ -9,7 +9,7 @@ import { counted } from '../core/figures.js';
 import { costCell } from '../core/money.js';
 import { hasTiers } from '../core/price.js';
 import { oneLine } from '../core/printable.js';
-import { type Column, NONE, type Table } from '../core/table.js';
+import { columnsOf, NONE, type Table } from '../core/table.js';
 
 const RATE = z.union([
   z.number(),
@@ -60,15 +60,6 @@ export function askedNames(equivalence: EquivalenceCard | undefined): AskedNames
   return { world_model: 'World model', judge: equivalence === undefined ? 'Judge' : 'Agent' };
 }
 
-const COLUMNS: readonly Column[] = [
-  { heading: 'Tokens', short: 'Tokens', align: 'left' },
-  { heading: 'Prompt', short: 'Prompt', align: 'right' },
-  { heading: 'Cached', short: 'Cached', align: 'right' },
-  { heading: 'Output', short: 'Output', align: 'right' },
-  { heading: 'Reasoning', short: 'Reason.', align: 'right' },
-  { heading: 'Cost', short: 'Cost', align: 'right' },
-];
-
 /** A row for each that was asked, and below it one for each domain where that is wanted; undefined where nobody was asked. */
 export function costTable(
   costs: RunCosts | undefined,
@@ -84,7 +75,7 @@ export function costTable(
     ...(byDomain ? domainRows(spending) : []),
   ]);
   return {
-    columns: COLUMNS,
+    columns: columnsOf('<Tokens, Prompt, Cached, Output, Reasoning|Reason., Cost'),
     groups: byDomain ? lines : [lines.flat()],
     footnotes: [...asked.flatMap(priceNote), ...unknownNotes(asked)],
   };
@@ -122,14 +113,14 @@ function priceNote({ who, spending: { price, total } }: Line): string[] {
 
 /** Why a cost is unknown. */
 function unknownNotes(lines: readonly Line[]): string[] {
-  const unknown = lines.filter(({ spending }) => spending.total.usd === undefined);
-  const names = (some: readonly Line[]) => some.map(({ who }) => who.toLowerCase()).join(', ');
-  const [unpriced, uncounted] = [
-    unknown.filter(({ spending }) => spending.price === undefined),
-    unknown.filter(({ spending }) => spending.price !== undefined),
-  ];
+  const names = (isPriced: boolean) =>
+    lines
+      .filter(({ spending: { total, price } }) => total.usd === undefined && (price !== undefined) === isPriced)
+      .map(({ who }) => who.toLowerCase())
+      .join(', ');
+  const [unpriced, uncounted] = [names(false), names(true)];
   return [
-    ...(unpriced.length === 0 ? [] : [`No price is known: ${names(unpriced)}. awb score --prices FILE names one.`]),
-    ...(uncounted.length === 0 ? [] : [`The server counted no tokens: ${names(uncounted)}.`]),
+    ...(unpriced === '' ? [] : [`No price is known: ${unpriced}. awb score --prices FILE names one.`]),
+    ...(uncounted === '' ? [] : [`The server counted no tokens: ${uncounted}.`]),
   ];
 }

@@ -1,33 +1,30 @@
-// Score cards -> tables of ratings and of measures, and their coverage as text.
+// Score cards -> tables of ratings, of measures and of decision equivalence, and what the numbers of measures mean.
 
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
+import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
+import { twoDecimals } from '../core/figures.js';
 import { FACTS_RECALL } from '../core/judgement.js';
-import { type MeasureLookup, measureWords } from '../core/measures.js';
+import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
-import { type Column, figure, intervalCell, type Table, withoutIntervalNote } from '../core/table.js';
-import { DIMENSIONS, type DomainScore, type Estimate, type ScoreCard, type ScoreSet } from '../core/types.js';
-import { leastCovered, percent } from '../stats/coverage.js';
-import { capitalized, isLikeScore, measureText } from './measure-text.js';
+import { type Column, columnsOf, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../core/table.js';
+import {
+  DIMENSIONS,
+  type DomainScore,
+  type Estimate,
+  LEAST_CLUSTERS,
+  type ScoreCard,
+  type ScoreSet,
+} from '../core/types.js';
+import { percent } from '../stats/coverage.js';
 
 /** So many measures have room for an interval each. */
 const MOST_WITH_INTERVALS = 2;
 /** Longest name of a measure that is shown whole. */
 const NAME_COLUMNS = 16;
 
-const SCORE_COLUMNS: readonly Column[] = [
-  { heading: 'Domain', short: 'Domain', align: 'left' },
-  { heading: 'Predictions', short: 'Pred.', align: 'right' },
-  { heading: 'Format', short: 'Form.', align: 'right' },
-  { heading: 'Factuality', short: 'Fact.', align: 'right' },
-  { heading: 'Consistency', short: 'Cons.', align: 'right' },
-  { heading: 'Realism', short: 'Real.', align: 'right' },
-  { heading: 'Quality', short: 'Qual.', align: 'right' },
-  { heading: 'Total', short: 'Total', align: 'right' },
-  { heading: '95 % interval', short: '95 %', align: 'right' },
-  { heading: 'Official', short: 'Official', align: 'right' },
-];
-
-const FIGURES = [...DIMENSIONS, 'total'] as const;
+const SCORE_COLUMNS = columnsOf(
+  '<Domain, Predictions|Pred., Format|Form., Factuality|Fact., Consistency|Cons., Realism|Real., Quality|Qual., Total, 95 % interval|95 %, Official',
+);
 
 /** The name of a card's mean over domains. */
 export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' = 'withFailures'): string {
@@ -35,16 +32,11 @@ export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' 
   return meanName(domains, domainsOfMean(domains).length);
 }
 
-/** A run's coverage, and where that is less the coverage of the domain that has least, such as `98 % (least: Web 90 %)`. */
-export function coverageText(card: ScoreCard): string {
-  const least = leastText(card);
-  return `${percent(card.coverage)}${least === undefined ? '' : ` (${least})`}`;
-}
-
-/** The domain that has least coverage, where that is less than the whole run's. */
-export function leastText(card: ScoreCard): string | undefined {
-  const least = leastCovered(card);
-  return least && `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
+/** The domain that has least coverage, where that is less than the whole run's, such as `least: Web 90 %`. */
+export function leastText({ domains, coverage }: ScoreCard): string | undefined {
+  const [least] = [...domains].sort((a, b) => a.coverage - b.coverage);
+  if (least === undefined || least.coverage >= coverage) return undefined;
+  return `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
 }
 
 /**
@@ -94,19 +86,17 @@ export function scoreTable(card: ScoreCard): Table | undefined {
 /** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
 export function officialTable(card: ScoreCard): Table | undefined {
   const differing = card.domains.filter(({ scores, withFailures }) =>
-    FIGURES.some((name) => figure(scores[name]) !== figure(withFailures[name])),
+    [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
   );
   if (differing.length === 0) return undefined;
   const row = (name: string, predictions: string, scores: ScoreSet) =>
     scoreRow(name, predictions, scores, undefined).slice(0, -1);
+  const mean = row(overallName(card, 'scores'), counts(without(card, besideMean(card))), card.overall);
   return {
-    columns: [{ heading: 'Official', short: 'Official', align: 'left' }, ...SCORE_COLUMNS.slice(1, -1)],
+    columns: [...columnsOf('<Official'), ...SCORE_COLUMNS.slice(1, -1)],
     groups: [
       differing.map((score) => row(domainName(score.domain), counts(score), score.scores)),
-      [
-        row(overallName(card, 'scores'), counts(without(card, besideMean(card))), card.overall),
-        row('micro', counts(card), card.overallMicro),
-      ],
+      [mean, row('micro', counts(card), card.overallMicro)],
     ],
     footnotes: [],
   };
@@ -118,7 +108,6 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
   if (names.length === 0) return undefined;
   const measured = card.domains.filter(hasMeasures);
   const behind = domainsOfMean(measured.map(({ domain }) => domain));
-  const beside = measured.filter(({ domain }) => !behind.includes(domain));
   const having = (name: string) => measured.filter((one) => behind.includes(one.domain) && one.measures[name]).length;
   const counts = [...new Set(names.map(having))].sort((a, b) => a - b);
   const macro = `macro of ${counts.length < 3 ? counts.join(' or ') : `${counts[0]} to ${counts.at(-1)}`}`;
@@ -128,27 +117,29 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
     String(Math.max(0, ...Object.values(estimates).map((estimate) => estimate.rows))),
     ...names.flatMap((measure) => [figure(estimates[measure]), ...(isFew ? [intervalCell(estimates[measure])] : [])]),
   ];
-  const align = 'right';
   const estimates = [...measured.map(({ measures }) => measures), card.overallMeasures];
   const others = names.filter((name) => !isLikeScore(measureOf(name)));
   const except = others.map((name) => `${oneLine(name, NAME_COLUMNS)}: ${measureText(measureOf(name))}`);
+  const kinds = names.map((name) => measureWords(measureOf(name))).map(({ many, of = '' }) => `${many} ${of}`.trim());
+  const range = except.length === names.length ? '' : ', 0-100';
   return {
     columns: [
-      { heading: 'Domain', short: 'Domain', align: 'left' },
-      { heading: 'Rows', short: 'Rows', align },
+      ...columnsOf('<Domain, Rows'),
       ...names.flatMap((name): Column[] => {
         const heading = oneLine(name, NAME_COLUMNS);
-        const column = { heading, short: heading, align } as const;
-        return isFew ? [column, { heading: '95 % interval', short: '95 %', align }] : [column];
+        return [{ heading, short: heading, align: 'right' }, ...(isFew ? columnsOf('95 % interval|95 %') : [])];
       }),
     ],
     groups: [
       measured.map((score) => row(domainName(score.domain), score.measures)),
       [row(macro, card.overallMeasures)],
     ],
-    footnotes: [...(except.length === 0 ? [] : [`${except.join('; ')}.`]), ...besideNote(beside)],
+    footnotes: [
+      ...(except.length === 0 ? [] : [`${except.join('; ')}.`]),
+      ...besideNote(measured.filter(({ domain }) => !behind.includes(domain))),
+    ],
     legend: [
-      `${kindsOf(names, measureOf)}${except.length === names.length ? '' : ', 0-100'}; they are no ratings. A mean is over the domains that have it.`,
+      `${capitalized([...new Set(kinds)].join(' and '))}${range}; they are no ratings. A mean is over the domains that have it.`,
       ...(isFew ? withoutIntervalNote(estimates.flatMap((own) => names.flatMap((name) => own[name] ?? []))) : []),
     ],
   };
@@ -157,14 +148,6 @@ export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table |
 /** The measures of a card, in the order in which they are met. */
 export function measureNames(card: ScoreCard): string[] {
   return [...new Set(card.domains.flatMap((score) => Object.keys(score.measures)))];
-}
-
-/** What the measures are called, such as `Text measures of prediction against ground truth`. */
-function kindsOf(names: readonly string[], measureOf: MeasureLookup): string {
-  const kinds = names
-    .map((name) => measureWords(measureOf(name)))
-    .map(({ many, of }) => (of === undefined ? many : `${many} ${of}`));
-  return capitalized([...new Set(kinds)].join(' and '));
 }
 
 /** The measure that stands for a run of which nothing was rated: one that is declared to, else the first; undefined where there are ratings. */
@@ -185,16 +168,18 @@ function besideMean(card: ScoreCard): DomainScore[] {
 
 /** What is said of domains that stand outside the mean of the seven. */
 function besideNote(domains: readonly DomainScore[]): string[] {
-  if (domains.length === 0) return [];
-  return [`Beside the seven, and not in the mean: ${domains.map(({ domain }) => domainName(domain)).join(', ')}.`];
+  const names = domains.map(({ domain }) => domainName(domain)).join(', ');
+  return domains.length === 0 ? [] : [`Beside the seven, and not in the mean: ${names}.`];
 }
 
-function without(card: ScoreCard, domains: readonly DomainScore[]) {
-  const left = (count: 'valid' | 'chosen') => domains.reduce((sum, domain) => sum - domain[count], card[count]);
+type Counts = Pick<DomainScore, 'valid' | 'chosen'>;
+
+function without(card: ScoreCard, domains: readonly DomainScore[]): Counts {
+  const left = (count: keyof Counts) => domains.reduce((sum, domain) => sum - domain[count], card[count]);
   return { valid: left('valid'), chosen: left('chosen') };
 }
 
-function counts({ valid, chosen }: { readonly valid: number; readonly chosen: number }): string {
+function counts({ valid, chosen }: Counts): string {
   return `${valid}/${chosen}`;
 }
 
@@ -207,4 +192,80 @@ function scoreRow(name: string, predictions: string, scores: ScoreSet, official:
     intervalCell(scores.total),
     figure(official),
   ];
+}
+
+/** Decision equivalence as a table: the three raw figures, and what they come to. */
+export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard): Table {
+  const row = (name: string, { rows, predicted, ceiling, floor, found }: Equivalence) => {
+    const value = typeof found === 'string' ? missingText(found) : twoDecimals(found.value);
+    const interval = typeof found === 'string' ? NONE : intervalCell(found.interval);
+    return [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals), value ?? NONE, interval];
+  };
+  const names = domains.map(({ domain }) => domain);
+  return {
+    columns: columnsOf(
+      '<Domain, Rows, Predicted|Pred., Ceiling|Ceil., Floor, Decision eq.|Dec. eq., 95 % interval|95 %',
+    ),
+    groups: [domains.map((own) => row(domainName(own.domain), own)), [row(meanName(names, macroOf), overall)]],
+    footnotes: missingNotes([...domains, overall]),
+    legend: EQUIVALENCE_NOTES,
+  };
+}
+
+/** What a reader must know of decision equivalence. */
+export const EQUIVALENCE_NOTES = [
+  'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
+  'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
+] as const;
+
+/** Why some have no equivalence, a sentence for each reason that occurs. */
+export function missingNotes(all: readonly Equivalence[]): string[] {
+  const why = {
+    'does not look':
+      'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
+    few: `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`,
+  };
+  return Object.entries(why).flatMap(([reason, note]) => (all.some(({ found }) => found === reason) ? [note] : []));
+}
+
+/** What stands in place of an equivalence. */
+export function missingText(found: Equivalence['found']): string | undefined {
+  if (found === 'few') return 'too few';
+  return found === 'does not look' ? 'none' : undefined;
+}
+
+/** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
+export function kindText(measure: Measure): string {
+  const { one, of } = measureWords(measure);
+  return of === undefined ? one : `${one} ${of}`;
+}
+
+/** Its range and which way is better, such as `0-100` (where larger is better) or `from 0 on, smaller is better`. */
+export function measureText({ range: [low, high], better }: Measure): string {
+  const way =
+    typeof better === 'object'
+      ? `, best at ${better.target}`
+      : { larger: '', smaller: ', smaller is better', neither: ', neither way better' }[better];
+  return `${rangeText(low, high)}${way}`;
+}
+
+function rangeText(low: number, high: number): string {
+  if (Number.isFinite(low) && Number.isFinite(high)) return `${low}-${high}`;
+  if (Number.isFinite(low)) return `from ${low} on`;
+  return Number.isFinite(high) ? `up to ${high}` : 'without ends';
+}
+
+/** Whether it is read as scores are: from 0 to 100, a larger one better. */
+export function isLikeScore({ range: [low, high], better }: Measure): boolean {
+  return low === 0 && high === 100 && better === 'larger';
+}
+
+/** Decimals that a page shows of its values: one from 0 to 100, else two. */
+export function decimalsOf({ range: [low, high] }: Measure): number {
+  return low === 0 && high === 100 ? 1 : 2;
+}
+
+/** A text with a capital at its start. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

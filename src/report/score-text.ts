@@ -12,12 +12,11 @@ import { percent } from '../stats/coverage.js';
 import type { RolloutCard } from '../stats/rollout-card.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { askedNames, costTable } from './costs.js';
-import { equivalenceTable } from './equivalence-table.js';
 import { rolloutTables } from './rollout/tables.js';
 import { domainTable, scenarioTable } from './scenarios/tables.js';
 import type { ScoredRun } from './score-document.js';
-import { coverageText, measureTable, officialTable, scoreTable } from './score-table.js';
-import { type Trust, trustText } from './trust.js';
+import { equivalenceTable, leastText, measureTable, officialTable, scoreTable } from './score-table.js';
+import { trustText } from './trust.js';
 import { varianceText } from './variance.js';
 
 /** How a scored run is shown. */
@@ -34,17 +33,26 @@ interface Showing {
 
 export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDomain }: Showing): string {
   const { run, card, trust, id, replaced } = scored;
+  const title = [
+    run.label,
+    run.worldModel && `world model ${run.worldModel}`,
+    run.judgeModel && `${run.asked ?? 'judge'} ${run.judgeModel}`,
+    run.rubricPack && `rubrics ${run.rubricPack}`,
+  ].filter((part) => part !== undefined);
+  const head = [
+    ...(title.length === 0 ? [] : [oneLine(title.join(', '), 400)]),
+    ...(trust === undefined ? [] : wrapped(trustText(trust), look.columns)),
+  ];
   const lines = [
     ...countLines(card),
     `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
     ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
   ];
-  const blocks = [
-    headOf(run, trust, look.columns),
+  return [
+    ...(head.length === 0 ? [] : [`${head.join('\n')}\n`]),
     ...cardTables({ ...run, card, rollout: scored.rollout }, { measureOf, look, byDomain }),
     `${lines.join('\n')}\n`,
-  ];
-  return blocks.filter((block) => block !== undefined).join('\n');
+  ].join('\n');
 }
 
 /** What tables are made of. */
@@ -79,38 +87,28 @@ export function cardTables(
   return [...shown.map((table) => terminal(table, look)), ...(legend === '' ? [] : [legend])];
 }
 
-/** What was covered, what failed and what was odd, a line each. */
+/** What was covered, what failed and what was odd, a line each. Counts are of predictions; those of judgements stand beside them. */
 export function countLines(card: ScoreCard): string[] {
+  const { coverage, domains, judgements, variance } = card;
+  const least = leastText(card);
+  const tally = (heading: string, name: 'failures' | 'flags') =>
+    tallyLine(
+      heading,
+      domains.map((domain) => domain[name]),
+    );
+  const failed = judgements && tallyLine('failed', [judgements.failures]);
+  // What the variance of the mean over domains is made of, where anything was repeated.
+  const parts = varianceText(
+    variance,
+    domains.flatMap((domain) => domain.variance ?? []),
+  );
   return [
-    `coverage: ${coverageText(card)}`,
-    tallyLine(
-      'failed',
-      card.domains.map((domain) => domain.failures),
-    ),
-    judgementsLine(card),
-    varianceLine(card),
-    tallyLine(
-      'flags',
-      card.domains.map((domain) => domain.flags),
-    ),
+    `coverage: ${percent(coverage)}${least === undefined ? '' : ` (${least})`}`,
+    tally('failed', 'failures'),
+    judgements && `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`,
+    parts && `variance: ${parts}`,
+    tally('flags', 'flags'),
   ].filter((line) => line !== undefined);
-}
-
-/** What was scored, and how far its judge can be trusted. */
-function headOf(run: ScoredRun['run'], trust: Trust | undefined, columns: number): string | undefined {
-  const judge = trust === undefined ? [] : wrapped(trustText(trust), columns);
-  const lines = [titleOf(run), ...judge].filter((line) => line !== undefined);
-  return lines.length === 0 ? undefined : `${lines.join('\n')}\n`;
-}
-
-function titleOf(run: ScoredRun['run']): string | undefined {
-  const parts = [
-    run.label,
-    run.worldModel && `world model ${run.worldModel}`,
-    run.judgeModel && `${run.asked ?? 'judge'} ${run.judgeModel}`,
-    run.rubricPack && `rubrics ${run.rubricPack}`,
-  ].filter((part) => part !== undefined);
-  return parts.length === 0 ? undefined : oneLine(parts.join(', '), 400);
 }
 
 /** Counts by name over all domains, the largest first; undefined where nothing was counted. */
@@ -119,25 +117,8 @@ function tallyLine(heading: string, tallies: readonly Readonly<Record<string, nu
   for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
     if (count > 0) sums.set(name, (sums.get(name) ?? 0) + count);
   }
-  if (sums.size === 0) return undefined;
   const shown = [...sums].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
-  return `${heading}: ${shown.join(', ')}`;
-}
-
-/** Counts are of predictions: what became of their judgements, where each has several. */
-function judgementsLine({ judgements }: ScoreCard): string | undefined {
-  if (judgements === undefined) return undefined;
-  const failed = tallyLine('failed', [judgements.failures]);
-  return `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`;
-}
-
-/** What the variance of the mean over domains is made of, where anything was repeated. */
-function varianceLine({ variance, domains }: ScoreCard): string | undefined {
-  const text = varianceText(
-    variance,
-    domains.flatMap((domain) => domain.variance ?? []),
-  );
-  return text && `variance: ${text}`;
+  return shown.length === 0 ? undefined : `${heading}: ${shown.join(', ')}`;
 }
 
 /** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */

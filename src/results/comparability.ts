@@ -7,7 +7,7 @@ import { isObject } from '../core/json.js';
 import { measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
 import { leadOf, measureOf, ratesDimensions } from '../judge/modes.js';
-import type { ShownRun } from '../report/comparison/document.js';
+import type { ShownRun } from '../report/comparison.js';
 import type { Pair, ReadRun } from './read-run.js';
 
 /** Whether two runs were made with the same, and a line for each field in which they were not. */
@@ -22,22 +22,24 @@ interface Shared {
  * where the rows are.
  */
 export function sharedBy(sides: Sides): Readonly<Record<Provenance, Shared>> {
-  const { judge, rubric, protocol } = sharedButRollout(sides);
+  const shared = sharedButRollout(sides);
+  const [a, b] = [sides.base, sides.candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
+  const rollouts = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
   return {
-    judge,
-    rubric,
-    protocol: rolloutsApart(sides) ?? protocol,
+    ...shared,
+    // Only one is a rollout, or both are different ones.
+    protocol: a === b ? shared.protocol : { state: 'different', differences: rollouts },
     data: haveSameRows(sides) ? { state: 'equal', differences: [] } : compared(sides, 'data'),
   };
 }
+
+type Side = Pick<ReadRun, 'made' | 'rows'>;
 
 /** Two runs, as far as it matters what they share. */
 interface Sides {
   readonly base: Side;
   readonly candidate: Side;
 }
-
-type Side = Pick<ReadRun, 'made' | 'rows'>;
 
 /** How two runs were asked and judged, whether or not one of them is a rollout. */
 export function sharedButRollout(
@@ -61,14 +63,6 @@ function compared({ base, candidate }: Sides, name: Provenance, words: readonly 
   const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });
   const differences = differencesOf(fieldsOf(a), fieldsOf(b), words).map((line) => oneLine(line, 200));
   return { state: differences.length === 0 ? 'equal' : 'different', differences };
-}
-
-/** What is said where only one is a rollout, or both are different ones; undefined elsewhere. */
-function rolloutsApart({ base, candidate }: Sides): Shared | undefined {
-  const [a, b] = [base, candidate].map(({ made, rows }) => made.rollout ?? rolloutIn(rows));
-  if (a === b) return undefined;
-  const differences = [`${a ?? 'no rollout'} ${SIDES[0]}, ${b ?? 'no rollout'} ${SIDES[1]}`];
-  return { state: 'different', differences };
 }
 
 /** The rollout that rows tell of whose manifest is lost. */

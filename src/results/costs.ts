@@ -3,16 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../benchmark/costs.js';
 import { journalBeside, manifestBeside } from '../benchmark/judged-path.js';
-import {
-  ASKED,
-  type Asked,
-  costsByDomain,
-  NO_CALL,
-  type RunCosts,
-  type Spending,
-  type Spent,
-  sumOf,
-} from '../core/costs.js';
+import { type Asked, costsByDomain, NO_CALL, type RunCosts, type Spending, type Spent, sumOf } from '../core/costs.js';
 import { isObject } from '../core/json.js';
 import type { Price } from '../core/price.js';
 import { chainOf } from '../core/rollout.js';
@@ -20,12 +11,10 @@ import { rowId } from '../core/row-id.js';
 import { asksWorldModel } from '../core/run-kind.js';
 import { placeIn } from '../core/scenario-row.js';
 import type { Domain, Io, JudgedRow } from '../core/types.js';
-import type { PriceList } from '../model/prices/prices.js';
-import { openPriceList } from '../model/prices/setting.js';
+import { openPriceList, type PriceList } from '../model/prices/prices.js';
 import { worldModelManifest } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
-import type { StoredJudgement } from '../store/records.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
+import type { StoredJudgement } from '../store/runs.js';
 
 /** A judged file that was read. */
 interface JudgedRun {
@@ -64,9 +53,12 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     world_model: () => (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
     judge: () => judgementsIn(judgements),
   };
-  const worldModel = predicted === undefined ? told.world_model : spendingOf(spent.world_model(), prices.world_model);
-  const judge = judged === undefined ? told.judge : spendingOf(spent.judge(), prices.judge);
-  return { judgements, costs: { ...(worldModel && { world_model: worldModel }), ...(judge && { judge }) }, spent };
+  const costs = {
+    ...told,
+    ...(predicted && { world_model: spendingOf(spent.world_model(), prices.world_model) }),
+    ...(judged && { judge: spendingOf(spent.judge(), prices.judge) }),
+  };
+  return { judgements, costs, spent };
 }
 
 /** What judging took, row by row. */
@@ -133,8 +125,10 @@ export function manifestCosts(manifest: Partial<Manifest> | undefined): RunCosts
 /** What a manifest says that asking took: by domain, or where it does not tell them apart in all; undefined where it says nothing. */
 function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): Spending | undefined {
   if (manifest === undefined) return undefined;
-  const { costs, tokens = {}, counts, price } = manifest;
-  if (asksNobody(who, manifest)) return { total: NO_CALL, domains: new Map() };
+  const { costs, tokens = {}, counts, price, identity } = manifest;
+  // A baseline's predictions take no call, nor does judging that only measures texts.
+  const asksNobody = who === 'judge' ? identity?.judge === undefined : identity?.baseline !== undefined;
+  if (identity !== undefined && asksNobody) return { total: NO_CALL, domains: new Map() };
   if (costs === undefined) {
     const rows = (counts?.ok ?? 0) + (counts?.failed ?? 0);
     const total = { rows, unpriced: Math.max(1, rows), usage: tokens };
@@ -144,12 +138,6 @@ function manifestSpending(who: Asked, manifest: Partial<Manifest> | undefined): 
     Object.entries(costs).map(([domain, cost]) => [domain, { ...cost, unpriced: cost.unpriced ?? 0 }] as const),
   );
   return { price, total: sumOf(domains.values()), domains };
-}
-
-/** Whether a run took no call: a baseline's predictions, and judging that only measures texts. */
-function asksNobody(who: Asked, { identity }: Partial<Manifest>): boolean {
-  if (identity === undefined) return false;
-  return who === 'judge' ? identity.judge === undefined : identity.baseline !== undefined;
 }
 
 /** The prices of a run; who is absent, of them nobody knows it. */
@@ -166,19 +154,18 @@ export async function pricesOf(
   io: Pick<Io, 'cwd'>,
 ): Promise<RunPrices> {
   const asked = worldModelManifest(manifest);
-  const sides = {
-    world_model: { manifest: asked, model: asked?.identity?.model },
-    judge: { manifest, model: manifest?.identity?.judge },
-  };
-  const isUnknown = (who: Asked) => sides[who].model !== undefined && sides[who].manifest?.price === undefined;
+  const sides = [
+    { own: asked, model: asked?.identity?.model },
+    { own: manifest, model: manifest?.identity?.judge },
+  ];
+  const isUnknown = sides.some(({ own, model }) => model !== undefined && own?.price === undefined);
   // Opening the catalogue takes longer than scoring a small run.
-  const list = file === undefined && !ASKED.some(isUnknown) ? undefined : await openPriceList({ prices: file }, io);
-  const priceOf = (who: Asked) => {
-    const { manifest: own, model } = sides[who];
-    const listed = () => own && list && listedPrice(list, own, model);
-    return file === undefined ? (own?.price ?? listed()) : (listed() ?? own?.price);
-  };
-  return { world_model: priceOf('world_model'), judge: priceOf('judge') };
+  const list = file === undefined && !isUnknown ? undefined : await openPriceList({ prices: file }, io);
+  const [worldModel, judge] = sides.map(({ own, model }) => {
+    const listed = own && list && listedPrice(list, own, model);
+    return file === undefined ? (own?.price ?? listed) : (listed ?? own?.price);
+  });
+  return { world_model: worldModel, judge };
 }
 
 /** The list's price; a model that was served here is known by the name that it was served under. */

@@ -1,7 +1,7 @@
 // SQLite files as users name them: where one may be, and the runs of those that are open.
 
-import { existsSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { PROVENANCE, type Provenance } from '../core/decision.js';
 import { EXIT, heedStop, UserError } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
@@ -12,7 +12,7 @@ import { checkedManifest, type Manifest } from '../run/manifest.js';
 import type { OptionSpec, OptionTable } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
 import { byStanding } from '../stats/coverage.js';
-import type { StoredCalibration, StoredRun } from '../store/records.js';
+import type { StoredCalibration, StoredRun } from '../store/runs.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 
 /** The SQLite file of every command that is not told another one, in the working folder. */
@@ -51,7 +51,10 @@ export async function withKnownRuns<T>(
     const known: KnownRun[] = [];
     const calibrations: StoredCalibration[] = [];
     for (const path of new Set(files.map((file) => resolve(io.cwd, file)))) {
-      requireDatabase(path, io, lead);
+      if (!existsSync(path)) {
+        const remedy = 'awb score RUN makes it, and --db or AWB_DB name another';
+        throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
+      }
       const store = openExistingStore(path);
       stores.push(store);
       const db = shownPath(path, io);
@@ -62,36 +65,6 @@ export async function withKnownRuns<T>(
     return await action(known, calibrations);
   } finally {
     for (const store of stores) store.close();
-  }
-}
-
-const MOST_NAMED = 5;
-
-function requireDatabase(path: string, io: Io, lead: string): void {
-  if (existsSync(path)) return;
-  const found = databasesBelow(io.cwd).map((file) => shownPath(file, io));
-  const remedy =
-    found.length === 0
-      ? 'awb score RUN makes it, and --db or AWB_DB name another'
-      : `there ${found.length === 1 ? 'is' : 'are'} ${found.slice(0, MOST_NAMED).join(', ')}${found.length > MOST_NAMED ? ' ...' : ''}: name one with --db or AWB_DB, or make this one with awb score RUN`;
-  throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
-}
-
-/** SQLite files in the folders of a folder. */
-function databasesBelow(folder: string): string[] {
-  const inner = listed(folder).filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name));
-  return inner
-    .flatMap(({ name }) => listed(join(folder, name)))
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.sqlite'))
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .sort();
-}
-
-function listed(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    return [];
   }
 }
 
@@ -108,12 +81,15 @@ export function latestOf(known: readonly KnownRun[]): KnownRun[] {
 /** The runs of a label, else those of a number; the one that the name means first, where nothing stands beside it. */
 export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] {
   const labelled = known.filter(({ run }) => run.label === name);
-  const named = labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name);
-  return latestOf(named).sort((a, b) => byStanding(standing(a), standing(b)));
+  return ranked(labelled.length > 0 ? labelled : known.filter(({ run }) => String(run.id) === name));
 }
 
-function standing({ run }: KnownRun) {
-  return { card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id };
+/** Runs of one name, the one that it means first. */
+export function ranked(known: readonly KnownRun[]): KnownRun[] {
+  const standing = ({ run }: KnownRun) => ({
+    ...{ card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id },
+  });
+  return latestOf(known).sort((a, b) => byStanding(standing(a), standing(b)));
 }
 
 /** When a run was judged: as far as that is not known, when it was scored. */
@@ -137,11 +113,7 @@ export function listOfRuns(known: readonly KnownRun[]): string[] {
 export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Manifest | undefined {
   if (manifest === undefined) return undefined;
   const remedy = `score its judged file again (${oneLine(source, 200)}), which stores it anew`;
-  const found = parseObject(manifest);
-  if (found === undefined) {
-    throw new UserError(`the manifest of run ${id} in ${db} is damaged: it is no JSON object; ${remedy}`, EXIT.badData);
-  }
-  return checkedManifest(found, `the manifest of run ${id} in ${db}`, remedy);
+  return checkedManifest(parseObject(manifest) ?? {}, `the manifest of run ${id} in ${db}`, remedy);
 }
 
 /** The option of a command that takes one judged run, stored or not. */

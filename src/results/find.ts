@@ -13,7 +13,7 @@ import { ratesDimensions } from '../judge/modes.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/value.js';
 import { isCovered } from '../stats/coverage.js';
-import type { StoredCalibration } from '../store/records.js';
+import type { StoredCalibration } from '../store/runs.js';
 import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
 import {
@@ -22,11 +22,11 @@ import {
   listOfRuns,
   manifestOf,
   provenanceIn,
+  ranked,
   runsNamed,
   withKnownRuns,
 } from './databases.js';
 import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
-import { ownLabel } from './score/record.js';
 
 /** Where names are looked up. */
 export interface Naming {
@@ -42,12 +42,6 @@ export interface Naming {
   readonly fixed?: (name: string) => string;
 }
 
-/** What a run is to stand beside: its name, and whether a run can. */
-interface Beside {
-  readonly name: string;
-  suits(run: ReadRun): boolean;
-}
-
 /** A run of a SQLite file, or the path of a judged file. */
 type Found = KnownRun | string;
 /** A run for each of the names. */
@@ -55,12 +49,16 @@ type Choice = readonly Found[];
 
 /**
  * Reads a run by its name: a label or number in one of the SQLite files, or the path of a judged file or of a folder with a
- * judged.jsonl. Of several runs of one name it is the first that suits what it stands beside, in the order of `runsNamed`.
+ * judged.jsonl. Of several runs of one name it is the first that suits, in the order of `runsNamed`.
  * @throws UserError: 2 for an unknown run, with a list of the known ones, and for several under `fixed`; 66 and 65 for files.
  */
-export async function readRun(name: string, naming: Naming, io: Io, beside?: Beside): Promise<ReadRun> {
-  const suits = ([run]: readonly ReadRun[]) => beside?.suits(present(run)) ?? true;
-  const [run] = await readRuns([[name, beside?.name]], suits, naming, io);
+export async function readRun(
+  name: string,
+  naming: Naming,
+  io: Io,
+  suits: (run: ReadRun) => boolean = () => true,
+): Promise<ReadRun> {
+  const [run] = await readRuns([name], ([one]) => suits(present(one)), naming, io);
   return present(run);
 }
 
@@ -68,23 +66,28 @@ export async function readRun(name: string, naming: Naming, io: Io, beside?: Bes
 export async function readPair(base: string, candidate: string, naming: Naming, io: Io): Promise<Pair> {
   const allowed = provenanceIn(naming.allowDifferent ?? []);
   const pairOf = ([first, second]: readonly ReadRun[]) => ({ base: present(first), candidate: present(second) });
-  const names = [
-    [base, candidate],
-    [candidate, base],
-  ] as const;
-  return pairOf(await readRuns(names, (runs) => isComparable(pairOf(runs), allowed), naming, io));
+  return pairOf(await readRuns([base, candidate], (runs) => isComparable(pairOf(runs), allowed), naming, io));
 }
 
-/** Reads a run for each name, which has with it the name of what the run stands beside. */
 async function readRuns(
-  names: readonly (readonly [string, string | undefined])[],
+  names: readonly string[],
   suits: (runs: readonly ReadRun[]) => boolean,
-  naming: Naming,
+  { db, quiet, fixed }: Naming,
   io: Io,
 ): Promise<readonly ReadRun[]> {
-  return withReader(names, naming, io, async (find, read, note) => {
-    const found = names.map(([name]) => find(name));
-    const choices = choicesOf(found);
+  const note = (text: string) => {
+    if (!quiet) io.stderr.write(`note: ${text}\n`);
+  };
+  const choose = async (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
+    const runs = new Map<Found, ReadRun>();
+    const read = async (one: Found) => {
+      const run =
+        runs.get(one) ??
+        (isStored(one) ? readStoredRun(one, manifestOf(one)) : await readJudgedRun(one, calibrations, note, io));
+      runs.set(one, run);
+      await heedStop(io);
+      return run;
+    };
     const doSuit = async (choice: Choice) => {
       try {
         return suits(await Promise.all(choice.map(read)));
@@ -94,62 +97,37 @@ async function readRuns(
         throw error;
       }
     };
-    const suited = choices.length === 1 ? choices[0] : await firstThat(choices, doSuit);
-    const isSuitable = suited !== undefined;
-    const taken = suited ?? present(choices[0]);
-    const { fixed } = naming;
-    if (fixed !== undefined) {
-      const rivals: KnownRun[] = [];
-      for (const other of choices) {
-        const [base] = other;
-        const isOne = base !== undefined && isStored(base) && isRival(other, taken);
-        if (isOne && (await doSuit(other)) === isSuitable) rivals.push(base);
+    const found = names.map((name) => findRuns(name, known, note, io));
+    const choices = choicesOf(found);
+    let taken = present(choices[0]);
+    const suitable: Choice[] = [];
+    if (choices.length > 1) {
+      for (const choice of choices) {
+        if (await doSuit(choice)) suitable.push(choice);
+        // Others matter only where the first must not move.
+        if (suitable.length > 0 && fixed === undefined) break;
       }
-      const runs = [...taken.slice(0, 1).filter(isStored), ...rivals];
-      // A number goes after a label, and several files may have it.
-      const callOf = (one: KnownRun) =>
-        fixed(find(String(one.run.id)).every((other) => other === one) ? String(one.run.id) : one.run.source);
-      if (rivals.length > 0) throw several(present(names[0])[0], runs, callOf, io);
+      taken = suitable[0] ?? taken;
     }
-    for (const [at, [name, beside]] of names.entries()) {
-      const namesakes = (found[at] ?? []).filter(isStored);
-      const own = namesakes.find((one) => one === taken[at]);
-      if (own !== undefined && namesakes.length > 1) note(namesakesNote(name, own, namesakes, beside, isSuitable));
+    const rivals = (suitable.length > 0 ? suitable : choices).flatMap((other) => rivalIn(other, taken) ?? []);
+    if (fixed !== undefined && rivals.length > 0) {
+      const lines = [...taken.slice(0, 1).filter(isStored), ...rivals].map(
+        ({ run, db: file }) => `  ${run.id}: ${shownPath(run.source, io)} (${file}): ${fixed(String(run.id))}`,
+      );
+      const what = `"${shown(present(names[0]))}" names ${lines.length} runs that would do, and a base never moves with its label:`;
+      throw new UserError([what, ...lines].join('\n'));
     }
+    for (const [at, name] of names.entries()) noteNamesakes(name, taken[at], found[at] ?? [], note);
     return Promise.all(taken.map(read));
-  });
-}
-
-/** Gives an action what finds the runs of a name, and what reads one. Where all names are files, SQLite files only tell of judges. */
-async function withReader<T>(
-  named: readonly (readonly [string, unknown])[],
-  { db, quiet }: Naming,
-  io: Io,
-  action: (find: (name: string) => Found[], read: (one: Found) => Promise<ReadRun>, note: Note) => Promise<T>,
-): Promise<T> {
-  const note = (text: string) => {
-    if (!quiet) io.stderr.write(`note: ${text}\n`);
   };
-  const others = named.map(([name]) => name).filter((name) => !isFileName(name));
+  const others = names.filter((name) => !isFileName(name));
+  // Where all names are files, SQLite files only tell of judges.
+  if (others.length === 0) return choose([], calibrationsIn(db, note, io));
   const unknown = others.find((name) => fileOf(name, io) === undefined);
   // A SQLite file that nobody needs may be missing.
   const files = db.filter((file) => unknown !== undefined || existsSync(resolve(io.cwd, file)));
-  const lead = unknown === undefined ? '' : `"${shown(unknown)}" is no judged file, and `;
-  const work = (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
-    const runs = new Map<Found, ReadRun>();
-    const read = async (one: Found) => {
-      const before = runs.get(one);
-      if (before !== undefined) return before;
-      const run = isStored(one)
-        ? readStoredRun(one, manifestOf(one))
-        : await readJudgedRun(one, calibrations, note, io);
-      runs.set(one, run);
-      await heedStop(io);
-      return run;
-    };
-    return action((name) => findRuns(name, known, note, io), read, note);
-  };
-  return others.length === 0 ? work([], calibrationsIn(files, note, io)) : withKnownRuns(files, io, work, lead);
+  const lead = unknown === undefined ? '' : `"${shown(unknown)}" is not a judged file, and `;
+  return withKnownRuns(files, io, choose, lead);
 }
 
 /** All choices for one name, or for a base and a candidate: complete ones first, in the order of the candidates, then of the bases. */
@@ -161,16 +139,12 @@ function choicesOf([bases = [], candidates]: readonly Choice[]): Choice[] {
   return (apart.length > 0 ? apart : all).sort((a, b) => isWhole(b) - isWhole(a));
 }
 
-async function firstThat<T>(all: readonly T[], isIt: (one: T) => Promise<boolean>): Promise<T | undefined> {
-  for (const one of all) if (await isIt(one)) return one;
-  return undefined;
-}
-
-/** Whether another run would do as well in the first place: other bytes, as complete, and rated or not alike. */
-function isRival([first = '', second]: Choice, [base = '', candidate]: Choice): boolean {
-  if (second !== candidate || first === base || !isStored(first) || !isStored(base)) return false;
-  if (first.run.sourceSha256 === base.run.sourceSha256) return false;
-  return isComplete(first) === isComplete(base) && isRated(first) === isRated(base);
+/** The run that would do as well in the first place: other bytes, as complete, and rated or not alike. */
+function rivalIn([first = '', second]: Choice, [base = '', candidate]: Choice): KnownRun | undefined {
+  if (second !== candidate || first === base || !isStored(first) || !isStored(base)) return undefined;
+  const isRated = ({ run }: KnownRun) => ratesDimensions(run.kind);
+  const isAlike = isComplete(first) === isComplete(base) && isRated(first) === isRated(base);
+  return isAlike && first.run.sourceSha256 !== base.run.sourceSha256 ? first : undefined;
 }
 
 function isStored(one: Found): one is KnownRun {
@@ -179,10 +153,6 @@ function isStored(one: Found): one is KnownRun {
 
 function isComplete(one: Found): boolean {
   return !isStored(one) || isCovered(one.run.card);
-}
-
-function isRated({ run }: KnownRun): boolean {
-  return ratesDimensions(run.kind);
 }
 
 /** Whether a name is that of a file, and of no label. */
@@ -202,91 +172,55 @@ function findRuns(name: string, known: readonly KnownRun[], note: Note, io: Io):
   const found = runsNamed(name, known);
   if (found.length > 0) return found;
   const path = fileOf(name, io, note);
-  if (path !== undefined) return [path];
-  throw new UserError(`there is no run or judged file "${shown(name)}"; ${adviceOn(name, known)}`);
+  if (path === undefined) throw unknownRun(name, known, 'run or judged file');
+  return [path];
 }
 
-/** Says which of several runs of a name is taken, and why. */
-function namesakesNote(
-  name: string,
-  taken: KnownRun,
-  namesakes: readonly KnownRun[],
-  beside?: string,
-  isSuitable = true,
-): string {
-  const fits = beside === undefined ? undefined : `comparable with ${shown(beside)}`;
-  const traits = [isComplete(taken) && 'complete', isRated(taken) && 'rated', isSuitable && fits].filter(Boolean);
-  const why = traits.length === 0 ? '' : ` that is ${traits.join(', ').replace(/, ([^,]*)$/, ' and $1')}`;
-  const none = isSuitable ? '' : `; none is ${fits}`;
-  return `${shown(name)} names ${numbersOf(namesakes)}; run ${taken.run.id} is taken, the newest${why}${none}`;
-}
-
-/** `runs 1, 2 of awb.sqlite`, in the order of their numbers. */
-function numbersOf(runs: readonly KnownRun[]): string {
+/** Says which of several runs of a name is taken: `step-1 names runs 1, 2 of awb.sqlite; run 2 is taken, and a number names another`. */
+function noteNamesakes(name: string, taken: Found | undefined, found: readonly Found[], note: Note): void {
+  const runs = found.filter(isStored);
+  if (taken === undefined || !isStored(taken) || runs.length < 2) return;
   const numbers = (own: readonly KnownRun[]) => own.map(({ run }) => run.id).sort((a, b) => a - b);
   const files = [...groupBy(runs, ({ db }) => db)].map(([db, own]) => `${numbers(own).join(', ')} of ${db}`);
-  return `runs ${files.join('; ')}`;
+  note(`${shown(name)} names runs ${files.join('; ')}; run ${taken.run.id} is taken, and a number names another`);
 }
 
-/** The error for a name that has to mean one run, and can mean any of these. */
-function several(name: string, runs: readonly KnownRun[], callOf: (run: KnownRun) => string, io: Io): UserError {
-  const lines = runs.map((each) => `  ${each.run.id}: ${shownPath(each.run.source, io)} (${each.db}): ${callOf(each)}`);
-  const what = `"${shown(name)}" names ${runs.length} runs that would do, and a base never moves with its label:`;
-  return new UserError([what, ...lines].join('\n'));
+/** The error (2) for a name that no run has, with the runs that there are. */
+export function unknownRun(name: string, known: readonly KnownRun[], what = 'run'): UserError {
+  const near = nearest(
+    name,
+    known.flatMap(({ run }) => run.label ?? []),
+  );
+  const hint = near === undefined ? 'awb score adds one.' : `did you mean "${shown(near)}"?`;
+  const advice = known.length === 0 ? 'the SQLite file holds no runs; awb score RUN adds one' : `${hint} The runs are`;
+  const lines = [`there is no ${what} "${shown(name)}"; ${advice}`, ...listOfRuns(known)];
+  return new UserError(lines.join('\n'));
 }
 
-/** What a user may have meant by a name that no run has. */
-function adviceOn(name: string, known: readonly KnownRun[]): string {
-  if (known.length === 0) return 'the SQLite file holds no runs; awb score RUN adds one';
-  const labels = known.flatMap(({ run }) => run.label ?? []);
-  const near = nearest(name, labels);
-  const advice = near === undefined ? 'the runs are' : `did you mean "${shown(near)}"? The runs are`;
-  return [advice, ...listOfRuns(known)].join('\n');
+/** The stored runs that a name can be of: a label, a number, or a judged file. @throws UserError (2) where there is none. */
+function storedRuns(name: string, known: readonly KnownRun[], io: Io): KnownRun[] {
+  const called = isFileName(name) ? [] : known.filter(({ run }) => run.label === name || String(run.id) === name);
+  const path = judgedFileOf(name, io);
+  const found = called.length > 0 ? called : known.filter(({ run }) => run.source === path);
+  if (found.length === 0) throw unknownRun(name, known);
+  return found;
 }
 
 /** The stored run of a name, to be shown: of several the first, which is noted. @throws UserError (2) where there is none. */
 export function storedRun(name: string, known: readonly KnownRun[], note: Note, io: Io): KnownRun {
-  const byName = isFileName(name) ? [] : runsNamed(name, known);
-  const [found, ...others] = byName.length > 0 ? byName : ofFile(name, known, io);
-  if (found === undefined) throw unknownRun(name, known, io);
-  if (others.length > 0) note(namesakesNote(name, found, [found, ...others]));
-  return found;
-}
-
-/**
- * The stored runs of these names, to be changed; each once.
- * @throws UserError (2) for a name that no run has, and for one that several have: who removes the wrong one may lose it.
- */
-export function storedRunsToChange(names: readonly string[], known: readonly KnownRun[], io: Io): KnownRun[] {
-  return [...new Set(names.map((name) => storedRunToChange(name, known, io)))];
+  const all = storedRuns(name, known, io);
+  const named = runsNamed(name, all);
+  const runs = named.length > 0 ? named : ranked(all);
+  noteNamesakes(name, runs[0], runs, note);
+  return present(runs[0]);
 }
 
 /** The stored run of a name, to be changed. @throws UserError (2) for a name that no run has, and for one that several have. */
 export function storedRunToChange(name: string, known: readonly KnownRun[], io: Io): KnownRun {
-  const called = isFileName(name) ? [] : known.filter(({ run }) => run.label === name || String(run.id) === name);
-  const [found, ...others] = called.length > 0 ? called : ofFile(name, known, io);
-  if (found === undefined) throw unknownRun(name, known, io);
-  if (others.length === 0) return found;
-  const lines = listOfRuns([found, ...others]);
-  throw new UserError(
-    [`"${shown(name)}" can be any of these runs; name one beyond doubt, as by its number:`, ...lines].join('\n'),
-  );
-}
-
-/** The runs that were scored from a judged file, the last one first. */
-function ofFile(name: string, known: readonly KnownRun[], io: Io): KnownRun[] {
-  const path = judgedFileOf(name, io);
-  return known.filter(({ run }) => run.source === path).sort((a, b) => (a.run.scoredAt < b.run.scoredAt ? 1 : -1));
-}
-
-function unknownRun(name: string, known: readonly KnownRun[], io: Io): UserError {
-  const path = judgedFileOf(name, io);
-  if (path.endsWith('.jsonl') && existsSync(path)) {
-    return new UserError(
-      `"${shown(name)}" is stored in no SQLite file that was named; awb score ${shown(name)} stores it`,
-    );
-  }
-  return new UserError(`there is no run "${shown(name)}"; ${adviceOn(name, known)}`);
+  const runs = storedRuns(name, known, io);
+  if (runs.length === 1) return present(runs[0]);
+  const what = `"${shown(name)}" can be any of these runs; name one beyond doubt, as by its number:`;
+  throw new UserError([what, ...listOfRuns(runs)].join('\n'));
 }
 
 /** Says what was expected of a label by which a run can be called; undefined for one that will do. */
@@ -298,25 +232,18 @@ export function checkLabel(text: string): string | undefined {
   return shortLabel(text);
 }
 
-/** @throws UserError (2) where the label is the number of another run of the file, which could be called by it no longer. */
-export function requireNoNumber(label: string, run: KnownRun, known: readonly KnownRun[]): void {
-  if (!known.some((other) => other !== run && String(other.run.id) === label)) return;
-  throw new UserError(`${label} is the number of another run, and a label goes before a number; take another name`);
-}
-
-/** What a user has to know of a label: which other runs have it, and what the run's manifest says. */
+/**
+ * What a user has to know of a new label: which other runs have it.
+ * @throws UserError (2) where it is the number of another run of the file, which could be called by it no longer.
+ */
 export function notesOnLabel(label: string, run: KnownRun, known: readonly KnownRun[]): string[] {
-  const own = ownLabel(run.run.manifest);
-  const kept = `its manifest keeps ${oneLine(own ?? '', 80)}, which commands show that are given the judged file itself`;
-  return [...(own === undefined || own === label ? [] : [kept]), ...sharedNote(label, run, known)];
-}
-
-function sharedNote(label: string, run: KnownRun, known: readonly KnownRun[]): string[] {
-  const alike = known.filter((other) => other !== run && other.run.label === label);
-  if (alike.length === 0) return [];
-  const numbers = alike.map((other) => other.run.id).join(', ');
-  const which = `${alike.length === 1 ? 'run' : 'runs'} ${numbers}`;
-  return [`${oneLine(label, 80)} is also the label of ${which}; a number names each`];
+  const others = known.filter((other) => other !== run);
+  if (others.some((other) => String(other.run.id) === label)) {
+    throw new UserError(`${label} is the number of another run, and a label goes before a number; take another name`);
+  }
+  const numbers = others.filter((other) => other.run.label === label).map((other) => other.run.id);
+  const runs = `${numbers.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}`;
+  return numbers.length === 0 ? [] : [`${shown(label)} is also the label of ${runs}; a number names each`];
 }
 
 /**
@@ -327,12 +254,9 @@ export async function runNames(given: string | undefined, io: Io) {
   const files = (given ?? (io.env.AWB_DB || DEFAULT_DB)).split(',');
   try {
     return await withKnownRuns(files, io, async (known) =>
-      known.map((each) => {
-        const { id, label, worldModel, judgeModel, kind } = each.run;
+      known.map(({ run: { id, label, worldModel, judgeModel, kind } }) => {
         const isPlain = label !== undefined && /^\w[\w.@+=-]*$/.test(label) && runsNamed(label, known).length === 1;
-        const words = [isPlain ? `run ${id}` : label, worldModel, judgeModel ?? kind].filter(
-          (word) => word !== undefined,
-        );
+        const words = [isPlain ? `run ${id}` : label, worldModel, judgeModel ?? kind].filter(Boolean);
         return { name: isPlain ? label : String(id), description: oneLine(words.join(', '), 60) };
       }),
     );

@@ -14,12 +14,11 @@ import { measureOf } from '../judge/modes.js';
 import type { RunNames } from '../report/run-csv.js';
 import type { Trust } from '../report/trust.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { shownPath } from '../settings/shown-path.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../stats/coverage.js';
-import type { StoredCalibration } from '../store/records.js';
+import type { StoredCalibration } from '../store/runs.js';
 import { calibrationBeside, trustIn } from './calibration/reading.js';
 import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';
@@ -89,50 +88,28 @@ export async function readJudgedRun(
   if (change !== undefined) note(printable(change));
   const made = madeWith(manifest);
   const { chosen, label } = made;
-  const name = oneLine(label ?? shownPath(path, io), 80);
-  const card = aggregate(rows, chosen, measureOf);
   const beside = await calibrationBeside(path, made.judgeKey, note, io.stop);
   return {
-    name,
-    source: path,
-    sha256,
-    rows,
-    chosen,
-    manifest,
-    made,
+    ...{ source: path, sha256, rows, chosen, manifest, made },
+    name: oneLine(label ?? shownPath(path, io), 80),
     trust: trustIn(made, [...calibrations, ...beside]),
-    card,
+    card: aggregate(rows, chosen, measureOf),
     costs: manifestCosts(manifest),
   };
 }
 
-/** All warnings about a run, a sentence each. */
+/** All warnings about a run, a sentence each: that too many rows are missing, and that rows are left out. */
 export function warningsOn(run: ReadRun): string[] {
-  return [...coverageWarning(run), ...ratingWarning(run)];
-}
-
-/** The warning that too many rows of a run are missing. */
-function coverageWarning({ name, card }: ReadRun): string[] {
-  const short = shortDomains(card);
-  if (short.length === 0) return [];
-  const listed = short.map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`).join(', ');
-  return [
-    `INCOMPLETE: ${name} has a coverage below ${percent(LEAST_COVERAGE)} (${listed}); its scores must not be compared with others.`,
-  ];
+  const short = shortDomains(run.card).map(({ domain, coverage }) => `${domainName(domain)} ${percent(coverage)}`);
+  const rows = impossibleRows(run);
+  const coverage = `INCOMPLETE: ${run.name} has a coverage below ${percent(LEAST_COVERAGE)} (${short.join(', ')}); its scores must not be compared with others.`;
+  const ratings = `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`;
+  return [...(short.length === 0 ? [] : [coverage]), ...(rows === 0 ? [] : [ratings])];
 }
 
 /** How many rows have ratings that no judge can have meant. */
-export function impossibleRows({ rows }: ReadRun): number {
+export function impossibleRows({ rows }: Pick<ReadRun, 'rows'>): number {
   return rows.filter((row) => impossibleFigures(row).length > 0).length;
-}
-
-/** The warning that rows are left out because no judge can have meant their ratings. */
-function ratingWarning(run: ReadRun): string[] {
-  const rows = impossibleRows(run);
-  if (rows === 0) return [];
-  return [
-    `LEFT OUT: ${counted(rows, 'row')} of ${run.name} with ratings outside 1 to 5, which no judge can have meant; awb score names their lines.`,
-  ];
 }
 
 /**

@@ -9,12 +9,22 @@ import { present } from '../core/present.js';
 import { charactersOf } from '../core/question.js';
 import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest } from '../core/types.js';
 import { callsTogether, costOfBoth } from '../core/usage.js';
-import type { JournalRecord } from './journal-record.js';
-import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
+import type { JournalRecord } from './journal.js';
 import type { Unrecorded } from './manifest.js';
 import type { Model, OpenModel } from './model.js';
 import type { RowSummary } from './run.js';
-import { type AskModel, droppedOf, markOf, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import {
+  type AskModel,
+  type Beginning,
+  droppedOf,
+  Listeners,
+  markOf,
+  nameOf,
+  type Stage,
+  type StageJob,
+  type StageListener,
+  summaryOf,
+} from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
 const DRAIN_MS = 3_000;
@@ -221,12 +231,7 @@ class Session<J extends StageJob> {
         files: {
           kept: (chain) => {
             const job = currentOf(chain);
-            return {
-              id: job.id,
-              batched: this.#batchedIn(job.id),
-              madeFrom: this.#madeFrom(job),
-              isHeld: this.isHeld(job),
-            };
+            return { id: job.id, batched: this.#batchedIn(job.id), isHeld: this.isHeld(job) };
           },
           replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
         },
@@ -240,7 +245,7 @@ class Session<J extends StageJob> {
     /** What the job that is asked about has cost. */
     let spent: CallLog | undefined;
     const askModel: AskModel = async (question) => {
-      const { outcome, sent, chars } = await this.#askWith(ask, question, currentOf(chain));
+      const { outcome, sent, chars } = await this.#askWith(ask, question);
       if (outcome.status === 'interrupted') throw new Left();
       this.#heard(currentOf(chain), outcome);
       this.#enter();
@@ -270,7 +275,7 @@ class Session<J extends StageJob> {
   }
 
   /** Asks, and tells what was sent beside the messages, and how many characters. */
-  async #askWith(ask: Ask, question: () => Promise<ModelRequest>, job: J) {
+  async #askWith(ask: Ask, question: () => Promise<ModelRequest>) {
     let [sent, chars] = ['', 0];
     const outcome = await ask({
       make: async () => {
@@ -279,16 +284,8 @@ class Session<J extends StageJob> {
         chars = charactersOf(request);
         return request;
       },
-      found: (size, madeFrom) => {
-        [sent, chars] = [madeFrom === this.#madeFrom(job) ? this.#sent() : 'another', size];
-      },
     });
     return { outcome, sent, chars };
-  }
-
-  /** What a row's first request would be made from and with now, in one text. */
-  #madeFrom(job: J): string {
-    return this.stage.stampOf(job, undefined, this.#sent(), '') ?? '';
   }
 
   /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */

@@ -57,39 +57,35 @@ import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from
  */
 export function aggregate(
   rows: readonly JudgedRow[],
-  chosen?: ReadonlyMap<Domain, number>,
+  chosen: ReadonlyMap<Domain, number> = new Map(),
   measureOf: MeasureLookup = measuresOf(),
 ): ScoreCard {
   const byDomain = groupBy(rows, ({ domain }) => domain);
-  const asked = [...(chosen ?? [])].flatMap(([domain, count]) => (count > 0 ? [domain] : []));
+  const asked = [...chosen].flatMap(([domain, count]) => (count > 0 ? [domain] : []));
   const scored = [...new Set([...byDomain.keys(), ...asked])]
     .sort(inTableOrder)
-    .map((domain) => scoreDomain(domain, byDomain.get(domain) ?? [], chosen?.get(domain) ?? 0, measureOf));
+    .map((domain) => scoreDomain(domain, byDomain.get(domain) ?? [], chosen.get(domain) ?? 0, measureOf));
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
   const [rated, counted, measured] = [
-    behindMean(domains, isScored),
-    behindMean(domains, isCounted),
-    behindMean(domains, isMeasured),
+    behindMean(domains, 'scores'),
+    behindMean(domains, 'withFailures'),
+    behindMean(domains, 'measures'),
   ];
+  const splits = counted.flatMap(({ variance }) => variance ?? []);
+  const isSplit = splits.length > 0 && splits.length === counted.filter((score) => has(score, 'withFailures')).length;
+  const scoreOf = (): Scale => 'score';
+  const family = domains.some((score) => has(score, 'scores')) ? 'scores' : 'measures';
   return {
     domains,
-    overall: macro(
-      rated.map((score) => score.scores),
-      () => 'score',
-    ),
-    macroOf: (domains.some(isScored) ? rated.filter(isScored) : measured.filter(isMeasured)).length,
+    overall: macro(rated, 'scores', scoreOf),
+    macroOf: (family === 'scores' ? rated : measured).filter((score) => has(score, family)).length,
     overallMicro: scoreSet((name) => scored.flatMap(({ official }) => official[name])),
-    overallWithFailures: macro(
-      counted.map((score) => score.withFailures),
-      () => 'score',
-    ),
-    ...overallVariance(counted),
-    overallMeasures: macro(
-      measured.map((score) => score.measures),
-      (name) => measureOf(name).range,
-    ),
+    overallWithFailures: macro(counted, 'withFailures', scoreOf),
+    // Absent where a domain that has a total has no standard error.
+    ...(isSplit && { variance: meanOfSplits(splits) }),
+    overallMeasures: macro(measured, 'measures', (name) => measureOf(name).range),
     chosen: chosenRows,
     valid: total((score) => score.valid),
     failed: total((score) => score.failed),
@@ -98,29 +94,35 @@ export function aggregate(
   };
 }
 
-function isScored({ scores }: DomainScore): boolean {
-  return scores.total !== undefined;
-}
+type Family = 'scores' | 'withFailures' | 'measures';
 
-function isCounted({ withFailures }: DomainScore): boolean {
-  return withFailures.total !== undefined;
-}
-
-function isMeasured({ measures }: DomainScore): boolean {
-  return Object.keys(measures).length > 0;
+function has(score: DomainScore, family: Family): boolean {
+  return family === 'measures' ? Object.keys(score.measures).length > 0 : score[family].total !== undefined;
 }
 
 /** The domains that a mean is taken over: the seven published ones where each of them has what it is of, else all. */
-function behindMean(domains: readonly DomainScore[], has: (score: DomainScore) => boolean): readonly DomainScore[] {
-  const isWhole = coversBenchmark(domains.filter(has).map(({ domain }) => domain));
-  return isWhole ? domains.filter(({ domain }) => isPublished(domain)) : domains;
+function behindMean(domains: readonly DomainScore[], family: Family): readonly DomainScore[] {
+  const having = domains.filter((score) => has(score, family)).map(({ domain }) => domain);
+  return coversBenchmark(having) ? domains.filter(({ domain }) => isPublished(domain)) : domains;
 }
 
-/** Of the mean over the domains that have a total; absent where one of them has no standard error. */
-function overallVariance(domains: readonly DomainScore[]): Pick<ScoreCard, 'variance'> {
-  const scored = domains.filter(isCounted);
-  const splits = scored.flatMap(({ variance }) => variance ?? []);
-  return splits.length === 0 || splits.length < scored.length ? {} : { variance: meanOfSplits(splits) };
+/** The unweighted mean over the domains that have it, for each name that any of them has. */
+function macro(
+  domains: readonly DomainScore[],
+  family: Family,
+  scaleOf: (name: string) => Scale,
+): Record<string, Estimate> {
+  const entries = domains.flatMap((score) => Object.entries<Estimate>(score[family]));
+  const byName = groupBy(entries, ([name]) => name);
+  return Object.fromEntries(
+    [...byName].map(([name, found]) => [
+      name,
+      meanOfEstimates(
+        found.map(([, estimate]) => estimate),
+        scaleOf(name),
+      ),
+    ]),
+  );
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
@@ -130,14 +132,8 @@ function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'>
   return { judgements: { count: rows.length, failures: countBy(classes, String) } };
 }
 
-/** A domain's score, with the observations that its official figures come from. */
-interface Scored {
-  readonly score: DomainScore;
-  readonly covered: number;
-  readonly official: Readonly<Record<Figure, Observation[]>>;
-}
-
-function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup): Scored {
+/** A domain's score, how many predictions are covered, and the observations that its official figures come from. */
+function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, measureOf: MeasureLookup) {
   const predictions = predictionsOf(rows);
   const samples = samplesOf(predictions);
   const { counts, covered } = countPredictions(predictions, asked);
@@ -146,12 +142,9 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
   const withFailures = scoreSet((name) => counted[name]);
   const variance = varianceOf(samples, samples.length < rows.length, withFailures.total);
   const score: DomainScore = {
-    domain,
-    ...counts,
-    coverage: covered / counts.chosen,
+    ...{ domain, ...counts, coverage: covered / counts.chosen, withFailures },
     scores: scoreSet((name) => official[name]),
-    withFailures,
-    ...(variance === undefined ? {} : { variance }),
+    ...(variance && { variance }),
     measures: measureSet(samples, measureOf),
   };
   return { score, covered, official };
@@ -217,31 +210,12 @@ function measureSet(samples: readonly Repeats[], measureOf: MeasureLookup): Reco
   );
 }
 
-/** The unweighted mean over the domains that have it, for each name that any of them has. */
-function macro(
-  sets: readonly Readonly<Record<string, Estimate | undefined>>[],
-  scaleOf: (name: string) => Scale,
-): Record<string, Estimate> {
-  const byName = groupBy(sets.flatMap(Object.entries<Estimate | undefined>), ([name]) => name);
-  return Object.fromEntries(
-    [...byName].map(([name, entries]) => {
-      const estimates = entries.map(([, estimate]) => estimate).filter((estimate) => estimate !== undefined);
-      return [name, meanOfEstimates(estimates, scaleOf(name))];
-    }),
-  );
-}
-
-type Counts = Pick<DomainScore, 'chosen' | 'valid' | 'failed' | 'failures' | 'flags'>;
-
 /**
  * The counts of a domain's predictions, and how many of them are covered. What counts is the prediction: it is valid where any of
  * its judgements is, covered where any is, and has each of its flags once.
  * @param asked how many predictions the run chose; more in the file count as chosen, too
  */
-function countPredictions(
-  predictions: readonly Judgements[],
-  asked: number,
-): { readonly counts: Counts; readonly covered: number } {
+function countPredictions(predictions: readonly Judgements[], asked: number) {
   const chosen = Math.max(asked, predictions.length);
   const missing = chosen - predictions.length;
   const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
@@ -251,7 +225,10 @@ function countPredictions(
     valid,
     failed: predictions.length - valid,
     failures: { ...failures, ...(missing > 0 && { 'not-judged': missing }) },
-    flags: countBy(predictions.flatMap(flagsOf), String),
+    flags: countBy(
+      predictions.flatMap((judgements) => [...new Set(judgements.flatMap(({ flags }) => flags))]),
+      String,
+    ),
   };
   return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
 }
@@ -277,9 +254,4 @@ function failureOf(judgements: Judgements): string[] {
   if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
   const [{ failure }] = judgements;
   return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
-}
-
-function flagsOf(judgements: Judgements): readonly string[] {
-  const [{ flags }, ...more] = judgements;
-  return more.length === 0 ? flags : [...new Set(judgements.flatMap((row) => row.flags))];
 }

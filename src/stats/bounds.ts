@@ -1,6 +1,6 @@
 // The bounds of a policy: what they demand of the evidence, and whether each is held, broken or open, and why, in a sentence.
 
-import type { Figure, Interval } from '../core/comparison.js';
+import type { Figure } from '../core/comparison.js';
 import { type BoundResult, doesCount, type GateVerdict, type RepeatAdvice, type Tier } from '../core/decision.js';
 import { domainName, domainsOfMean, isPublished } from '../core/domains.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
@@ -16,200 +16,127 @@ import {
 import { meanOfEstimates } from './clusters.js';
 import { normalTail, studentTQuantile } from './distributions.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from './intervals.js';
-import type { Evidence } from './limits.js';
 import type { Next } from './looks.js';
 import { mean } from './mean.js';
 import { holm } from './multiple.js';
-import { type Bound, type Bounds, EACH_DOMAIN, OVERALL, ownOf, type Policy } from './policy.js';
+import { type Bounds, EACH_DOMAIN, type Evidence, OVERALL, ownOf, type Policy } from './policy.js';
 
-/** A figure that has to be at least its bound. */
+/** A figure that has to be at least its bound: of Overall where there is no domain, and the total where there is no dimension. */
 export interface Test {
+  readonly domain: Domain | undefined;
+  readonly dimension: Dimension | undefined;
   /** The rule in JSON. */
-  readonly kind: string;
+  readonly kind: 'drop' | 'published' | 'floor';
   /** What the figure is: a difference of -100 to 100 points, or a score. */
   readonly scale: 'difference' | 'score';
-  readonly target: Target;
   readonly tier: Tier;
+  /** Not a number where there is nothing to be held against. */
   readonly bound: number;
   /** Absent where there is nothing to test. */
-  readonly estimate?: Estimate | undefined;
+  readonly estimate: Estimate | undefined;
   readonly split?: VarianceSplit | undefined;
   /** Of a difference: what the runs score. */
   readonly sides?: { readonly base: number; readonly candidate: number } | undefined;
-  readonly texts: {
-    /** What to call the target in a sentence. */
-    readonly target: string;
-    /** What the rule is called behind its target: where it stands alone, and in a table, where drops need no word. */
-    readonly rule: string;
-    readonly column?: string;
-    /** What is demanded, behind the figure. */
-    readonly demand: string;
-    /** What there is none of where there is nothing to test. */
-    readonly lacking: string;
-  };
-}
-
-interface Target {
-  readonly domain?: Domain;
-  readonly dimension?: Dimension;
+  /** What the figure is called in a sentence, what is demanded of it, and what there is none of where there is nothing to test. */
+  readonly figure: string;
+  readonly demand: string;
+  readonly lacking: string;
 }
 
 /** What `max_drop` demands: of the difference to the base, or to a published row in its place. */
-export function dropTests(evidence: Evidence, policy: Policy): Test[] {
-  const { comparison, published } = evidence;
-  if (comparison === undefined && published !== undefined) {
-    return publishedTests(evidence, policy, published);
-  }
-  const all = comparison?.domains ?? [];
-  const domains = all.map(({ domain }) => domain);
-  const compared = all.filter(({ figures }) => figures.total !== undefined).map(({ domain }) => domain);
-  return targetsOf(policy.maxDrop, domains).map(({ target, bound }) => {
-    const figure: Figure = target.dimension ?? 'total';
-    const set =
-      target.domain === undefined
-        ? comparison?.overall
-        : comparison?.domains.find(({ domain }) => domain === target.domain)?.figures;
-    return {
-      kind: 'drop',
-      scale: 'difference',
-      target,
-      tier: bound.tier,
-      bound: -bound.value,
-      estimate: set?.[figure]?.difference,
-      split: set?.[figure]?.split,
-      sides: set?.[figure],
-      texts: {
-        target: nameOf(target, comparison?.macroOf, compared),
-        rule: 'drop',
-        demand: `it may lose ${twoDecimals(bound.value)}`,
-        lacking: 'no row that both runs rated',
-      },
-    };
-  });
+export function dropTests({ comparison, candidate, published }: Evidence, { maxDrop }: Policy): Test[] {
+  if (comparison === undefined && published !== undefined) return publishedTests(candidate, published, maxDrop);
+  const domains = comparison?.domains.map(({ domain, figures }) => ({ domain, set: figures }));
+  return stated(maxDrop, domains, comparison?.overall, comparison?.macroOf).map(({ found, points, ...stated }) => ({
+    ...{ ...stated, kind: 'drop', scale: 'difference', bound: -points, lacking: 'no row that both runs rated' },
+    ...{ estimate: found?.difference, split: found?.split, sides: found },
+    demand: `it may lose ${twoDecimals(points)}`,
+  }));
 }
 
 /** Published rows have only totals. Overall is compared over the domains that both have, so a run of some can be too. */
 function publishedTests(
-  { candidate }: Evidence,
-  policy: Policy,
+  candidate: Evidence['candidate'],
   { name, scores }: NonNullable<Evidence['published']>,
+  maxDrop: Bounds,
 ): Test[] {
-  const both = (candidate?.domains ?? []).flatMap(({ domain, withFailures: { total } }) => {
+  const both = (candidate?.domains ?? []).flatMap(({ domain, withFailures: { total: estimate } }) => {
     const score = ownOf(scores, domain);
-    return score === undefined || total === undefined ? [] : [{ domain, score, total }];
+    return score === undefined || estimate === undefined ? [] : [{ domain, set: { total: { score, estimate } } }];
   });
-  const targets = targetsOf(
-    policy.maxDrop,
-    both.map(({ domain }) => domain),
-  ).filter(({ target }) => target.dimension === undefined);
-  return targets.map(({ target, bound }) => {
-    const parts = both.filter(({ domain }) => target.domain === undefined || domain === target.domain);
-    const score = parts.length === 0 ? Number.NaN : mean(parts.map((part) => part.score));
-    return {
-      kind: 'published',
-      scale: 'score',
-      target,
-      tier: 'advisory',
-      bound: score - bound.value,
-      estimate:
-        parts.length === 0
-          ? undefined
-          : meanOfEstimates(
-              parts.map((part) => part.total),
-              'score',
-            ),
-      texts: {
-        target: nameOf(
-          target,
-          both.length,
-          both.map(({ domain }) => domain),
-        ),
-        rule: 'against published',
-        demand: `against the published ${twoDecimals(score)} of ${name}, of which ${twoDecimals(bound.value)} may be lost`,
-        lacking: 'no score on both sides',
-      },
-    };
+  const totals = both.map(({ set }) => set.total);
+  const estimates = totals.map(({ estimate }) => estimate);
+  const whole = totals.length > 0 && {
+    total: { score: mean(totals.map(({ score }) => score)), estimate: meanOfEstimates(estimates, 'score') },
+  };
+  return stated(maxDrop, both, whole || {}, both.length).flatMap(({ found, points, ...stated }): Test[] => {
+    if (stated.dimension !== undefined) return [];
+    const score = found?.score ?? Number.NaN;
+    const demand = `against the published ${twoDecimals(score)} of ${name}, of which ${twoDecimals(points)} may be lost`;
+    const held = { bound: score - points, estimate: found?.estimate, demand, lacking: 'no score on both sides' };
+    return [{ ...stated, ...held, kind: 'published', scale: 'score', tier: 'advisory' }];
   });
 }
 
 /** What `min_score` demands. */
-export function floorTests({ candidate }: Evidence, policy: Policy): Test[] {
-  const all = candidate?.domains ?? [];
-  const domains = all.map(({ domain }) => domain);
-  const scored = all.filter(({ withFailures }) => withFailures.total !== undefined).map(({ domain }) => domain);
-  return targetsOf(policy.minScore, domains).map(({ target, bound }) => {
-    const set =
-      target.domain === undefined
-        ? candidate?.overallWithFailures
-        : candidate?.domains.find(({ domain }) => domain === target.domain)?.withFailures;
-    return {
-      kind: 'floor',
-      scale: 'score',
-      target,
-      tier: bound.tier,
-      bound: bound.value,
-      estimate: set?.[target.dimension ?? 'total'],
-      texts: {
-        target: nameOf(target, candidate === undefined ? undefined : domainsOfMean(scored).length, scored),
-        rule: 'floor',
-        column: 'floor',
-        demand: `it has to reach ${twoDecimals(bound.value)}`,
-        lacking: 'no score',
-      },
-    };
-  });
+export function floorTests({ candidate }: Evidence, { minScore }: Policy): Test[] {
+  const domains = candidate?.domains.map(({ domain, withFailures }) => ({ domain, set: withFailures }));
+  return stated(minScore, domains, candidate?.overallWithFailures).map(({ found, points, ...stated }) => ({
+    ...{ ...stated, kind: 'floor', scale: 'score', bound: points, estimate: found, lacking: 'no score' },
+    demand: `it has to reach ${twoDecimals(points)}`,
+  }));
 }
 
-/** The rules that bounds state: for Overall, for each domain at hand, and for domains that are named though not at hand. */
-function targetsOf(bounds: Bounds, domains: readonly Domain[]): { target: Target; bound: Bound }[] {
+type Figures<Found> = Readonly<Partial<Record<Figure, Found>>>;
+
+/** The bounds that are stated for Overall, for each domain at hand, and for domains that are named though not at hand. */
+function stated<Found>(
+  bounds: Bounds,
+  domains: readonly { readonly domain: Domain; readonly set: Figures<Found> }[] = [],
+  overall: Figures<Found> = {},
+  macroOf?: number,
+) {
+  const scored = domainsOfMean(domains.filter(({ set }) => set.total !== undefined).map(({ domain }) => domain));
+  const count = macroOf ?? scored.length;
+  const isOverall = count === 0 || (count === DOMAINS.length && scored.every(isPublished));
+  const whole = isOverall ? 'Overall' : `Overall (macro of ${count})`;
   return [undefined, ...DIMENSIONS].flatMap((dimension) => {
     const suffix = dimension === undefined ? '' : `.${dimension}`;
-    const named = Object.keys(bounds).flatMap((key) => domainIn(key, dimension) ?? []);
-    const all = [undefined, ...new Set([...domains, ...named])];
+    const named = Object.keys(bounds).filter((key) => key !== OVERALL + suffix && key !== EACH_DOMAIN + suffix);
+    const own = named.filter((key) => DIMENSION.exec(key)?.[1] === dimension).map((key) => key.replace(DIMENSION, ''));
+    const all = [undefined, ...new Set([...domains.map(({ domain }) => domain), ...own])];
     return all.flatMap((domain) => {
-      const own = ownOf(bounds, `${domain ?? OVERALL}${suffix}`);
-      const bound = own ?? (domain === undefined ? undefined : ownOf(bounds, `${EACH_DOMAIN}${suffix}`));
-      const target = { ...(domain === undefined ? {} : { domain }), ...(dimension === undefined ? {} : { dimension }) };
-      return bound === undefined ? [] : [{ target, bound }];
+      const each = domain === undefined ? undefined : ownOf(bounds, EACH_DOMAIN + suffix);
+      const bound = ownOf(bounds, (domain ?? OVERALL) + suffix) ?? each;
+      if (bound === undefined) return [];
+      const set = domain === undefined ? overall : domains.find((one) => one.domain === domain)?.set;
+      const figure = `${domain ?? whole}${dimension === undefined ? '' : ` ${dimension}`}`;
+      return [{ domain, dimension, figure, tier: bound.tier, points: bound.value, found: set?.[dimension ?? 'total'] }];
     });
   });
 }
 
-/** The domain of a key such as `terminal` or `terminal.format`, where it is one and is about this dimension. */
-function domainIn(key: string, dimension: Dimension | undefined): Domain | undefined {
-  const found = DIMENSIONS.find((one) => key.endsWith(`.${one}`));
-  const name = found === undefined ? key : key.slice(0, -found.length - 1);
-  return found === dimension && name !== OVERALL && name !== EACH_DOMAIN ? name : undefined;
-}
-
-/** @param scored the domains at hand that have a total */
-function nameOf({ domain, dimension }: Target, macroOf: number | undefined, scored: readonly Domain[]): string {
-  const isOverall = macroOf === undefined || (macroOf === DOMAINS.length && domainsOfMean(scored).every(isPublished));
-  const whole = isOverall ? 'Overall' : `Overall (macro of ${macroOf})`;
-  return [domain ?? whole, ...(dimension === undefined ? [] : [dimension])].join(' ');
-}
+/** The dimension in a key such as `terminal.format`. */
+const DIMENSION = new RegExp(`\\.(${DIMENSIONS.join('|')})$`);
 
 /** Tests that count, other than Overall's drop, share one level for their breaches. */
 export function isInFamily(test: Test): boolean {
   return test.tier !== 'advisory' && !isOverallDrop(test);
 }
 
-export function isOverallDrop({ scale, target }: Test): boolean {
-  return scale === 'difference' && target.domain === undefined && target.dimension === undefined;
+export function isOverallDrop({ kind, domain, dimension }: Test): boolean {
+  return kind === 'drop' && domain === undefined && dimension === undefined;
 }
 
 /** Every test's result at a level; `next` is the look that more repeats would lead to. */
 export function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): BoundResult[] {
-  const family = tests.filter(isInFamily);
-  const chances = family.map(chanceOf);
-  const tested = family.filter((_, index) => chances[index] !== undefined);
-  const adjusted = holm(chances.filter((chance) => chance !== undefined));
-  return tests.map((test) => {
-    const place = tested.indexOf(test);
-    const adjustedP = place === -1 ? chanceOf(test) : adjusted[place];
-    const level = { alpha, adjustedP, family: place === -1 ? 1 : tested.length, lack: lackOf(test) };
-    return judgeTest(test, level, next);
-  });
+  const family = tests.filter((test) => isInFamily(test) && chanceOf(test) !== undefined);
+  const adjusted = holm(family.flatMap((test) => chanceOf(test) ?? []));
+  return tests.map((test) =>
+    family.includes(test)
+      ? judgeTest(test, { alpha, adjustedP: adjusted[family.indexOf(test)], family: family.length }, next)
+      : judgeTest(test, { alpha, adjustedP: chanceOf(test), family: 1 }, next),
+  );
 }
 
 /** The one-sided p of a test's breach; undefined where there is too little evidence for one. */
@@ -222,135 +149,107 @@ export function chanceOf(test: Test): number | undefined {
 const LEAST_OVERALL_FREEDOM = 8;
 
 /** Why there is too little evidence to decide anything by; undefined where there is enough. */
-function lackOf({ target, scale, estimate }: Test): string | undefined {
+function lackOf({ domain, scale, estimate }: Test): string | undefined {
   if (estimate === undefined) return undefined;
   const { se, df, clusters } = estimate;
+  const trajectories = counted(clusters, 'trajectory', 'trajectories');
   if (se === undefined || df === undefined) {
-    return target.domain === undefined
+    return domain === undefined
       ? `every domain needs ${LEAST_CLUSTERS} trajectories${scale === 'score' ? ` (${LEAST_UNIFORM} if all its rows got the same score)` : ''}`
-      : `${counted(clusters, 'trajectory', 'trajectories')}, and at least ${LEAST_CLUSTERS} are needed`;
+      : `${trajectories}, and at least ${LEAST_CLUSTERS} are needed`;
   }
   if (isUniform(estimate) && clusters < LEAST_UNIFORM) {
-    return `no row says anything else, but of ${counted(clusters, 'trajectory', 'trajectories')} that proves nothing; ${LEAST_UNIFORM} would`;
+    return `no row says anything else, but of ${trajectories} that proves nothing; ${LEAST_UNIFORM} would`;
   }
-  return target.domain === undefined && df < LEAST_OVERALL_FREEDOM
+  return domain === undefined && df < LEAST_OVERALL_FREEDOM
     ? `${df.toFixed(1)} degrees of freedom, and at least ${LEAST_OVERALL_FREEDOM} are needed: take more trajectories, or rows of more of them`
     : undefined;
 }
 
-function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
-  const { kind, scale, target, tier, bound, estimate, split } = test;
-  const { alpha, adjustedP, family, lack } = level;
-  const interval = estimate === undefined ? undefined : intervalAt(estimate, alpha, scale);
-  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scale);
-  const verdict = verdictOf(test, holdsP, level);
-  const isOpen = scale === 'difference' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
-  const advice =
-    isOpen && estimate !== undefined && next !== undefined
-      ? predictivePower(
-          estimate,
-          split,
-          { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family },
-          next.repeats,
-        )
-      : undefined;
-  return {
-    kind,
-    isCondition: false,
-    name: [wholeOr('overall', target), target.dimension, test.texts.rule].filter(isGiven).join(' '),
-    label: [wholeOr('Overall', target), target.dimension, test.texts.column].filter(isGiven).join(' '),
-    direction: 'at least',
-    shown: shownOf(test, interval),
-    scope: target.domain === undefined ? 'overall' : { domain: target.domain },
-    ...(target.dimension === undefined ? {} : { dimension: target.dimension }),
-    tier,
-    verdict,
-    counts: doesCount(tier, verdict),
-    ...(estimate === undefined ? {} : { value: estimate.value }),
-    ...(interval === undefined ? {} : interval),
-    ...(Number.isNaN(bound) ? {} : { bound }),
-    ...(holdsP === undefined ? {} : { holdsP }),
-    ...(adjustedP === undefined ? {} : { adjustedP }),
-    ...(advice === undefined ? {} : { repeats: advice }),
-    impact: estimate === undefined ? 0 : bound - estimate.value,
-    sentence: sentenceOf(test, verdict, interval, level),
-  };
-}
-
-function wholeOr(whole: string, { domain }: Test['target']): string {
-  return domain === undefined ? whole : domainName(domain);
-}
-
-function isGiven(part: string | undefined): part is string {
-  return part !== undefined;
-}
-
-function shownOf({ scale, estimate, bound, sides }: Test, interval: Interval | undefined): BoundResult['shown'] {
-  const show = SHOW[scale];
-  const around = interval && intervalText(interval, show);
-  return {
-    ...(sides === undefined ? {} : { base: twoDecimals(sides.base), candidate: twoDecimals(sides.candidate) }),
-    ...(estimate === undefined ? {} : { [scale === 'difference' ? 'change' : 'candidate']: show(estimate.value) }),
-    ...(around === undefined ? {} : { interval: around }),
-    ...(Number.isNaN(bound) ? {} : { bound: show(bound) }),
-  };
-}
-
-/** Differences have a sign. */
-const SHOW = { difference: signed, score: twoDecimals } as const;
-
-function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
-  if (estimate === undefined) {
-    return 'INCOMPLETE';
-  }
-  if (adjustedP === undefined || holdsP === undefined) {
-    return 'INCONCLUSIVE';
-  }
-  if (adjustedP < alpha / 2) {
-    return 'NO-GO';
-  }
-  return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
-}
-
+/** At which level a test is judged, and the p of its breach among all that share it. */
 interface Level {
   readonly alpha: number;
   readonly adjustedP: number | undefined;
   readonly family: number;
-  readonly lack: string | undefined;
 }
 
-function sentenceOf(test: Test, verdict: GateVerdict, interval: Interval | undefined, level: Level): string {
-  const { scale, texts, estimate } = test;
-  if (estimate === undefined) {
-    return `${texts.target}: there is ${texts.lacking}, so the rule cannot be tested.`;
-  }
+/** Differences have a sign. */
+const SHOW = { difference: signed, score: twoDecimals } as const;
+/** What each rule is called behind its target: where it stands alone, and in a table. */
+const CALLED = { drop: ['drop', ''], published: ['against published', ''], floor: ['floor', ' floor'] } as const;
+
+function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResult {
+  const { kind, scale, domain, dimension, tier, bound, estimate, sides } = test;
+  const { alpha, adjustedP, family } = level;
+  const interval = estimate && intervalAt(estimate, alpha, scale);
+  const lack = lackOf(test);
+  const holdsP = estimate === undefined || lack !== undefined ? undefined : chanceAbove(estimate, bound, scale);
+  const verdict = verdictOf(test, holdsP, level);
+  const isOpen = scale === 'difference' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
+  const held = next && { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family };
   const show = SHOW[scale];
-  const around =
-    interval === undefined
-      ? 'no interval'
-      : `${Number((100 * (1 - level.alpha)).toFixed(2))} % interval ${intervalText(interval, show)}`;
-  const figure = `${texts.target} ${scale === 'difference' ? 'changed by' : 'scores'} ${show(estimate.value)} points (${around})`;
-  return `${figure}; ${texts.demand}: ${conclusion(test, verdict, interval, level)}.`;
+  const around = interval && intervalText(interval, show);
+  const of = dimension === undefined ? '' : ` ${dimension}`;
+  const [alone, inTable] = CALLED[kind];
+  return {
+    kind,
+    isCondition: false,
+    name: `${domain === undefined ? 'overall' : domainName(domain)}${of} ${alone}`,
+    label: `${domain === undefined ? 'Overall' : domainName(domain)}${of}${inTable}`,
+    direction: 'at least',
+    shown: {
+      base: sides && twoDecimals(sides.base),
+      candidate: sides && twoDecimals(sides.candidate),
+      ...(estimate && { [scale === 'difference' ? 'change' : 'candidate']: show(estimate.value) }),
+      interval: around,
+      bound: Number.isNaN(bound) ? undefined : show(bound),
+    },
+    scope: domain === undefined ? 'overall' : { domain },
+    dimension,
+    tier,
+    verdict,
+    counts: doesCount(tier, verdict),
+    value: estimate?.value,
+    ...interval,
+    bound: Number.isNaN(bound) ? undefined : bound,
+    holdsP,
+    adjustedP,
+    repeats: isOpen && estimate && held ? predictivePower(estimate, test.split, held, next.repeats) : undefined,
+    impact: estimate === undefined ? 0 : bound - estimate.value,
+    sentence: sentenceOf(test, verdict, around, level, interval !== undefined && interval.high < bound),
+  };
 }
 
-function conclusion(
-  { bound }: Test,
+function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adjustedP }: Level): GateVerdict {
+  if (estimate === undefined) return 'INCOMPLETE';
+  if (adjustedP === undefined || holdsP === undefined) return 'INCONCLUSIVE';
+  if (adjustedP < alpha / 2) return 'NO-GO';
+  return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
+}
+
+/** @param isBeyond whether the whole interval lies beyond the bound */
+function sentenceOf(
+  test: Test,
   verdict: GateVerdict,
-  interval: Interval | undefined,
-  { alpha, adjustedP, family, lack }: Level,
+  interval: string | undefined,
+  { alpha, adjustedP, family }: Level,
+  isBeyond: boolean,
 ): string {
-  if (verdict === 'GO') {
-    return 'the rule holds';
-  }
-  if (verdict === 'NO-GO') {
-    return 'the rule is broken';
-  }
-  if (lack !== undefined) {
-    return `that is not enough evidence (${lack})`;
-  }
-  return interval !== undefined && interval.high < bound && adjustedP !== undefined
-    ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
-    : 'the interval lies on both sides of that';
+  const { scale, estimate, figure, demand, lacking } = test;
+  if (estimate === undefined) return `${figure}: there is ${lacking}, so the rule cannot be tested.`;
+  const lack = lackOf(test);
+  const open =
+    lack !== undefined
+      ? `that is not enough evidence (${lack})`
+      : isBeyond && adjustedP !== undefined
+        ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
+        : 'the interval lies on both sides of that';
+  const conclusion = { GO: 'the rule holds', 'NO-GO': 'the rule is broken', INCONCLUSIVE: open, INCOMPLETE: open }[
+    verdict
+  ];
+  const around = interval ? `${Number((100 * (1 - alpha)).toFixed(2))} % interval ${interval}` : 'no interval';
+  const change = `${scale === 'difference' ? 'changed by' : 'scores'} ${SHOW[scale](estimate.value)} points`;
+  return `${figure} ${change} (${around}); ${demand}: ${conclusion}.`;
 }
 
 /** Which of two sides a difference lies on, as it will be tested. */
@@ -376,28 +275,19 @@ export function predictivePower(
   { bound, holdsAt, breaksAt }: Decision,
   repeats: number,
 ): RepeatAdvice | undefined {
-  if (se === undefined || df === undefined) {
-    return undefined;
-  }
-  const known = knownSampling(split, se);
-  const { row, sampling, perRepeat } = known ?? { row: 0, sampling: se ** 2, perRepeat: se ** 2 };
-  const later = Math.sqrt(row + perRepeat / repeats);
-  const scatter = Math.sqrt(Math.max(0, sampling - perRepeat / repeats));
+  if (se === undefined || df === undefined) return undefined;
+  // Sampling as repeats tell of it. What a uniform domain may hide is in the standard error alone, and is left to the rows.
+  const { row = 0, generation, judge = 0, perRepeat } = split ?? {};
+  const isKnown = generation !== undefined && perRepeat !== undefined;
+  const sampling = isKnown ? generation + judge : se ** 2;
+  const ofRows = isKnown ? Math.max(row, se ** 2 - sampling) : 0;
+  const ofRepeats = (isKnown ? perRepeat : se ** 2) / repeats;
+  const later = Math.sqrt(ofRows + ofRepeats);
+  const scatter = Math.sqrt(Math.max(0, sampling - ofRepeats));
   const chanceOf = (distance: number, level: number) => {
     const beyond = distance - studentTQuantile(1 - level, df) * later;
     return scatter === 0 ? Number(beyond >= 0) : normalTail(-beyond / scatter);
   };
   const chance = chanceOf(value - bound, holdsAt) + chanceOf(bound - value, breaksAt);
-  return { kind: known === undefined ? 'at-most' : 'about', repeats, chance: Math.min(1, chance) };
-}
-
-/** Sampling as repeats tell of it, and what is left of the variance; undefined where a run has no repeats. */
-function knownSampling(split: VarianceSplit | undefined, se: number) {
-  const { row, generation, judge = 0, perRepeat } = split ?? {};
-  if (row === undefined || generation === undefined || perRepeat === undefined) {
-    return undefined;
-  }
-  const sampling = generation + judge;
-  // What a uniform domain may hide is in the standard error alone.
-  return { row: Math.max(row, se ** 2 - sampling), sampling, perRepeat };
+  return { kind: isKnown ? 'about' : 'at-most', repeats, chance: Math.min(1, chance) };
 }

@@ -35,9 +35,3 @@ export function percent(share: number): string {
   // A share such as 0.29 is a hair below itself in binary.
   return `${Number((Math.floor(share * 1000 + 1e-9) / 10).toFixed(1))} %`;
 }
-
-/** The domain that has least coverage, where that is less than the whole run's. */
-export function leastCovered({ domains, coverage }: ScoreCard): DomainScore | undefined {
-  const [least] = [...domains].sort((a, b) => a.coverage - b.coverage);
-  return least !== undefined && least.coverage < coverage ? least : undefined;
-}

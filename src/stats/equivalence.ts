@@ -3,7 +3,7 @@
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
 import { groupBy } from '../core/groups.js';
-import { type Random, randomOf } from '../core/random.js';
+import { randomOf } from '../core/random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
 import { normalTail, studentTQuantile } from './distributions.js';
 import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
@@ -13,23 +13,21 @@ import { percentiles, type Resampling } from './resampling.js';
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
 
-/** The means of the figures, or of a draw. */
+/** The means of the figures, or of a draw. A figure that none of the clusters has is no number. */
 interface Means {
   readonly predicted: number;
   readonly ceiling: number;
   readonly floor: number;
 }
 
-/** A domain's rows: of each cluster the sum and the count of each figure, `SLOTS` numbers one behind the other. */
+/** A domain's rows: of each cluster the sum and the count of each figure, one behind the other. */
 interface Sums {
   readonly domain: Domain;
   readonly rows: number;
-  readonly clusters: number;
-  readonly slots: Float64Array;
+  readonly clusters: readonly number[][];
 }
 
 const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
-const SLOTS = 2 * FIGURES.length;
 
 /**
  * `100 (predicted - floor) / (ceiling - floor)` of the means over rows, by domain and of the unweighted means over domains. Repeats and
@@ -47,20 +45,23 @@ export function equivalenceCard(
     .sort((a, b) => inTableOrder(a.domain, b.domain));
   if (domains.length === 0) return undefined;
   const names = domainsOfMean(domains.map(({ domain }) => domain));
-  const random = randomOf(seed);
-  const samples = domains.map((sums) => Array.from({ length: draws }, () => drawnMeans(sums, random)));
-  const behind = domains.flatMap((sums, at) =>
-    names.includes(sums.domain) ? [{ sums, drawn: samples[at] ?? [] }] : [],
-  );
+  const { uniform } = randomOf(seed);
+  const parts = domains.map((sums) => {
+    const { clusters } = sums;
+    // With replacement; the place lies below the list's length, so there is one.
+    const drawn = () => clusters.map(() => clusters[Math.floor(uniform() * clusters.length)] as number[]);
+    return { sums, means: meansOf(clusters), drawn: Array.from({ length: draws }, () => meansOf(drawn())) };
+  });
+  const behind = parts.filter(({ sums }) => names.includes(sums.domain));
   const macro = Array.from({ length: draws }, (_, draw) => meanOf(behind.flatMap(({ drawn }) => drawn[draw] ?? [])));
   return {
-    domains: domains.map((sums, at) => ({
+    domains: parts.map(({ sums, means, drawn }) => ({
       domain: sums.domain,
-      ...equivalenceOf([sums], meansOf(sums), samples[at] ?? []),
+      ...equivalenceOf([sums], means, drawn),
     })),
     overall: equivalenceOf(
       behind.map(({ sums }) => sums),
-      meanOf(behind.map(({ sums }) => meansOf(sums))),
+      meanOf(behind.map(({ means }) => means)),
       macro,
     ),
     macroOf: behind.length,
@@ -73,38 +74,24 @@ function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
   const samples = samplesOf(predictionsOf(rows));
   const figures = FIGURES.map((name) => observationsOf(samples, (row) => row.measures?.[name]));
   if (figures.some((found) => found.length === 0)) return undefined;
-  const clusters = [...new Set(figures.flat().map(({ cluster }) => cluster))];
-  const places = new Map(clusters.map((cluster, place) => [cluster, place]));
-  const slots = new Float64Array(places.size * SLOTS);
+  const clusters = new Map<string, number[]>();
   for (const [figure, found] of figures.entries()) {
     for (const { value, cluster } of found) {
-      // Every cluster has its place, and both slots lie within.
-      const at = (places.get(cluster) as number) * SLOTS + 2 * figure;
-      slots[at] = (slots[at] as number) + value; // as above
-      slots[at + 1] = (slots[at + 1] as number) + 1; // as above
+      const sums = clusters.get(cluster) ?? FIGURES.flatMap(() => [0, 0]);
+      clusters.set(cluster, sums);
+      sums[2 * figure] = (sums[2 * figure] ?? 0) + value;
+      sums[2 * figure + 1] = (sums[2 * figure + 1] ?? 0) + 1;
     }
   }
-  return { domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: places.size, slots };
+  return { domain, rows: Math.max(...figures.map(({ length }) => length)), clusters: [...clusters.values()] };
 }
 
-function meansOf({ slots, clusters }: Sums): Means {
-  return meansAt(slots, clusters, (place) => place);
-}
-
-/** The means over as many clusters as there are, drawn with replacement. */
-function drawnMeans({ slots, clusters }: Sums, { uniform }: Random): Means {
-  return meansAt(slots, clusters, () => Math.floor(uniform() * clusters));
-}
-
-/** A figure that none of the clusters has is no number. */
-function meansAt(slots: Float64Array, count: number, clusterAt: (place: number) => number): Means {
-  const totals = new Float64Array(SLOTS);
-  for (let place = 0; place < count; place++) {
-    const start = clusterAt(place) * SLOTS;
-    // The hottest loop: both lists are as long as this.
-    for (let slot = 0; slot < SLOTS; slot++) totals[slot] = (totals[slot] as number) + (slots[start + slot] as number);
+function meansOf(clusters: readonly (readonly number[])[]): Means {
+  let [a, an, b, bn, c, cn] = [0, 0, 0, 0, 0, 0];
+  // The hottest loop.
+  for (const [a1 = 0, an1 = 0, b1 = 0, bn1 = 0, c1 = 0, cn1 = 0] of clusters) {
+    [a, an, b, bn, c, cn] = [a + a1, an + an1, b + b1, bn + bn1, c + c1, cn + cn1];
   }
-  const [a = 0, an = 0, b = 0, bn = 0, c = 0, cn = 0] = totals;
   return { predicted: a / an, ceiling: b / bn, floor: c / cn };
 }
 
@@ -118,9 +105,9 @@ function meanOf(means: readonly Means[]): Means {
 }
 
 function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]): Equivalence {
-  const total = (of: (sums: Sums) => number) => parts.reduce((sum, part) => sum + of(part), 0);
-  const told = { ...means, rows: total(({ rows }) => rows), clusters: total(({ clusters }) => clusters) };
-  if (parts.some(({ clusters }) => clusters < LEAST_CLUSTERS)) return { ...told, found: 'few' };
+  const clusters = parts.reduce((sum, part) => sum + part.clusters.length, 0);
+  const told = { ...means, rows: parts.reduce((sum, part) => sum + part.rows, 0), clusters };
+  if (parts.some((part) => part.clusters.length < LEAST_CLUSTERS)) return { ...told, found: 'few' };
   const tail = tailOf(told.clusters, parts.length);
   // Draws that give no number are left out.
   const between = (values: readonly number[]) => percentiles(values.filter(Number.isFinite), tail, 1 - tail);

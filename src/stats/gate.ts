@@ -17,9 +17,8 @@ import { UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { chanceOf, dropTests, floorTests, isInFamily, isOverallDrop, judgeTests, type Test } from './bounds.js';
 import { percent } from './coverage.js';
-import { type Evidence, LIMITS } from './limits.js';
 import { alphaOfLook, lookAt, type Next } from './looks.js';
-import { EACH_DOMAIN, ownOf, type Policy } from './policy.js';
+import { EACH_DOMAIN, type Evidence, LIMITS, ownOf, type Policy } from './policy.js';
 
 /** All that a rule may go by. */
 interface Question {
@@ -36,7 +35,13 @@ interface Question {
 type Rule = (question: Question) => readonly RuleResult[];
 
 /** The gate's rules; those of equal weight are told in this order. */
-export const RULES: readonly Rule[] = [provenanceRules, ratingRules, coverageRules, boundRules, limitRules];
+export const RULES: readonly Rule[] = [
+  provenanceRules,
+  ratingRules,
+  coverageRules,
+  ({ tests, level, next }) => judgeTests(tests, level.alpha, next),
+  limitRules,
+];
 
 /**
  * Decides whether a candidate passes. A bound on a score or a difference is a non-inferiority test (Walker & Nowacki,
@@ -66,50 +71,36 @@ export function decide(evidence: Evidence, policy: Policy, asked: readonly Rule[
   const tests = [...dropTests(evidence, policy), ...floorTests(evidence, policy)];
   const level = levelOf(evidence, policy, tests);
   const next = nextOf(evidence, policy, level);
-  const question = { evidence, policy, tests, level, next };
-  const results = asked.flatMap((rule) => rule(question));
+  const results = asked.flatMap((rule) => rule({ evidence, policy, tests, level, next }));
   const rules = [...results].sort(byWeight);
-  const outcome = PRECEDENCE.find((one) => rules.some((rule) => rule.counts && rule.verdict === one)) ?? 'GO';
-  const repeats = outcome === 'INCONCLUSIVE' ? adviceForAll(rules) : undefined;
+  const outcome = worstOf(rules.filter((rule) => rule.counts));
+  const advisory = rules.filter((rule) => rule.tier === 'advisory');
+  const advice = advisory.length === 0 ? undefined : adviceOf(advisory);
   const advisoryOnly = rules.every((rule) => rule.tier === 'advisory' || rule.isCondition);
-  const advice = adviceOf(rules);
   // Advice is worth nothing where evidence is missing, so that stays INCOMPLETE.
   const verdict = advisoryOnly && outcome === 'GO' ? 'ADVICE' : outcome;
-  return {
-    verdict,
-    summary: verdict === 'ADVICE' ? `ADVICE: ${adviceText(advice)}` : summaryOf(verdict, rules),
-    rules,
-    kept: keptOf(results),
-    level,
-    ...(repeats === undefined ? {} : { repeats }),
-    further: outcome === 'INCONCLUSIVE' ? furtherSteps(rules, repeats, level, next) : [],
-    advisoryOnly,
-    ...(advice === undefined ? {} : { advice }),
-  };
-}
-
-function summaryOf(verdict: GateVerdict, rules: readonly RuleResult[]): string {
   // A GO rests on the bounds that hold, not on what was merely a condition of testing them.
   const first = (verdict === 'GO' ? rules.find((rule) => !rule.isCondition) : undefined) ?? rules[0];
-  return `${verdict}: ${first?.sentence ?? 'there was nothing to test.'}`;
-}
-
-function keptOf(results: readonly RuleResult[]): string[] {
-  const held = results.flatMap((rule) => (rule.isCondition && rule.verdict === 'GO' ? (rule.kept ?? []) : []));
-  return [...new Set(held)];
-}
-
-function adviceOf(all: readonly RuleResult[]): GateAdvice | undefined {
-  const rules = all.filter((rule) => rule.tier === 'advisory');
-  if (rules.length === 0) {
-    return undefined;
-  }
-  const verdict = PRECEDENCE.find((one) => rules.some((rule) => rule.verdict === one)) ?? 'GO';
-  const against = verdict === 'GO' ? 0 : rules.filter((rule) => rule.verdict === verdict).length;
-  return { verdict, against, rules: rules.length };
+  const reason = verdict === 'ADVICE' ? adviceText(advice) : (first?.sentence ?? 'there was nothing to test.');
+  const kept = results.flatMap((rule) => (rule.isCondition && rule.verdict === 'GO' ? (rule.kept ?? []) : []));
+  const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
+  const repeats = outcome === 'INCONCLUSIVE' ? chanceForAll(open) : undefined;
+  const further = outcome === 'INCONCLUSIVE' ? furtherSteps(open, repeats, level, next) : [];
+  const summary = `${verdict}: ${reason}`;
+  return { verdict, summary, rules, kept: [...new Set(kept)], level, repeats, further, advisoryOnly, advice };
 }
 
 const PRECEDENCE: readonly GateVerdict[] = ['INCOMPLETE', 'NO-GO', 'INCONCLUSIVE', 'GO'];
+
+function worstOf(rules: readonly RuleResult[]): GateVerdict {
+  return PRECEDENCE.find((one) => rules.some((rule) => rule.verdict === one)) ?? 'GO';
+}
+
+function adviceOf(rules: readonly RuleResult[]): GateAdvice {
+  const verdict = worstOf(rules);
+  const against = verdict === 'GO' ? 0 : rules.filter((rule) => rule.verdict === verdict).length;
+  return { verdict, against, rules: rules.length };
+}
 
 function byWeight(a: RuleResult, b: RuleResult): number {
   const weight = (rule: RuleResult) => PRECEDENCE.indexOf(rule.verdict) + (rule.counts ? 0 : PRECEDENCE.length);
@@ -117,108 +108,76 @@ function byWeight(a: RuleResult, b: RuleResult): number {
   return weight(a) - weight(b) || b.impact - a.impact;
 }
 
+const CONDITION = { isCondition: true, tier: 'critical', counts: true } as const;
+
 /** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
-function provenanceRules({ evidence, policy }: Question): ConditionResult[] {
-  const { comparison, shared } = evidence;
+function provenanceRules({ evidence: { comparison, shared }, policy }: Question): ConditionResult[] {
+  if (comparison === undefined) return [];
   const same = policy.requireEqual.filter((name) => shared?.[name] === 'equal');
-  return comparison === undefined
-    ? []
-    : policy.requireEqual.map((name) => {
-        const state = shared?.[name];
-        const sentence = {
-          equal: `The runs have the same ${name}.`,
-          different: `The runs differ in their ${name}, so their scores cannot be compared.`,
-          unknown: `Whether the runs have the same ${name} is not recorded.`,
-        }[state ?? 'unknown'];
-        const isDifferent = state === 'different';
-        return {
-          kind: 'identity',
-          isCondition: true,
-          name: `same ${name}`,
-          scope: 'run',
-          subject: { identity: name },
-          ...(state === 'equal' ? { kept: `the same ${same.join(' and ')}` } : {}),
-          tier: 'critical',
-          verdict: isDifferent ? 'INCOMPLETE' : 'GO',
-          counts: true,
-          // Nothing else that is missing weighs as much.
-          impact: isDifferent ? 100 : -100,
-          sentence,
-        };
-      });
+  return policy.requireEqual.map((name) => {
+    const state = shared?.[name];
+    const sentence = {
+      equal: `The runs have the same ${name}.`,
+      different: `The runs differ in their ${name}, so their scores cannot be compared.`,
+      unknown: `Whether the runs have the same ${name} is not recorded.`,
+    }[state ?? 'unknown'];
+    return {
+      ...{ ...CONDITION, kind: 'identity', name: `same ${name}`, scope: 'run', subject: { identity: name }, sentence },
+      kept: state === 'equal' ? `the same ${same.join(' and ')}` : undefined,
+      verdict: state === 'different' ? 'INCOMPLETE' : 'GO',
+      // Nothing else that is missing weighs as much.
+      impact: state === 'different' ? 100 : -100,
+    };
+  });
 }
 
 /** Not in a policy: no policy can want such ratings, and where there are none there is nothing to say. */
-function ratingRules({ evidence }: Question): ConditionResult[] {
-  const { base = 0, candidate = 0 } = evidence.impossible ?? {};
-  const found = [
-    ...(base > 0 ? [`${base} of the base`] : []),
-    ...(candidate > 0 ? [`${candidate} of the candidate`] : []),
-  ];
+function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] {
+  const found = Object.entries(impossible ?? {}).filter(([, rows]) => rows > 0);
   if (found.length === 0) return [];
+  const listed = found.map(([side, rows]) => `${rows} of the ${side}`).join(' and ');
   return [
     {
-      kind: 'ratings',
-      isCondition: true,
-      name: 'ratings of 1 to 5',
-      scope: 'run',
-      tier: 'critical',
-      verdict: 'INCOMPLETE',
-      counts: true,
-      value: base + candidate,
-      impact: 100,
-      sentence: `Rows with ratings outside 1 to 5, which no judge can have meant: ${found.join(' and ')}; judge them again (awb score names their lines).`,
+      ...{ ...CONDITION, kind: 'ratings', name: 'ratings of 1 to 5', scope: 'run', verdict: 'INCOMPLETE', impact: 100 },
+      value: found.reduce((sum, [, rows]) => sum + rows, 0),
+      sentence: `Rows with ratings outside 1 to 5, which no judge can have meant: ${listed}; judge them again (awb score names their lines).`,
     },
   ];
 }
 
 /** Each domain has to have enough rows that something is known of. */
-function coverageRules({ evidence, policy }: Question): ConditionResult[] {
-  const { comparison, candidate } = evidence;
+function coverageRules({ evidence: { comparison, candidate }, policy }: Question): ConditionResult[] {
   const domains =
     comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
-      domain,
-      coverage,
-      figure: `${compared} of ${counted(rows, 'row')} have a rating in both runs`,
+      ...{ domain, coverage, figure: `${compared} of ${counted(rows, 'row')} have a rating in both runs` },
       lack: `${missing.base} are missing in the base and ${missing.candidate} in the candidate`,
     })) ??
     candidate?.domains.map(({ domain, coverage, chosen }) => ({
-      domain,
-      coverage,
-      figure: `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`,
+      ...{
+        domain,
+        coverage,
+        figure: `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`,
+      },
       lack: 'the others failed at the judge or in transport, or were not judged',
     })) ??
     [];
-  const known = new Set(domains.map(({ domain }) => domain));
   const absent = Object.keys(policy.minCoverage)
-    .filter((domain) => domain !== EACH_DOMAIN && !known.has(domain))
+    .filter((name) => name !== EACH_DOMAIN && domains.every(({ domain }) => domain !== name))
     .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
   const demanded = [...domains, ...absent].map((one) => {
     const least = ownOf(policy.minCoverage, one.domain) ?? policy.minCoverage[EACH_DOMAIN] ?? 0;
     return { ...one, least, isEnough: one.coverage >= least };
   });
   const covered = demanded.filter(({ isEnough }) => isEnough).length;
-  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
-    return {
-      kind: 'coverage',
-      isCondition: true,
-      name: `${domainName(domain)} coverage`,
-      scope: { domain },
-      kept: `coverage of ${counted(covered, 'domain')}`,
-      tier: 'critical',
-      verdict: isEnough ? 'GO' : 'INCOMPLETE',
-      counts: true,
-      value: coverage,
-      bound: least,
-      impact: (least - coverage) * 100,
-      sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
-    };
-  });
-}
-
-/** The bounds on drops and scores. */
-function boundRules({ tests, level, next }: Question): BoundResult[] {
-  return judgeTests(tests, level.alpha, next);
+  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => ({
+    ...{ ...CONDITION, kind: 'coverage', name: `${domainName(domain)} coverage`, scope: { domain } },
+    kept: `coverage of ${counted(covered, 'domain')}`,
+    verdict: isEnough ? 'GO' : 'INCOMPLETE',
+    value: coverage,
+    bound: least,
+    impact: (least - coverage) * 100,
+    sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
+  }));
 }
 
 /** What the candidate may use. */
@@ -232,29 +191,26 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
     const isWhole = used !== undefined && used.lack === undefined;
     const verdict = used !== undefined && used.value > most ? 'NO-GO' : isWhole ? 'GO' : 'INCOMPLETE';
     const shown = used && (isWhole ? text(used.value) : `at least ${text(used.value)} (${used.lack})`);
-    const end = { 'NO-GO': 'more than', GO: 'within', INCOMPLETE: 'so it is not known whether that is within' }[
-      verdict
-    ];
+    const ends = { 'NO-GO': 'more than', GO: 'within', INCOMPLETE: 'so it is not known whether that is within' };
+    const found =
+      shown === undefined
+        ? `not recorded, so the limit of ${text(most)} cannot be tested`
+        : `${shown}, ${ends[verdict]} the limit of ${text(most)}`;
     return [
       {
-        kind: 'limit',
-        isCondition: false,
-        name: `limit ${name}`,
-        label: `limit ${name}`,
-        direction: 'at most',
-        shown: { ...(used && { candidate: `${isWhole ? '' : '≥ '}${text(used.value)}` }), bound: text(most) },
-        scope: 'run',
-        subject: { limit: name },
-        tier,
-        verdict,
-        counts: doesCount(tier, verdict),
-        ...(used && { value: used.value }),
+        ...{
+          kind: 'limit',
+          isCondition: false,
+          name: `limit ${name}`,
+          label: `limit ${name}`,
+          subject: { limit: name },
+        },
+        ...{ direction: 'at most', scope: 'run', tier, verdict, counts: doesCount(tier, verdict) },
+        shown: { candidate: used && `${isWhole ? '' : '≥ '}${text(used.value)}`, bound: text(most) },
+        value: used?.value,
         bound: most,
         impact: used === undefined ? 0 : ((used.value - most) / (most === 0 ? 1 : most)) * 100,
-        sentence:
-          shown === undefined
-            ? `The candidate's ${what}: not recorded, so the limit of ${text(most)} cannot be tested.`
-            : `The candidate's ${what}: ${shown}, ${end} the limit of ${text(most)}.`,
+        sentence: `The candidate's ${what}: ${found}.`,
       },
     ];
   });
@@ -262,13 +218,9 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
 
 /** @throws UserError (2) where the runs' repeats are none of the planned looks. */
 function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, tests: readonly Test[]): GateLevel {
-  if (looks === undefined) {
-    return { alpha, sentence: decidesAt(alpha, tests) };
-  }
+  if (looks === undefined) return { alpha, sentence: decidesAt(alpha, tests) };
   const look = lookAt(looks, repeats ?? { candidate: undefined }, comparison !== undefined);
-  if (typeof look === 'string') {
-    throw new UserError(look);
-  }
+  if (typeof look === 'string') throw new UserError(look);
   const own = alphaOfLook(looks, alpha);
   const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;
   return { alpha: own, look, sentence: `${which} ${decidesAt(own, tests)}` };
@@ -295,32 +247,25 @@ function nextOf({ repeats }: Evidence, { alpha, looks }: Policy, { look, alpha: 
   return next === undefined ? undefined : { schedule: looks, repeats: next, alpha: own };
 }
 
-/** What can be done about an open verdict, a sentence each. */
+/** What can be done about open rules, a sentence each. */
 function furtherSteps(
-  rules: readonly RuleResult[],
+  open: readonly RuleResult[],
   advice: RepeatAdvice | undefined,
-  level: GateLevel,
+  { look }: GateLevel,
   next: Next | undefined,
 ): string[] {
-  const isDecidable = rules.some((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE' && rule.holdsP !== undefined);
-  if (!isDecidable) {
-    return [];
-  }
+  if (open.every((rule) => rule.holdsP === undefined)) return [];
   if (next === undefined) {
     return ['This was the last look that was planned: what remains is another candidate, or new rows.'];
   }
-  const chance =
-    advice === undefined
-      ? ''
-      : ` The chance that ${advice.repeats} repeats of every row in both runs decide it is ${chanceText(advice)}.`;
-  if (level.look !== undefined) {
-    return [
-      `To decide: repeat every row up to ${next.repeats} times (awb infer --repeats ${next.repeats}) and ask again with the same looks.${chance}`,
-    ];
-  }
-  const names = next.schedule.join(',');
+  const { repeats, schedule, alpha } = next;
+  const chance = advice
+    ? ` The chance that ${repeats} repeats of every row in both runs decide it is ${chanceText(advice)}.`
+    : '';
   return [
-    `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Name the looks from the start, as with --looks ${names}, which tests each at alpha ${next.alpha.toPrecision(3)}.${chance}`,
+    look === undefined
+      ? `Asking again after more repeats at the same alpha is not honest: every look is another chance to err. Name the looks from the start, as with --looks ${schedule.join(',')}, which tests each at alpha ${alpha.toPrecision(3)}.${chance}`
+      : `To decide: repeat every row up to ${repeats} times (awb infer --repeats ${repeats}) and ask again with the same looks.${chance}`,
   ];
 }
 
@@ -330,12 +275,9 @@ function chanceText({ kind, chance }: RepeatAdvice): string {
 }
 
 /** The chance that all open rules are decided by more repeats; undefined where one of them has no such chance. */
-function adviceForAll(rules: readonly RuleResult[]): RepeatAdvice | undefined {
-  const open = rules.filter((rule) => rule.counts && rule.verdict === 'INCONCLUSIVE');
+function chanceForAll(open: readonly RuleResult[]): RepeatAdvice | undefined {
   const advice = open.flatMap((rule) => rule.repeats ?? []);
-  if (advice.length < open.length || advice.length === 0) {
-    return undefined;
-  }
+  if (advice.length < open.length || advice.length === 0) return undefined;
   const least = advice.reduce((a, b) => (b.chance < a.chance ? b : a));
   // Each of them has to be decided, so together it is less likely than the least likely one.
   return { ...least, kind: advice.length === 1 ? least.kind : 'at-most' };

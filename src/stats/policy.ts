@@ -1,16 +1,19 @@
-// What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in.
+// What a gate demands: the policy as a plain object (of YAML, JSON or flags) -> checked, with every default filled in. And the evidence
+// and the limits that it can speak of.
 
 import { z } from 'zod';
+import type { Comparison } from '../core/comparison.js';
+import type { Cost } from '../core/costs.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../core/decision.js';
 import { EXIT, UserError } from '../core/errors.js';
-import { canonicalJson } from '../core/json.js';
+import { counted } from '../core/figures.js';
+import { dollars } from '../core/money.js';
 import { faultsOf, keysError, mapping, oneOf, type Path } from '../core/schema.js';
-import { DIMENSIONS, DOMAINS, type Domain } from '../core/types.js';
-import { LEAST_COVERAGE } from './coverage.js';
-import { LIMITS } from './limits.js';
-import type { Schedule } from './looks.js';
+import { DIMENSIONS, DOMAINS, type Domain, type ScoreCard } from '../core/types.js';
+import { LEAST_COVERAGE, percent } from './coverage.js';
+import type { RunRepeats, Schedule } from './looks.js';
 
-export interface Bound {
+interface Bound {
   readonly value: number;
   readonly tier: Tier;
 }
@@ -44,21 +47,105 @@ const DEFAULTS = { alpha: 0.05, minCoverage: LEAST_COVERAGE, requireEqual: ['jud
 
 /** What can be asked of the policy without a file. */
 interface DefaultPolicy {
-  /** Points that Overall may lose, 2 where absent. */
-  readonly maxDrop?: number | undefined;
+  /** Points that Overall may lose, 2 where absent; nothing is held against a base where this is null. */
+  readonly maxDrop?: number | null | undefined;
   /** Points that a domain may lose, 5 where absent. */
   readonly maxDomainDrop?: number | undefined;
   readonly alpha?: number | undefined;
   readonly looks?: Schedule | undefined;
+  /** Least scores, by what they hold for. */
+  readonly minScore?: Readonly<Record<string, number>>;
 }
 
-/** The policy without a file: Overall decides, and a domain can only bring a NO-GO. */
-export function defaultPolicy({ maxDrop = 2, maxDomainDrop = 5, alpha, looks }: DefaultPolicy = {}): Policy {
-  return parsePolicy({
-    alpha,
-    looks,
-    max_drop: { [OVERALL]: maxDrop, [EACH_DOMAIN]: { points: maxDomainDrop, tier: 'supporting' } },
-  });
+/** The policy without a file: Overall decides, and a domain can only bring a NO-GO. @throws UserError as `parsePolicy`. */
+export function defaultPolicy(
+  { maxDrop = 2, maxDomainDrop = 5, alpha, looks, minScore }: DefaultPolicy = {},
+  domains?: readonly Domain[],
+): Policy {
+  const drops = { [OVERALL]: maxDrop, [EACH_DOMAIN]: { points: maxDomainDrop, tier: 'supporting' } };
+  return parsePolicy({ alpha, looks, max_drop: maxDrop === null ? {} : drops, min_score: minScore }, domains);
+}
+
+interface Limit {
+  /** Its key in a policy and in JSON. */
+  readonly name: string;
+  /** What it is on, in a sentence. */
+  readonly what: string;
+  /** The greatest limit that makes sense, in its unit. */
+  readonly most: number;
+  /** A value in its unit, as it reads in a sentence and in a table. */
+  text(value: number): string;
+  /** What the candidate used, in its unit; undefined where nobody recorded it. */
+  used(evidence: Evidence): Used | undefined;
+}
+
+/** What was used. Where some of it is not known, `value` is the least that it can be, and `lack` says what is not in it. */
+interface Used {
+  readonly value: number;
+  readonly lack?: string;
+}
+
+/** The limits, in the order in which they are told: truncated predictions of all (0 to 1), completion tokens a row, US dollars for the run. */
+export const LIMITS: readonly Limit[] = [
+  { name: 'truncated_share', what: 'truncated predictions', most: 1, text: percent, used: truncatedShare },
+  {
+    name: 'tokens_per_row',
+    what: 'completion tokens a row',
+    most: Number.POSITIVE_INFINITY,
+    text: (value) => String(Number(value.toFixed(1))),
+    used: ({ usage }) => (usage?.tokensPerRow === undefined ? undefined : { value: usage.tokensPerRow }),
+  },
+  {
+    name: 'cost',
+    what: 'cost',
+    most: Number.POSITIVE_INFINITY,
+    text: dollars,
+    used: ({ usage }) => usedOf(usage?.cost),
+  },
+  {
+    name: 'judge_cost',
+    what: "judge's cost",
+    most: Number.POSITIVE_INFINITY,
+    text: dollars,
+    used: ({ usage }) => usedOf(usage?.judgeCost),
+  },
+];
+
+function usedOf({ usd, unpriced }: Bill = { unpriced: 0 }): Used | undefined {
+  if (usd === undefined) return undefined;
+  return unpriced === 0 ? { value: usd } : { value: usd, lack: `${counted(unpriced, 'row')} not counted` };
+}
+
+function truncatedShare({ candidate }: Evidence): Used | undefined {
+  const domains = candidate?.domains ?? [];
+  const rows = domains.reduce((sum, { valid, failed }) => sum + valid + failed, 0);
+  const truncated = domains.reduce((sum, { flags }) => sum + (flags.truncated ?? 0), 0);
+  return rows === 0 ? undefined : { value: truncated / rows };
+}
+
+/** US dollars; where the cost of some rows is not known, they are at least that. */
+export type Bill = Pick<Cost, 'usd' | 'unpriced'>;
+
+/** All that a gate may look at. What is absent fails only the critical rules that need it. */
+export interface Evidence {
+  /** Against the base; without it `max_drop` has nothing to hold. */
+  readonly comparison?: Comparison;
+  /** The candidate's own scores, for `min_score`, for the truncated share and for a published base. */
+  readonly candidate?: ScoreCard;
+  /** What the candidate's run took: completion tokens a row, reasoning included, and the cost of world model and judge. */
+  readonly usage?: {
+    readonly tokensPerRow?: number | undefined;
+    readonly cost?: Bill | undefined;
+    readonly judgeCost?: Bill | undefined;
+  };
+  /** What the two runs share; one that is absent is unknown. */
+  readonly shared?: Readonly<Partial<Record<Provenance, 'equal' | 'different'>>>;
+  /** How many rows have ratings outside 1 to 5, which no judge can have meant. A run that has any passes nothing. */
+  readonly impossible?: { readonly base: number; readonly candidate: number };
+  /** How many repeats the runs have; what a schedule of looks goes by. */
+  readonly repeats?: RunRepeats;
+  /** A published row in place of a base run: totals of 0-100 by domain. Against it every rule is advisory. */
+  readonly published?: { readonly name: string; readonly scores: Readonly<Record<Domain, number>> };
 }
 
 /** More repeats than anyone runs, and more looks. */
@@ -160,17 +247,6 @@ function policyForm(domains: readonly Domain[]) {
     );
 }
 
-function read<Form extends z.ZodType>(
-  form: Form,
-  value: unknown,
-  where: (path: Path) => string = () => '',
-): z.infer<Form> {
-  const found = form.safeParse(value);
-  if (found.success) return found.data;
-  const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
-  throw new UserError(faults.join('\n'), EXIT.badData);
-}
-
 /**
  * Checks a policy and fills in its defaults (`alpha` 0.05, `min_coverage` 0.99, `require_equal` judge and rubric). Only what it
  * names is tested. A bound is a number, which is critical, or `{ points, tier }` (`{ max, tier }` for a limit).
@@ -178,27 +254,15 @@ function read<Form extends z.ZodType>(
  * @param where what stands before a fault: the file, and the line of a path
  * @throws UserError 65 on unknown keys, with the nearest known one, and on values out of range; it names their paths.
  */
-export function parsePolicy(value: unknown, domains: readonly Domain[] = [], where?: (path: Path) => string): Policy {
-  return read(policyForm(domains), value, where);
-}
-
-/** The repeats after which the gate is asked. @throws UserError (65) where they are no rising numbers. */
-export function parseLooks(value: unknown): Schedule {
-  return read(looks, value);
-}
-
-/**
- * The least scores that a policy names.
- * @param domains names of domains beside the published seven.
- * @throws UserError 65 on an unknown domain, with the nearest known one, and on a score out of range.
- */
-export function parseFloors(value: unknown, domains: readonly Domain[]): Bounds {
-  return read(bounds(domains), value);
-}
-
-/** One text for one policy, whatever the order of its keys. Fingerprints are taken of it. */
-export function canonicalPolicy(policy: Policy): string {
-  return canonicalJson(policy);
+export function parsePolicy(
+  value: unknown,
+  domains: readonly Domain[] = [],
+  where: (path: Path) => string = () => '',
+): Policy {
+  const found = policyForm(domains).safeParse(value);
+  if (found.success) return found.data;
+  const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
+  throw new UserError(faults.join('\n'), EXIT.badData);
 }
 
 /** What a policy states under a key, names from `Object.prototype` aside. */

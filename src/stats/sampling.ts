@@ -36,9 +36,7 @@ export function samplingOf(runs: readonly (readonly Generations[])[]): Sampling 
   let [variance, spread, perRepeat, freedom] = [0, 0, 0, 0];
   for (const rows of runs) {
     const pooled = pooledVariance(rows);
-    if (pooled === undefined) {
-      return undefined;
-    }
+    if (pooled === undefined) return undefined;
     const part = (pooled.value * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
     variance += part;
     spread += part ** 2 / pooled.df;
@@ -58,9 +56,7 @@ export function judgingOf(runs: readonly (readonly Judgings[])[]): number | unde
   let variance = 0;
   for (const rows of runs) {
     const pooled = pooledVariance(rows.flat());
-    if (pooled === undefined) {
-      return undefined;
-    }
+    if (pooled === undefined) return undefined;
     const parts = rows.map((row) => row.reduce((sum, { length }) => sum + 1 / length, 0) / row.length ** 2);
     variance += (pooled.value * parts.reduce((sum, part) => sum + part, 0)) / rows.length ** 2;
   }
@@ -77,9 +73,7 @@ export function generatingOf(runs: readonly (readonly Judgings[])[]): number | u
   for (const rows of runs) {
     const judge = pooledVariance(rows.flat());
     const generations = pooledVariance(rows.map((row) => row.map(mean)));
-    if (judge === undefined || generations === undefined) {
-      return undefined;
-    }
+    if (judge === undefined || generations === undefined) return undefined;
     const shares = rows.map((row) => (1 - 1 / row.length) * row.reduce((sum, { length }) => sum + 1 / length, 0));
     const share = shares.reduce((sum, part) => sum + part, 0) / generations.df;
     const own = Math.max(0, generations.value - share * judge.value);
@@ -119,9 +113,7 @@ export function splitVariance(
  * repeats.
  */
 export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined): Estimate | undefined {
-  if (sampling === undefined) {
-    return undefined;
-  }
+  if (sampling === undefined) return undefined;
   const { value, rows, clusters } = estimate;
   return withInterval({ value, rows, clusters, se: Math.sqrt(sampling.variance), df: sampling.df }, 'difference');
 }

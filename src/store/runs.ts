@@ -1,14 +1,72 @@
-// Runs in the SQLite file: written, read back, renamed and removed. A document that lacks what was stored in it is damage.
+// Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
 
-import { ASKED, type RunCosts, type Spending } from '../core/costs.js';
-import { inTableOrder } from '../core/domains.js';
+import type { RunCosts, Spending, Spent } from '../core/costs.js';
+import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
-import { type Check, isNumber, isObject, isText, listOf, mapOf, maybe, membersOf } from '../core/json.js';
-import { isPrice } from '../core/price.js';
-import type { ScoreCard } from '../core/types.js';
-import { insert, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
-import { byName, saveJudgements } from './judgements.js';
-import type { RunRecord, StoredJudgement, StoredName, StoredRun } from './records.js';
+import { isObject } from '../core/json.js';
+import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
+import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
+import type { CalibrationDocument, JudgeTrust } from '../stats/calibration/document.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
+import { columnOf } from './schema.js';
+
+/** What names and describes a run; texts that nobody knows are absent. */
+export interface RunRecord {
+  /** A run stored before under the same identity is replaced. */
+  readonly identity: string;
+  readonly label?: string | undefined;
+  /** How it was judged: `rubric`, `metrics` ... */
+  readonly kind: string;
+  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
+  readonly source: string;
+  readonly sourceSha256: string;
+  readonly worldModel?: string | undefined;
+  readonly judgeModel?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  readonly protocol?: string | undefined;
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** The judged file's manifest as JSON. Who reads it checks it: one that is damaged says nothing of the other runs. */
+  readonly manifest?: string | undefined;
+  /** ISO 8601 times. */
+  readonly startedAt?: string | undefined;
+  readonly endedAt?: string | undefined;
+  readonly scoredAt: string;
+  readonly toolVersion: string;
+  /** What world model and judge took. */
+  readonly costs: RunCosts;
+  /** Of an agent's decisions: how far predictions lead where the truth leads. */
+  readonly equivalence?: EquivalenceCard | undefined;
+  /** Of a run on scenarios, its figures by scenario; they are not read back. */
+  readonly scenarios?: ScenarioFigures | undefined;
+}
+
+/** A judged row with what it cost to judge and to predict, where journals tell. */
+export interface StoredJudgement {
+  readonly row: JudgedRow;
+  readonly log?: CallLog | undefined;
+  /** US dollars of judging it. */
+  readonly usd?: number | undefined;
+  /** What its prediction took; the same for all judgements of one prediction. */
+  readonly prediction?: Spent | undefined;
+}
+
+/** What a run in the file is called, and the manifest that it came with. */
+export type StoredName = Pick<RunRecord, 'label' | 'manifest'>;
+
+/** A run as it stands in the file. */
+export interface StoredRun extends RunRecord {
+  readonly id: number;
+  /** As it was saved, with measures by name. */
+  readonly card: ScoreCard;
+}
+
+/** The columns of a run that hold texts of its record. */
+const TEXTS = [
+  ...(['identity', 'label', 'kind', 'source', 'sourceSha256', 'worldModel', 'judgeModel'] as const),
+  ...(['rubricPack', 'rubricFingerprint', 'protocol', 'manifest'] as const),
+  ...(['startedAt', 'endedAt', 'scoredAt', 'toolVersion'] as const),
+];
 
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
@@ -23,169 +81,130 @@ export function saveRun(
   labelOver: (before: StoredName) => string | undefined,
 ): { id: number; replaced: boolean } {
   return database.immediate(() => {
-    const found = database.prepare('SELECT id, label, manifest FROM runs WHERE identity = ?').get(run.identity);
-    const before = found && new Row(found);
-    const id = before?.number('id');
-    if (id !== undefined) database.prepare('DELETE FROM runs WHERE id = ?').run(id);
+    const before = replacedIn(database, 'runs', run.identity);
     // Read in the transaction, so that a run is not given back the label that it loses at this moment.
-    const label = before && labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') });
-    const values = { id, ...valuesOf(before === undefined ? run : { ...run, label }, card) };
-    const runId = insert(database, 'runs', values);
-    saveJudgements(database, runId, judgements);
-    return { id: runId, replaced: id !== undefined };
+    const label = before
+      ? labelOver({ label: before.textIn('label'), manifest: before.textIn('manifest') })
+      : run.label;
+    const { chosen, valid, failed, coverage, macroOf } = card;
+    const domains = card.domains.map((score) => ({ ...score, measures: byName(score.measures) }));
+    const id = insert(database, 'runs', {
+      id: before?.number('id'),
+      ...Object.fromEntries(TEXTS.map((name) => [columnOf(name), run[name]])),
+      ...{ label, chosen, valid, failed, coverage, macro_of: macroOf },
+      meta: json(run.meta),
+      card: json({ ...card, domains, overallMeasures: byName(card.overallMeasures) }),
+      costs: json(run.costs),
+      equivalence: json(run.equivalence),
+      scenarios: json(run.scenarios),
+    });
+    saveJudgements(database, id, judgements);
+    return { id, replaced: before !== undefined };
   });
 }
 
-function valuesOf(run: RunRecord, card: ScoreCard) {
+/** Takes out what is stored under an identity, and gives back what it was. */
+function replacedIn(database: Sqlite, table: string, identity: string): Row | undefined {
+  const found = database.prepare(`SELECT * FROM ${table} WHERE identity = ?`).get(identity);
+  database.prepare(`DELETE FROM ${table} WHERE identity = ?`).run(identity);
+  return found && new Row(found);
+}
+
+/** A document as JSON: a map is an object, and nothing where there is none. */
+function json(document: object | undefined): string | undefined {
+  return document && JSON.stringify(document, (_, value) => (value instanceof Map ? Object.fromEntries(value) : value));
+}
+
+/** Measures come by name, in whatever order a file has them: tables of a stored run keep their order. */
+function byName<T>(measures: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(measures).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const CALL = ['attempts', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'reasoning_tokens', 'ms', 'usd'];
+
+function callOf({ log, usd }: Spent) {
+  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = log?.usage ?? {};
   return {
-    identity: run.identity,
-    label: run.label,
-    kind: run.kind,
-    source: run.source,
-    source_sha256: run.sourceSha256,
-    world_model: run.worldModel,
-    judge_model: run.judgeModel,
-    rubric_pack: run.rubricPack,
-    rubric_fingerprint: run.rubricFingerprint,
-    protocol: run.protocol,
-    meta: JSON.stringify(run.meta),
-    manifest: run.manifest,
-    started_at: run.startedAt,
-    ended_at: run.endedAt,
-    scored_at: run.scoredAt,
-    tool_version: run.toolVersion,
-    chosen: card.chosen,
-    valid: card.valid,
-    failed: card.failed,
-    coverage: card.coverage,
-    macro_of: card.macroOf,
-    card: JSON.stringify(cardDocument(card)),
-    costs: JSON.stringify(costsDocument(run.costs)),
-    equivalence: run.equivalence && JSON.stringify(run.equivalence),
-    scenarios: run.scenarios && JSON.stringify(run.scenarios),
+    ...{ attempts: log?.attempts, ms: log?.ms, usd, prompt_tokens: promptTokens, cached_tokens: cachedTokens },
+    ...{ completion_tokens: completionTokens, reasoning_tokens: reasoningTokens },
   };
 }
 
-function cardDocument(card: ScoreCard): ScoreCard {
-  const domains = card.domains.map((score) => ({ ...score, measures: byName(score.measures) }));
-  return { ...card, domains, overallMeasures: byName(card.overallMeasures) };
-}
-
-function costsDocument(costs: RunCosts) {
-  const sides = ASKED.flatMap((asked) => {
-    const spending = costs[asked];
-    return spending === undefined ? [] : [[asked, { ...spending, domains: Object.fromEntries(spending.domains) }]];
-  });
-  return Object.fromEntries(sides);
+/** Writes the judgements of a run, which has none in the file; and each prediction once, where something is known of it. */
+function saveJudgements(database: Sqlite, run_id: number, judgements: readonly StoredJudgement[]): void {
+  const saveRow = insertion(database, 'judgements', ['run_id', 'key', 'repeat', 'judgement_index', 'row', ...CALL]);
+  const predictionColumns = ['run_id', 'key', 'repeat', 'domain', ...CALL];
+  const savePrediction = insertion(database, 'predictions', predictionColumns, 'ON CONFLICT DO NOTHING');
+  for (const { row, prediction, ...judged } of judgements) {
+    const { key, repeat, index, measures, ...rest } = row;
+    const said = json({ ...rest, measures: measures && byName(measures) });
+    saveRow({ run_id, key, repeat, judgement_index: index, row: said, ...callOf(judged) });
+    if (prediction !== undefined) savePrediction({ run_id, key, repeat, domain: row.domain, ...callOf(prediction) });
+  }
 }
 
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
 export function readRuns(database: Sqlite): StoredRun[] {
-  return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => ({
-    id: run.number('id'),
-    identity: run.text('identity'),
-    label: run.textIn('label'),
-    kind: run.text('kind'),
-    source: run.text('source'),
-    sourceSha256: run.text('source_sha256'),
-    worldModel: run.textIn('world_model'),
-    judgeModel: run.textIn('judge_model'),
-    rubricPack: run.textIn('rubric_pack'),
-    rubricFingerprint: run.textIn('rubric_fingerprint'),
-    protocol: run.textIn('protocol'),
-    meta: run.document('meta', isObject),
-    manifest: run.textIn('manifest'),
-    startedAt: run.textIn('started_at'),
-    endedAt: run.textIn('ended_at'),
-    scoredAt: run.text('scored_at'),
-    toolVersion: run.text('tool_version'),
-    costs: costsOf(run.document('costs', isCosts)),
-    equivalence: run.documentIn('equivalence', isEquivalence),
-    card: run.document('card', isCard),
-  }));
-}
-
-type CostsDocument = Partial<
-  Record<keyof RunCosts, Omit<Spending, 'domains'> & { domains: Record<string, Spending['total']> }>
->;
-
-function costsOf(document: CostsDocument): RunCosts {
-  const sides = ASKED.flatMap((asked) => {
-    const spending = document[asked];
-    if (spending === undefined) return [];
-    const domains = Object.entries(spending.domains).sort(([a], [b]) => inTableOrder(a, b));
-    return [[asked, { ...spending, domains: new Map(domains) }]];
+  return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => {
+    // The schema lets none of them be absent that the record has to have.
+    const texts = Object.fromEntries(TEXTS.map((name) => [name, run.textIn(columnOf(name))])) as Texts;
+    const [id, meta, costs] = [run.number('id'), run.document('meta', isObject), run.document('costs', isCosts)];
+    const card = run.document('card', isCard);
+    return {
+      ...texts,
+      id,
+      meta,
+      costs: costsIn(costs),
+      equivalence: run.documentIn('equivalence', isEquivalence),
+      card,
+    };
   });
-  return Object.fromEntries(sides);
 }
 
-const COST = membersOf({ rows: isNumber, unpriced: isNumber, usage: mapOf(isNumber), usd: maybe(isNumber) });
-const SPENDING = membersOf({ total: COST, domains: mapOf(COST), price: maybe(isPrice) });
+type Texts = Pick<RunRecord, (typeof TEXTS)[number]>;
+
+/** Costs in JSON, where domains are an object. */
+type CostsDocument = Readonly<Record<string, Spending & { readonly domains: object }>>;
+
+function costsIn(document: CostsDocument): RunCosts {
+  const sides = Object.entries(document);
+  return Object.fromEntries(
+    sides.map(([asked, one]) => [asked, { ...one, domains: new Map(Object.entries(one.domains)) }]),
+  );
+}
 
 function isCosts(value: unknown): value is CostsDocument {
-  return mapOf(SPENDING)(value);
+  return isObject(value) && Object.values(value).every((one) => isObject(one) && isObject(one.domains));
 }
-
-const INTERVAL = membersOf({ low: isNumber, high: isNumber });
-const WHY_NONE: Check = (value) => value === 'few' || value === 'does not look';
-const FOUND = membersOf({ value: isNumber, interval: maybe(INTERVAL) });
-const EQUIVALENCE = {
-  predicted: isNumber,
-  ceiling: isNumber,
-  floor: isNumber,
-  rows: isNumber,
-  clusters: isNumber,
-  gap: maybe(INTERVAL),
-  found: (value: unknown) => WHY_NONE(value) || FOUND(value),
-};
-
-function isEquivalence(value: unknown): value is NonNullable<RunRecord['equivalence']> {
-  const domains = listOf(membersOf({ ...EQUIVALENCE, domain: isText }));
-  return membersOf({ domains, overall: membersOf(EQUIVALENCE), macroOf: isNumber })(value);
-}
-
-const COUNTS = { chosen: isNumber, valid: isNumber, failed: isNumber, coverage: isNumber };
-const ESTIMATES = mapOf(
-  membersOf({
-    ...{ value: isNumber, rows: isNumber, clusters: isNumber },
-    ...{ se: maybe(isNumber), df: maybe(isNumber), low: maybe(isNumber), high: maybe(isNumber) },
-  }),
-);
-const DOMAIN = membersOf({
-  ...COUNTS,
-  domain: isText,
-  failures: mapOf(isNumber),
-  flags: mapOf(isNumber),
-  scores: ESTIMATES,
-  withFailures: ESTIMATES,
-  measures: ESTIMATES,
-  variance: maybe(mapOf(isNumber)),
-});
-const CARD = membersOf({
-  ...COUNTS,
-  domains: listOf(DOMAIN),
-  overall: ESTIMATES,
-  macroOf: isNumber,
-  overallMicro: ESTIMATES,
-  overallWithFailures: ESTIMATES,
-  overallMeasures: ESTIMATES,
-  variance: maybe(mapOf(isNumber)),
-  judgements: maybe(membersOf({ count: isNumber, failures: mapOf(isNumber) })),
-});
 
 function isCard(value: unknown): value is ScoreCard {
-  return CARD(value);
+  return isObject(value) && Array.isArray(value.domains) && isObject(value.overall);
+}
+
+function isEquivalence(value: unknown): value is EquivalenceCard {
+  return isObject(value) && Array.isArray(value.domains) && isObject(value.overall);
+}
+
+/** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
+export function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
+  const sql =
+    'SELECT key, repeat, judgement_index, row FROM judgements WHERE run_id = ? ORDER BY key, repeat, judgement_index';
+  return Array.from(rowsOf(database, sql, runId), (row) => {
+    const [key, repeat, index] = [row.text('key'), row.number('repeat'), row.number('judgement_index')];
+    return { ...row.document('row', isRow), key, repeat, index };
+  });
+}
+
+function isRow(value: unknown): value is Omit<JudgedRow, 'key' | 'repeat' | 'index'> {
+  return isObject(value) && isObject(value.ratings) && Array.isArray(value.flags);
 }
 
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
 export type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
 
 /** Gives a run another label. @throws UserError (2) where it is not there any more. */
-export function renameRun(database: Sqlite, { id, identity }: FoundRun, label: string): void {
-  database.immediate(() => {
-    const rename = database.prepare('UPDATE runs SET label = ? WHERE id = ? AND identity = ?');
-    requireThere(rename.run(label, id, identity).changes, id);
-  });
+export function renameRun(database: Sqlite, run: FoundRun, label: string): void {
+  database.immediate(() => change(database, 'UPDATE runs SET label = ?', run, label));
 }
 
 /**
@@ -197,15 +216,14 @@ export function renameRun(database: Sqlite, { id, identity }: FoundRun, label: s
 export function removeRuns(database: Sqlite, runs: readonly FoundRun[]): { before: Space; after: Space } {
   const before = spaceOf(database);
   database.immediate(() => {
-    const remove = database.prepare('DELETE FROM runs WHERE id = ? AND identity = ?');
-    for (const { id, identity } of runs) requireThere(remove.run(id, identity).changes, id);
+    for (const run of runs) change(database, 'DELETE FROM runs', run);
   });
   giveBackSpace(database);
   return { before, after: spaceOf(database) };
 }
 
-function requireThere(changes: number, id: number): void {
-  if (changes > 0) return;
+function change(database: Sqlite, sql: string, { id, identity }: FoundRun, ...values: string[]): void {
+  if (database.prepare(`${sql} WHERE id = ? AND identity = ?`).run(...values, id, identity).changes > 0) return;
   throw new UserError(
     `run ${id} is not there any more: another process removed it, and nothing was changed; awb runs list shows what is there`,
   );
@@ -220,9 +238,10 @@ export interface Space {
 }
 
 export function spaceOf(database: Sqlite): Space {
-  const pageBytes = Number(database.value('PRAGMA page_size'));
-  const pages = Number(database.value('PRAGMA page_count'));
-  return { bytes: pages * pageBytes, freeBytes: Number(database.value('PRAGMA freelist_count')) * pageBytes };
+  const [pageBytes, pages, free] = ['page_size', 'page_count', 'freelist_count'].map((name) =>
+    Number(database.value(`PRAGMA ${name}`)),
+  );
+  return { bytes: (pages ?? 0) * (pageBytes ?? 0), freeBytes: (free ?? 0) * (pageBytes ?? 0) };
 }
 
 /**
@@ -255,4 +274,68 @@ export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
     }
   }
   return bytes;
+}
+
+/** What names and describes a calibration of a judge; texts that nobody knows are absent. */
+export interface CalibrationRecord {
+  /** A calibration stored before under the same identity is replaced. */
+  readonly identity: string;
+  /** What judgings have in common with it that the same judge made in the same way. */
+  readonly judgeKey: string;
+  readonly judgeModel: string;
+  readonly judgeSnapshot?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  readonly rubricFingerprint?: string | undefined;
+  /** How verdicts were read, with versions. */
+  readonly verdicts?: string | undefined;
+  /** What was sent to the judge beside the messages. */
+  readonly sampling: Readonly<Record<string, unknown>>;
+  /** Absolute path of calibration.jsonl. */
+  readonly source: string;
+  /** The calibration's manifest as JSON. */
+  readonly manifest: string;
+  /** ISO 8601 times. */
+  readonly startedAt: string;
+  readonly endedAt?: string | undefined;
+  readonly savedAt: string;
+  readonly toolVersion: string;
+  readonly document: CalibrationDocument;
+}
+
+/** What is read back of a calibration: for which judgings it holds, when it was made, and what it comes to. */
+export interface StoredCalibration {
+  readonly judgeKey: string;
+  readonly trust: JudgeTrust;
+  /** When it was ended, or else begun; in ISO 8601. */
+  readonly at: string;
+}
+
+/** Writes a calibration in one transaction. One of the same identity is replaced, and keeps its number. */
+export function saveCalibration(database: Sqlite, record: CalibrationRecord): { id: number; replaced: boolean } {
+  return database.immediate(() => {
+    const before = replacedIn(database, 'calibrations', record.identity);
+    const { sampling, document, ...texts } = record;
+    const id = insert(database, 'calibrations', {
+      id: before?.number('id'),
+      ...Object.fromEntries(Object.entries(texts).map(([name, text]) => [columnOf(name), text])),
+      ...{ sampling: json(sampling), document: json(document) },
+    });
+    return { id, replaced: before !== undefined };
+  });
+}
+
+/** Every calibration, in the order of their ids. @throws DamagedValue */
+export function readCalibrations(database: Sqlite): StoredCalibration[] {
+  return Array.from(rowsOf(database, 'SELECT * FROM calibrations ORDER BY id'), (row) => ({
+    judgeKey: row.text('judge_key'),
+    at: row.textIn('ended_at') ?? row.text('started_at'),
+    trust: {
+      ceiling: row.numberIn('ceiling') ?? null,
+      noise: row.numberIn('noise') ?? null,
+      damages: row.number('damages'),
+      blind: row.number('blind'),
+      undecided: row.number('undecided'),
+      gullible: row.numberIn('gullible') ?? null,
+    },
+  }));
 }

@@ -1,6 +1,7 @@
 // The schema of the SQLite file: a table for what is looked up row by row, a column of JSON for each document, and views of these.
 
 import { EXIT, UserError } from '../core/errors.js';
+import { DIMENSIONS } from '../core/types.js';
 import type { Sqlite } from '../disk/sqlite.js';
 
 /** Marks a SQLite file as ours ("awb1"), so that another program's database is not written to. */
@@ -10,11 +11,20 @@ const APPLICATION_ID = 0x61776231;
  * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
  * score makes it anew.
  */
-export const SCHEMA_VERSION = 9;
+export const SCHEMA_VERSION = 10;
 
 /** A number of a document, which JSON may write without a fraction. */
 const real = (document: string, path: string) => `CAST(${member(document, path)} AS REAL)`;
 const member = (document: string, path: string) => `${document} ->> '$.${path}'`;
+
+/** A column for queries, of the row that a judgement holds as JSON. */
+const ofRow = (type: string, path: string) =>
+  `${columnOf(path.replace(/^.*\./, ''))} ${type} AS (${type === 'REAL' ? real('row', path) : member('row', path)})`;
+
+/** What a column is called of what the program calls `sourceSha256`. */
+export function columnOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
 
 const estimateIn = (document: string) => `
   ${real(document, 'value')} AS value, ${member(document, 'rows')} AS n, ${member(document, 'clusters')} AS clusters,
@@ -67,26 +77,17 @@ CREATE TABLE judgements (
   key TEXT NOT NULL,
   repeat INTEGER NOT NULL,
   judgement_index INTEGER NOT NULL,
-  trajectory TEXT NOT NULL,
-  domain TEXT NOT NULL,
-  turn_idx INTEGER NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('ok', 'failed')),
-  failure_class TEXT,
-  failure_reason TEXT,
-  failed REAL,
-  format REAL,
-  factuality REAL,
-  consistency REAL,
-  realism REAL,
-  quality REAL,
-  total REAL NOT NULL,
-  measures TEXT CHECK (json_valid(measures)),
-  flags TEXT NOT NULL CHECK (json_valid(flags)),
-  chain TEXT,
-  step INTEGER,
-  distance INTEGER,
-  off_script TEXT CHECK (json_valid(off_script)),
   ${CALL},
+  row TEXT NOT NULL CHECK (json_valid(row)),
+  ${['trajectory', 'domain', 'rollout.chain'].map((path) => ofRow('TEXT', path)).join(', ')},
+  ${['turnIdx', 'rollout.step', 'rollout.distance'].map((path) => ofRow('INTEGER', path)).join(', ')},
+  ${['failed', 'total', ...DIMENSIONS.map((name) => `ratings.${name}`)].map((path) => ofRow('REAL', path)).join(', ')},
+  status TEXT AS (iif(${member('row', 'failure')} IS NULL, 'ok', 'failed')),
+  failure_class TEXT AS (${member('row', 'failure.class')}),
+  failure_reason TEXT AS (${member('row', 'failure.reason')}),
+  measures TEXT AS (row -> '$.measures'),
+  flags TEXT AS (row -> '$.flags'),
+  off_script TEXT AS (row -> '$.rollout.offScript'),
   PRIMARY KEY (run_id, key, repeat, judgement_index)
 ) STRICT, WITHOUT ROWID;
 

@@ -4,17 +4,28 @@ import { statSync } from 'node:fs';
 import { codeOf, EXIT, UserError } from '../core/errors.js';
 import type { ScoreCard } from '../core/types.js';
 import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from '../disk/sqlite.js';
-import { readCalibrations, saveCalibration } from './calibrations.js';
-import { readJudgements } from './judgements.js';
-import type { CalibrationRecord, RunRecord, StoredJudgement, StoredName } from './records.js';
-import { bytesByRun, type FoundRun, readRuns, removeRuns, renameRun, saveRun } from './runs.js';
+import {
+  bytesByRun,
+  type CalibrationRecord,
+  type FoundRun,
+  type RunRecord,
+  readCalibrations,
+  readJudgements,
+  readRuns,
+  removeRuns,
+  renameRun,
+  type StoredJudgement,
+  type StoredName,
+  saveCalibration,
+  saveRun,
+} from './runs.js';
 import { hasSchema, makeSchema } from './schema.js';
 
 /** A file open for reading. Its methods throw a UserError (65) where it is damaged. */
 export type StoreReader = ReturnType<typeof reader>;
 
 /** A file open for writing, too. Its methods throw a UserError (74, 65) where it cannot be written or is damaged. */
-export type Store = ReturnType<typeof open>;
+type Store = ReturnType<typeof openStore>;
 
 const BUSY_MS = 5000;
 
@@ -24,18 +35,7 @@ const BUSY_MS = 5000;
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
  */
 export function openStore(path: string, busyMs = BUSY_MS) {
-  return open(path, busyMs, false);
-}
-
-/** The same for a file that is there: it is not created. @throws UserError as `openStore`, and 66 where there is no file. */
-export function openStoreToChange(path: string, busyMs = BUSY_MS) {
-  requireFile(path);
-  return open(path, busyMs, true);
-}
-
-function open(path: string, busyMs: number, fileMustExist: boolean) {
-  const explained = explainer((error) => explainWriting(error, path, busyMs));
-  const database = opened(path, { timeout: busyMs, fileMustExist }, explained, makeSchema);
+  const { database, explained } = opened(path, busyMs, 'write', makeSchema);
   return {
     ...reader(database, explained),
     /** See `saveRun` in runs.ts; without `labelOver` a run that is replaced gets its own label. */
@@ -51,6 +51,22 @@ function open(path: string, busyMs: number, fileMustExist: boolean) {
   };
 }
 
+/** The same for a file that is there: it is not created. @throws UserError as `openStore`, and 66 where there is no file. */
+export function openStoreToChange(path: string, busyMs = BUSY_MS) {
+  requireFile(path);
+  return openStore(path, busyMs);
+}
+
+/** Does something with a file that one of the above opens, and closes it. */
+export function withStore<T>(path: string, open: (path: string) => Store, action: (store: Store) => T): T {
+  const store = open(path);
+  try {
+    return action(store);
+  } finally {
+    store.close();
+  }
+}
+
 /**
  * Opens a SQLite file that is there, for its runs to be read; nothing is written.
  * @throws UserError: 66 where there is no file or it cannot be read, 65 where it is not a database of this program and this version of the
@@ -58,48 +74,15 @@ function open(path: string, busyMs: number, fileMustExist: boolean) {
  */
 export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
   requireFile(path);
-  const explained = explainer((error) => explainReading(error, path, busyMs));
   let isEmpty = false;
   // Not `readonly`: where a writer was killed, SQLite has to roll back what it left half written before anything can be read.
-  const database = opened(path, { timeout: busyMs, fileMustExist: true }, explained, (found) => {
+  const { database, explained } = opened(path, busyMs, 'read', (found) => {
     found.exec('PRAGMA query_only = ON');
     isEmpty = !hasSchema(found, path);
   });
   if (!isEmpty) return reader(database, explained);
   database.close();
-  return { runs: () => [], judgements: () => [], calibrations: () => [], bytesByRun: () => new Map(), close() {} };
-}
-
-/** Opens a regular file and makes it ready; it is closed where that throws. */
-function opened(
-  path: string,
-  options: Parameters<typeof openSqlite>[1],
-  explained: Explained,
-  ready: (database: Sqlite, path: string) => void,
-): Sqlite {
-  const database = explained(() => {
-    requireRegular(path);
-    return openSqlite(path, options);
-  });
-  try {
-    explained(() => ready(database, path));
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-}
-
-type Explained = <T>(action: () => T) => T;
-
-function explainer(explain: (error: unknown) => unknown): Explained {
-  return (action) => {
-    try {
-      return action();
-    } catch (error) {
-      throw explain(error);
-    }
-  };
+  return openStore(':memory:');
 }
 
 function reader(database: Sqlite, explained: Explained) {
@@ -112,6 +95,31 @@ function reader(database: Sqlite, explained: Explained) {
   };
 }
 
+type Explained = <T>(action: () => T) => T;
+type Use = 'read' | 'write';
+
+/** Opens a regular file and makes it ready; it is closed where that throws. */
+function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite, path: string) => void) {
+  const explained: Explained = (action) => {
+    try {
+      return action();
+    } catch (error) {
+      throw explain(error, path, use, busyMs);
+    }
+  };
+  const database = explained(() => {
+    requireRegular(path);
+    return openSqlite(path, { timeout: busyMs });
+  });
+  try {
+    explained(() => ready(database, path));
+    return { database, explained };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
 function requireFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
   throw new UserError(
@@ -122,69 +130,37 @@ function requireFile(path: string): void {
 
 /** Opening a FIFO would wait for ever, and SQLite takes a device for an empty file. */
 function requireRegular(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined || found.isFile()) return;
-  const kind = found.isDirectory()
-    ? 'a folder'
-    : found.isFIFO()
-      ? 'a FIFO'
-      : found.isSocket()
-        ? 'a socket'
-        : 'a device';
-  throw new UserError(`${path} is ${kind}, not a SQLite file; name another file with --db`, EXIT.badData);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true) return;
+  throw new UserError(`${path} is not a regular file, as a SQLite file is; name another with --db`, EXIT.badData);
 }
 
-/** What a failure of SQLite means to those who write; other errors come back as they are. */
-export function explainWriting(error: unknown, path: string, busyMs: number): unknown {
+/** What a failure of SQLite means to those who read or write; other errors come back as they are. */
+export function explain(error: unknown, path: string, use: Use, busyMs: number): unknown {
   if (error instanceof TypeError && error.message.includes('directory does not exist')) {
-    return new UserError(
-      `cannot write ${path}: its folder does not exist; create it or name another with --db`,
-      EXIT.cannotWrite,
-    );
+    const remedy = 'its folder does not exist; create it or name another with --db';
+    return new UserError(`cannot ${use} ${path}: ${remedy}`, EXIT.cannotWrite);
   }
-  const code = sqliteCode(error) ?? '';
-  const reason = writeFailure(code, busyMs);
-  return reason === undefined
-    ? explainDamage(error, path)
-    : new UserError(`cannot write ${path}: ${reason}`, EXIT.cannotWrite);
+  const code = error instanceof DamagedValue ? error.message : (sqliteCode(error) ?? codeOf(error));
+  if (!(error instanceof Error) || code === undefined) return error;
+  const obstacle = obstacleOf(code, busyMs);
+  if (obstacle !== undefined) {
+    return new UserError(`cannot ${use} ${path}: ${obstacle}`, use === 'read' ? EXIT.inputMissing : EXIT.cannotWrite);
+  }
+  const damage = code.startsWith('SQLITE_CONSTRAINT')
+    ? `does not take this run: ${error.message}`
+    : code === 'SQLITE_NOTADB'
+      ? 'is not a SQLite database; name another file with --db'
+      : `is damaged (${code}); move it away and score again: the judged files hold all that was in it`;
+  return new UserError(`${path} ${damage}`, EXIT.badData);
 }
 
-function writeFailure(code: string, busyMs: number): string | undefined {
+/** What keeps a sound file from being read or written. */
+function obstacleOf(code: string, busyMs: number): string | undefined {
   if (code.startsWith('SQLITE_BUSY')) {
     return `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
   }
   if (code === 'SQLITE_FULL') return 'the disk is full, and nothing in it was changed; free some space, or use --db';
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code)) {
-    return `it or its folder cannot be written (${code}); mend the permissions, or use --db`;
-  }
-  if (code.startsWith('SQLITE_IOERR')) return `the disk reports an error (${code}); use --db for another place`;
-  return undefined;
-}
-
-/** The same to those who read. */
-function explainReading(error: unknown, path: string, busyMs: number): unknown {
-  const code = sqliteCode(error) ?? codeOf(error) ?? '';
-  if (code.startsWith('SQLITE_BUSY')) {
-    const reason = `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
-    return new UserError(`cannot read ${path}: ${reason}`, EXIT.inputMissing);
-  }
-  if (/^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)) {
-    return new UserError(`cannot read ${path} (${code}); mend that, or name another file with --db`, EXIT.inputMissing);
-  }
-  return explainDamage(error, path);
-}
-
-function explainDamage(error: unknown, path: string): unknown {
-  const code = error instanceof DamagedValue ? error.message : sqliteCode(error);
-  if (!(error instanceof Error) || code === undefined) return error;
-  if (code.startsWith('SQLITE_CONSTRAINT')) {
-    return new UserError(`${path} does not take this run: ${error.message}`, EXIT.badData);
-  }
-  if (code === 'SQLITE_NOTADB') {
-    return new UserError(`${path} is not a SQLite database; name another file with --db`, EXIT.badData);
-  }
-  return new UserError(
-    `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
-    EXIT.badData,
-  );
+  return /^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)
+    ? `${code}; check the permissions of the file and its folder, or name another with --db`
+    : undefined;
 }

@@ -5,7 +5,7 @@ import type { Measure } from '../core/measures.js';
 import { printable } from '../core/printable.js';
 import type { Estimate } from '../core/types.js';
 import { escapeHtml } from '../report/html/frame.js';
-import { decimalsOf } from '../report/measure-text.js';
+import { decimalsOf } from '../report/score-table.js';
 import { count, DASH, number, range, signed, signedRange } from './figures.js';
 import { mark, type Scale, scaleAround, scaleOf, x } from './scale.js';
 

@@ -3,8 +3,8 @@
 import { domainName, meanName } from '../core/domains.js';
 import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
 import { intervalText } from '../core/figures.js';
-import { EQUIVALENCE_NOTES, missingNotes, missingText } from '../report/equivalence-table.js';
 import { block, escapeHtml } from '../report/html/frame.js';
+import { EQUIVALENCE_NOTES, missingNotes, missingText } from '../report/score-table.js';
 import { count, DASH } from './figures.js';
 
 const HEADS = ['Rows', 'Predicted', 'Ceiling', 'Floor', 'Decision equivalence'];

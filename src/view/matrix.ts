@@ -5,8 +5,7 @@ import type { MeasureLookup } from '../core/measures.js';
 import { type Column, notesBelow, type Table } from '../core/table.js';
 import type { Estimate, ScoreCard } from '../core/types.js';
 import { escapeHtml } from '../report/html/frame.js';
-import { decimalsOf } from '../report/measure-text.js';
-import { measureNames, measureTable, scoreTable } from '../report/score-table.js';
+import { decimalsOf, measureNames, measureTable, scoreTable } from '../report/score-table.js';
 import { DASH, range } from './figures.js';
 import { mark, SCORES, type Scale, scaleOf } from './scale.js';
 

@@ -20,12 +20,7 @@ import { isForcedPartner } from '../results/rollout.js';
  * @throws UserError: 2 for an unknown run, 66 where its judged file is not there any more, 66 and 65 for files.
  */
 export async function readFromFile(name: string, naming: Naming, io: Io, beside?: ReadRun): Promise<ReadRun> {
-  const named = await readRun(
-    name,
-    naming,
-    io,
-    beside && { name: beside.name, suits: (run) => canStandBeside(run, beside) },
-  );
+  const named = await readRun(name, naming, io, beside && ((run) => canStandBeside(run, beside)));
   if (!existsSync(named.source)) {
     throw new UserError(
       `the judged file of "${named.name}", ${named.source}, is not there, and the SQLite file holds no texts; move it back, or name it where it is now: --run NEW/${basename(named.source)}`,

@@ -2,8 +2,7 @@
 
 import { domainName } from '../core/domains.js';
 import { escapeHtml } from '../report/html/frame.js';
-import { isLikeScore } from '../report/measure-text.js';
-import { leadingMeasure } from '../report/score-table.js';
+import { isLikeScore, leadingMeasure } from '../report/score-table.js';
 import type { Report } from './contents.js';
 import { leadOf } from './lead.js';
 import { figuresOf } from './page-data.js';

@@ -140,9 +140,7 @@ describe('awb compare', () => {
     await judgedRun(join(own, '../b'), { label: 'same', rating: around(3) }, own);
     await awb(['score', join(own, '../a'), '--db', own]);
     const { stdout, stderr } = await compare('base', 'same', '--db', own, '--json');
-    expect(stderr).toContain(
-      'own.sqlite; run 2 is taken, the newest that is complete, rated and comparable with base\n',
-    );
+    expect(stderr).toContain('own.sqlite; run 2 is taken, and a number names another\n');
     expect(JSON.parse(stdout).overall.total.candidate).toBeGreaterThan(45);
   });
 
@@ -152,7 +150,7 @@ describe('awb compare', () => {
       'a name without a SQLite file',
       ['step-100', 'base'],
       EXIT.inputMissing,
-      '"step-100" is no judged file, and there',
+      '"step-100" is not a judged file, and there',
     ],
     ['a missing run', ['base'], EXIT.usage, '--candidate <RUN>'],
     ['a run too many', ['base', 'base', 'base'], EXIT.usage, 'one name too many'],

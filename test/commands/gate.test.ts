@@ -103,8 +103,11 @@ describe('the verdict is the exit code', () => {
 
   it.each([
     [['--looks', '2,4'], 'the candidate has 1 repeat of every row, and the schedule of looks is 2, 4'],
-    [['--looks', '3,1'], '--looks 3,1: expected rising numbers of repeats, such as 1,3'],
-    [['--looks', 'x'], '--looks x: expected rising numbers of repeats'],
+    [
+      ['--looks', '3,1'],
+      'looks has to be a rising list of at most 10 numbers of repeats up to 100, such as [1, 3]; it is [3,1]',
+    ],
+    [['--looks', 'x'], 'looks has to be a rising list'],
   ])('%j is refused', async (flags, message) => {
     const { code, stderr } = await gate(['base', 'unsure', ...flags]);
     expect([code, stderr.replace(/\s+/g, ' ')]).toEqual([2, expect.stringContaining(message)]);

@@ -342,7 +342,7 @@ describe('bad input', () => {
   it('an unknown run gets the known ones', async () => {
     const { code, stderr } = await refused(['--db', db, '--run', 'nobody']);
     expect(code).toBe(EXIT.usage);
-    expect(stderr).toContain('there is no run "nobody"; the runs are\n  1: good (');
+    expect(stderr).toContain('there is no run "nobody"; awb score adds one. The runs are\n  1: good (');
     expect(stderr).toContain('4: judged otherwise');
   });
 

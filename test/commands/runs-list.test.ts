@@ -158,12 +158,14 @@ describe('a file', () => {
     expect((await json()).runs).toEqual([]);
   });
 
-  test('that is not there is missed by name, with those one folder down', async () => {
+  test('that is not there is missed by name, and AWB_DB names another', async () => {
     mkdirSync(join(dir, 'results'));
     copyFileSync(three, join(dir, 'results/awb.sqlite'));
     expect(await run()).toMatchObject({
       code: 66,
-      stderr: expect.stringContaining('there is no SQLite file awb.sqlite; there is results/awb.sqlite: name one'),
+      stderr: expect.stringContaining(
+        'there is no SQLite file awb.sqlite; awb score RUN makes it, and --db or AWB_DB name another',
+      ),
     });
     const env = { AWB_DB: 'results/awb.sqlite' };
     expect((await awb(['runs', 'list'], { cwd: dir, env })).stdout).toMatch(/^results\/awb\.sqlite: 3 runs, /);

@@ -108,7 +108,7 @@ describe('with --yes', () => {
 
 describe('a name', () => {
   test.each([
-    ['of no run', ['1', 'nosuch'], 'there is no run "nosuch"; the runs are\n  1: step-1'],
+    ['of no run', ['1', 'nosuch'], 'there is no run "nosuch"; awb score adds one. The runs are\n  1: step-1'],
     ['of several runs', ['1', 'same'], '"same" can be any of these runs'],
     ['of one run that is the number of another', ['1', '2'], '"2" can be any of these runs'],
   ])('%s removes nothing', async (_, names, message) => {

@@ -87,7 +87,7 @@ describe('a run', () => {
     expect((await json(name)).id).toBe(1);
   });
 
-  test('that is unknown is answered with those that are there, and a file that was never scored with how to', async () => {
+  test('that is unknown is answered with those that are there, and so is a file that was never scored', async () => {
     await stored('step-100');
     await judgedRun(join(dir, 'other'), { label: 'other', rating: around(3) });
     const unknown = await run('step-10');
@@ -95,7 +95,7 @@ describe('a run', () => {
     expect(unknown.stderr).toContain('did you mean "step-100"? The runs are\n  1: step-100 (awb.sqlite)');
     expect(await run('other')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('awb score other stores it'),
+      stderr: expect.stringContaining('awb score adds one'),
     });
   });
 
@@ -106,7 +106,7 @@ describe('a run', () => {
     database.close();
     const { code, stdout, stderr } = await run('1');
     expect(code).toBe(0);
-    expect(stderr).toContain('the manifest of run 1 in awb.sqlite is damaged');
+    expect(stderr).toContain('the manifest of run 1 in awb.sqlite has schema null');
     expect(factsIn(stdout)).toMatchObject({ 'world model': 'wm', judge: 'judge-model' });
     expect((await json('1')).manifest).toBeNull();
   });
@@ -153,7 +153,10 @@ describe('the judged file of a run', () => {
     const source = await stored('step-1');
     rmSync(source);
     mkdirSync(source);
-    expect(await fileOf('1')).toEqual({ state: 'unreadable', text: expect.stringContaining('it is no regular file') });
+    expect(await fileOf('1')).toEqual({
+      state: 'unreadable',
+      text: expect.stringContaining('it is not a regular file'),
+    });
   });
 
   test('is shown with the size of its journal', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Table } from '../../src/core/table.js';
 import { terminal } from '../../src/core/terminal.js';
 import { DOMAINS } from '../../src/core/types.js';
-import { differenceTable } from '../../src/report/comparison/formats.js';
+import { differenceTable } from '../../src/report/comparison.js';
 import { scoreTable } from '../../src/report/score-table.js';
 import { comparisonView, difference } from '../support/comparison-views.js';
 import { domainScore, scoreCard } from '../support/score-cards.js';

@@ -1,7 +1,7 @@
 // The lists of formats: what a file's ending says.
 
 import { expect, test } from 'vitest';
-import { COMPARISON_FORMATS } from '../../src/report/comparison/formats.js';
+import { COMPARISON_FORMATS } from '../../src/report/comparison.js';
 import { FORMATS } from '../../src/report/formats.js';
 
 test.each([['leaderboards', FORMATS] as const, ['comparisons', COMPARISON_FORMATS] as const])(

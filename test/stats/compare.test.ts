@@ -309,7 +309,14 @@ describe('Overall and resampling', () => {
     const { domains, overall } = compared(side(0), side(0.2));
     const [web, os] = domains.map(({ figures }) => figures.total);
     expect(os?.difference).toEqual({ value: expect.closeTo(12.5, 9), rows: 4, clusters: 4 });
-    expect(Object.keys(os ?? {}).sort()).toEqual(['base', 'candidate', 'difference', 'losses', 'ties', 'wins']);
+    expect(Object.keys(JSON.parse(JSON.stringify(os))).sort()).toEqual([
+      'base',
+      'candidate',
+      'difference',
+      'losses',
+      'ties',
+      'wins',
+    ]);
     expect(web).toMatchObject({ p: 0.03125, adjustedP: 0.03125 });
     expect(overall.total?.difference).toEqual({ value: expect.closeTo(15, 9), rows: 10, clusters: 10 });
     expect(overall.total?.p).toBeUndefined();

@@ -2,11 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { BoundResult, ConditionResult, GateDecision } from '../../src/core/decision.js';
-import { annotations, junit } from '../../src/report/gate/ci.js';
-import { type GateReport, gateJson } from '../../src/report/gate/document.js';
-import { gateText, jobSummary } from '../../src/report/gate/text.js';
+import { annotations, type GateReport, gateJson, gateText, jobSummary, junit } from '../../src/report/gate.js';
 import { decide, RULES } from '../../src/stats/gate.js';
-import type { Evidence } from '../../src/stats/limits.js';
+import type { Evidence } from '../../src/stats/policy.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
 /** At most so many seconds a row: a figure of the whole run. */

@@ -7,7 +7,7 @@ import { aggregate } from '../../src/stats/aggregate.js';
 import { compareRuns } from '../../src/stats/compare.js';
 import { studentTQuantile } from '../../src/stats/distributions.js';
 import { decide } from '../../src/stats/gate.js';
-import type { Evidence } from '../../src/stats/limits.js';
+import type { Evidence } from '../../src/stats/policy.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
 /** A difference with 60 degrees of freedom, so that its interval reaches 2.0003 standard errors; without `se` it has none. */

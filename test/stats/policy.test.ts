@@ -1,7 +1,8 @@
 // Policies: what is filled in, what is refused, and how the refusal helps.
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../src/core/errors.js';
-import { canonicalPolicy, defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
+import { canonicalJson } from '../../src/core/json.js';
+import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';
 
 describe('a policy', () => {
   test('is filled in with its defaults, and a bare number is critical', () => {
@@ -62,8 +63,8 @@ describe('a policy', () => {
   test('has one canonical text, whatever the order of its keys, and another for another bound', () => {
     const one = parsePolicy({ alpha: 0.05, max_drop: { overall: 2, os: 5 } });
     const other = parsePolicy({ max_drop: { os: { tier: 'critical', points: 5 }, overall: 2 } });
-    expect(canonicalPolicy(other)).toBe(canonicalPolicy(one));
-    expect(canonicalPolicy(parsePolicy({ max_drop: { overall: 2, os: 5.1 } }))).not.toBe(canonicalPolicy(one));
+    expect(canonicalJson(other)).toBe(canonicalJson(one));
+    expect(canonicalJson(parsePolicy({ max_drop: { overall: 2, os: 5.1 } }))).not.toBe(canonicalJson(one));
   });
 
   test.each([

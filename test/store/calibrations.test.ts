@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSqlite } from '../../src/disk/sqlite.js';
 import type { Calibration } from '../../src/stats/calibration/document.js';
-import type { CalibrationRecord } from '../../src/store/records.js';
+import type { CalibrationRecord } from '../../src/store/runs.js';
 import { openExistingStore, openStore } from '../../src/store/store.js';
 import { calibrationPart, madeUpDocument, NOTHING_JUDGED } from '../support/calibrations.js';
 import { temporaryFolder } from '../support/cli.js';

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { openSqlite, type Sqlite } from '../../src/disk/sqlite.js';
-import type { StoredJudgement } from '../../src/store/records.js';
+import type { StoredJudgement } from '../../src/store/runs.js';
 import { openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { queryIn, rated, refusal, runOf, saveIn } from '../support/stored-runs.js';

@@ -7,9 +7,9 @@ import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
-import { explainWriting, openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
+import { explain, openExistingStore, openStore, openStoreToChange } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { card, refusal, runOf, saveIn } from '../support/stored-runs.js';
 
@@ -66,12 +66,12 @@ describe('a file that cannot be used', () => {
     ['a FIFO', (at: string) => void execFileSync('mkfifo', [at])],
     ['a folder', (at: string) => mkdirSync(at)],
     ['a device', (at: string) => symlinkSync('/dev/zero', at)],
-  ])('that is %s is refused by name, and not waited for', (kind, make) => {
+  ])('that is %s is refused, and not waited for', (_, make) => {
     make(path);
     for (const open of [openStore, openExistingStore, openStoreToChange]) {
       expect(refusal(() => open(path))).toMatchObject({
         exitCode: EXIT.badData,
-        message: `${path} is ${kind}, not a SQLite file; name another file with --db`,
+        message: `${path} is not a regular file, as a SQLite file is; name another with --db`,
       });
     }
   });
@@ -100,7 +100,7 @@ describe('a file that cannot be used', () => {
   // Where there is no device that is always full (macOS, Windows), nothing plays a full disk.
   it('on a full disk says so', () => {
     const full = new Database.SqliteError('database or disk is full', 'SQLITE_FULL');
-    expect(explainWriting(full, path, 0)).toMatchObject({
+    expect(explain(full, path, 'write', 0)).toMatchObject({
       exitCode: EXIT.cannotWrite,
       message: `cannot write ${path}: the disk is full, and nothing in it was changed; free some space, or use --db`,
     });

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
 import { runOf, saveIn } from '../support/stored-runs.js';
@@ -126,7 +126,7 @@ describe('reading changes nothing on the disk', () => {
 
     it('which is refused beside the journal of a killed writer, since the file is half written', async () => {
       halfWritten();
-      expect(await asNobody()).toMatch(/cannot read .*awb\.sqlite \(SQLITE_READONLY_ROLLBACK\)/);
+      expect(await asNobody()).toMatch(/cannot read .*awb\.sqlite: SQLITE_READONLY_ROLLBACK/);
     });
   });
 });

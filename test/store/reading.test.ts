@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openExistingStore, openStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';
@@ -95,11 +95,10 @@ describe('reading', () => {
   });
 
   it.each([
-    ['card', `json_remove(card, '$.domains[0].flags')`],
-    ['card', `json_set(card, '$.overall.total.value', 'high')`],
+    ['card', `json_remove(card, '$.domains')`],
     ['card', `'[]'`],
-    ['costs', `json_set(costs, '$.judge.total', 1)`],
-    ['equivalence', `json_set(equivalence, '$.domains[1].found', 'none')`],
+    ['costs', `json_set(costs, '$.judge', 1)`],
+    ['equivalence', `json_remove(equivalence, '$.overall')`],
     ['meta', `'1'`],
   ])('takes no %s with %s for one that was saved', (column, damage) => {
     save(runOf('a'));

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { StoredJudgement } from '../../src/store/records.js';
+import type { StoredJudgement } from '../../src/store/runs.js';
 import { giveBackSpace, spaceOf } from '../../src/store/runs.js';
 import { openExistingStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
 import { openStore } from '../../src/store/store.js';
 import { temporaryFolder } from '../support/cli.js';

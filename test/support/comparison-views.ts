@@ -2,7 +2,7 @@
 
 import type { Difference } from '../../src/core/comparison.js';
 import { DOMAINS } from '../../src/core/types.js';
-import type { ComparisonView } from '../../src/report/comparison/document.js';
+import type { ComparisonView } from '../../src/report/comparison.js';
 
 /** A figure that changed by this many points, with an interval of 2 to either side. */
 export function difference(value: number, more: Partial<Difference> = {}): Difference {

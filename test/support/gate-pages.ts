@@ -1,7 +1,7 @@
 // Decisions of a gate, made up for tests of how they are told.
 
 import type { BoundResult, ConditionResult, RuleResult } from '../../src/core/decision.js';
-import type { GateReport } from '../../src/report/gate/document.js';
+import type { GateReport } from '../../src/report/gate.js';
 import { defaultPolicy } from '../../src/stats/policy.js';
 
 const HOLDS = { tier: 'critical', verdict: 'GO', counts: true, impact: 0, sentence: 'It holds.' } as const;

@@ -6,7 +6,7 @@ import { UserError } from '../../src/core/errors.js';
 import type { Estimate, ScoreCard } from '../../src/core/types.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
 import type { ScenarioFigures } from '../../src/stats/scenarios.js';
-import type { RunRecord, StoredJudgement } from '../../src/store/records.js';
+import type { RunRecord, StoredJudgement } from '../../src/store/runs.js';
 import { openStore } from '../../src/store/store.js';
 
 /** A run as `score` describes it. */

@@ -3,8 +3,8 @@
 import { canonicalJson } from '../../core/json.js';
 import { measureWords } from '../../core/measures.js';
 import { oneLine, printable } from '../../core/printable.js';
-import { capitalized } from '../measure-text.js';
 import { PUBLISHED_SOURCE } from '../published.js';
+import { capitalized } from '../score-table.js';
 import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith, shownMeasure } from './board.js';
 import { nameOf } from './runs.js';
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Difference } from '../../../src/core/comparison.js';
 import { DOMAINS } from '../../../src/core/types.js';
-import { openingOf } from '../../../src/report/comparison/document.js';
+import { openingOf } from '../../../src/report/comparison.js';
 import { comparisonView, difference, ofRows } from '../../support/comparison-views.js';
 
 describe('the opening sentence', () => {

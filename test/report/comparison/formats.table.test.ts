@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { signed } from '../../../src/core/figures.js';
 import { DOMAINS } from '../../../src/core/types.js';
-import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison/formats.js';
+import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison.js';
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
 
 describe('the table', () => {

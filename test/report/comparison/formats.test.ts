@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
-import { COMPARISON_FORMATS } from '../../../src/report/comparison/formats.js';
+import { COMPARISON_FORMATS } from '../../../src/report/comparison.js';
 import { comparisonView } from '../../support/comparison-views.js';
 
 const look = { columns: 80, color: false };

@@ -1,7 +1,7 @@
 // A gate's annotations: as many as are shown, and no text that acts.
 
 import { describe, expect, it } from 'vitest';
-import { annotations } from '../../../src/report/gate/ci.js';
+import { annotations } from '../../../src/report/gate.js';
 import { advisedPage, gatePage, HOSTILE, hostilePage, rule } from '../../support/gate-pages.js';
 
 describe('annotations', () => {

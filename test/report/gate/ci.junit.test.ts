@@ -1,7 +1,7 @@
 // A gate's JUnit XML: what fails in it, and no text that acts.
 
 import { describe, expect, it } from 'vitest';
-import { junit } from '../../../src/report/gate/ci.js';
+import { junit } from '../../../src/report/gate.js';
 import { advisedPage, condition, gatePage, HOSTILE, hostilePage, rule } from '../../support/gate-pages.js';
 
 describe('JUnit', () => {

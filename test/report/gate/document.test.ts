@@ -1,7 +1,7 @@
 // A gate's JSON report.
 
 import { describe, expect, it } from 'vitest';
-import { gateJson } from '../../../src/report/gate/document.js';
+import { gateJson } from '../../../src/report/gate.js';
 import { advisedPage, HOSTILE, hostilePage } from '../../support/gate-pages.js';
 
 describe.each(HOSTILE)('hostile text %j', (text) => {

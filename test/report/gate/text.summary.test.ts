@@ -1,7 +1,7 @@
 // A gate's job summary: within its limit, and no text that acts.
 
 import { describe, expect, it } from 'vitest';
-import { jobSummary } from '../../../src/report/gate/text.js';
+import { jobSummary } from '../../../src/report/gate.js';
 import { advisedPage, gatePage, HOSTILE, hostilePage, rule } from '../../support/gate-pages.js';
 
 describe('the job summary', () => {

@@ -1,7 +1,7 @@
 // A gate's decision in a terminal.
 
 import { describe, expect, it } from 'vitest';
-import { gateText } from '../../../src/report/gate/text.js';
+import { gateText } from '../../../src/report/gate.js';
 import { advisedPage, condition, gatePage, rule } from '../../support/gate-pages.js';
 
 describe('in a terminal', () => {

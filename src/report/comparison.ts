@@ -1,0 +1,384 @@
+// Two runs compared, told in each form: the one sentence that says what came of it, the document of `--json`, the table, the rows that
+// moved most, Markdown and CSV.
+
+import { z } from 'zod';
+import { type Comparison, type Difference, type DifferenceSet, FIGURES, type Figure } from '../core/comparison.js';
+import { asciiJson, documentOf, FIGURE, SPREAD } from '../core/document.js';
+import { domainName, domainsOfMean, meanName } from '../core/domains.js';
+import { intervalText, signed, twoDecimals } from '../core/figures.js';
+import { oneLine, shortened } from '../core/printable.js';
+import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
+import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../core/terminal.js';
+import { DIMENSIONS } from '../core/types.js';
+import { csvText } from './formats/csv.js';
+import { markdownTable, markdownText } from './formats/markdown.js';
+import { TRUST, type Trust, trustDocument, trustTexts } from './trust.js';
+import { VARIANCE, varianceSource, varianceText } from './variance.js';
+
+/** A run as a comparison names it. Its texts may be hostile. */
+export interface ShownRun {
+  readonly name: string;
+  readonly source: string;
+  readonly judge?: string | undefined;
+  readonly rubricPack?: string | undefined;
+  /** What is known of its judge; absent where it asked none. */
+  readonly trust?: Trust | undefined;
+}
+
+/** Two runs compared, with all that a reader is told of it. */
+export interface ComparisonView {
+  readonly base: ShownRun;
+  readonly candidate: ShownRun;
+  readonly comparison: Comparison;
+  /** What two runs share: `equal`, `different` or `unknown`, by what. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** Why rows moved, by key: what their judge said of the worse side. */
+  readonly weaknesses: ReadonlyMap<string, string>;
+  readonly notes: readonly string[];
+  /** Show each domain's dimensions too; CSV and JSON always hold them. */
+  readonly dimensions: boolean;
+}
+
+/** How many rows are behind a figure, and of how many where that is fewer. */
+function rowsText(compared: number, rows: number): string {
+  return compared === rows ? String(rows) : `${compared}/${rows}`;
+}
+
+/** The mean over the domains that were compared: what it is called, and how many rows either run chose in the domains that it is of. */
+function meanIn({ domains, rows, macroOf }: Comparison): { readonly name: string; readonly rows: number } {
+  const compared = domains.filter((each) => each.compared > 0);
+  const names = compared.map(({ domain }) => domain);
+  const behind = domainsOfMean(names);
+  const beside = compared.filter(({ domain }) => !behind.includes(domain));
+  return { name: meanName(names, macroOf), rows: beside.reduce((left, domain) => left - domain.rows, rows) };
+}
+
+/**
+ * What came of it, in one sentence: by how much the candidate is better or worse, or why that cannot be said. It is about Overall, or
+ * the mean of the domains that there are. Without an interval nothing is said about chance.
+ */
+export function openingOf({ base, candidate, comparison }: ComparisonView): string {
+  const { total } = comparison.overall;
+  const [one, other] = [candidate.name, base.name];
+  if (total === undefined) return `Nothing can be said of ${one} against ${other}.`;
+  const { name, rows: all } = meanIn(comparison);
+  const over = `${name === 'Overall' ? '' : `${name}; `}${rowsText(total.difference.rows, all)} ${all === 1 ? 'row' : 'rows'}`;
+  if (total.wins + total.losses === 0) return `${one} and ${other} score alike on every row (${over}).`;
+  const { value, low, high } = total.difference;
+  const points = (figure: number) => twoDecimals(Math.abs(figure));
+  if (low === undefined || high === undefined) {
+    return `${one} scores ${points(value)} points ${value < 0 ? 'less' : 'more'} than ${other} (${over}); whether by more than chance, so few trajectories cannot say.`;
+  }
+  if (low <= 0 && high >= 0) {
+    const least = total.smallestEffect;
+    const shown = least === undefined ? '' : `; a true ${points(least)} would have shown, with 80 % power`;
+    return `${one} and ${other} cannot be told apart: ${signed(value)} points (95 % interval ${intervalText({ low, high }, signed)}; ${over})${shown}.`;
+  }
+  const ends = low > 0 ? { low, high } : { low: high, high: low };
+  return `${one} is ${low > 0 ? 'better' : 'worse'} than ${other} by ${points(value)} points (95 % interval ${intervalText(ends, points)}; ${over}).`;
+}
+
+/** The figures as documents list them. */
+const TOTAL_FIRST = ['total', ...DIMENSIONS] as const;
+
+/** A run, as JSON names it. */
+export const RUN = z.strictObject({
+  name: z.string(),
+  source: z.string(),
+  judge: z.string().nullable(),
+  rubric_pack: z.string().nullable(),
+  judge_trust: TRUST.nullable(),
+});
+
+const INTERVAL = z.strictObject({ low: z.number(), high: z.number() });
+const DIFFERENCE = z.strictObject({
+  difference: z.number(),
+  ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
+  base: z.number(),
+  candidate: z.number(),
+  wins: z.number(),
+  ties: z.number(),
+  losses: z.number(),
+  p: FIGURE,
+  p_adjusted: FIGURE,
+  smallest_effect: FIGURE,
+  on_these_rows: z.strictObject({ low: FIGURE, high: FIGURE, se: FIGURE, df: FIGURE }).nullable(),
+  variance: VARIANCE.nullable(),
+  bootstrap: INTERVAL.nullable(),
+});
+const DIFFERENCES = z.strictObject({
+  total: DIFFERENCE.nullable(),
+  format: DIFFERENCE.nullable(),
+  factuality: DIFFERENCE.nullable(),
+  consistency: DIFFERENCE.nullable(),
+  realism: DIFFERENCE.nullable(),
+  quality: DIFFERENCE.nullable(),
+});
+
+/** The figures of a comparison, as JSON holds them: unrounded, and null where there are none. */
+export const COMPARISON = z.strictObject({
+  rows: z.number(),
+  compared: z.number(),
+  coverage: z.number(),
+  macro_of: z.number(),
+  adjusted: z.strictObject({ interval: z.literal('none'), p: z.literal('none'), p_adjusted: z.string() }),
+  overall: DIFFERENCES,
+  domains: z.record(
+    z.string(),
+    z.strictObject({
+      rows: z.number(),
+      compared: z.number(),
+      coverage: z.number(),
+      missing: z.strictObject({ base: z.number(), candidate: z.number() }),
+      ...DIFFERENCES.shape,
+    }),
+  ),
+  moved: z.array(
+    z.strictObject({
+      key: z.string(),
+      domain: z.string(),
+      turn_idx: z.number(),
+      base: z.number(),
+      candidate: z.number(),
+      difference: z.number(),
+      why: z.string().nullable(),
+    }),
+  ),
+});
+
+/** The document of `--format json`. */
+export const COMPARE = z.strictObject({
+  schema: z.literal('awb.compare/1'),
+  base: RUN,
+  candidate: RUN,
+  shared: z.record(z.string(), z.string()),
+  summary: z.string(),
+  notes: z.array(z.string()),
+  ...COMPARISON.shape,
+});
+
+function comparisonDocument(view: ComparisonView) {
+  return documentOf(COMPARE, {
+    schema: 'awb.compare/1',
+    base: runSource(view.base),
+    candidate: runSource(view.candidate),
+    shared: view.shared,
+    summary: openingOf(view),
+    notes: view.notes,
+    ...comparisonSource(view.comparison, view.weaknesses),
+  });
+}
+
+/** What `RUN` is made of. */
+export function runSource(run: ShownRun) {
+  return { ...run, judgeTrust: trustDocument(run.trust) };
+}
+
+/** What `COMPARISON` is made of. */
+export function comparisonSource(comparison: Comparison, weaknesses: ReadonlyMap<string, string> = new Map()) {
+  return {
+    ...comparison,
+    adjusted: { interval: 'none', p: 'none', pAdjusted: 'holm over the domains, for each figure' } as const,
+    overall: differencesSource(comparison.overall),
+    domains: Object.fromEntries(
+      comparison.domains.map(({ domain, figures, ...counts }) => [
+        domain,
+        { ...counts, ...differencesSource(figures) },
+      ]),
+    ),
+    moved: comparison.moved.map((row) => ({ ...row, why: weaknesses.get(row.key) })),
+  };
+}
+
+function differencesSource(set: DifferenceSet) {
+  const sources = FIGURES.map((figure) => {
+    const found = set[figure];
+    if (found === undefined) return [figure, undefined];
+    const { difference, adjustedP: pAdjusted, split } = found;
+    return [
+      figure,
+      { ...difference, ...found, difference: difference.value, pAdjusted, variance: varianceSource(split) },
+    ];
+  });
+  return Object.fromEntries(sources);
+}
+
+/** A comparison in each format. Whatever its texts hold, they stay text. */
+export const COMPARISON_FORMATS = {
+  terminal: { endings: [], print: terminalText },
+  md: { endings: ['.md'], print: markdown },
+  json: { endings: ['.json'], print: (view) => `${asciiJson(comparisonDocument(view))}\n` },
+  csv: { endings: ['.csv'], print: csv },
+} satisfies Record<string, OutputFormat<ComparisonView, Look>>;
+
+function terminalText(view: ComparisonView, look: Look): string {
+  const { base, candidate, comparison, notes } = view;
+  const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
+  const text = (line: string) => wrapped(line, look.columns);
+  const opening = text(openingOf(view)).map((line) => bold(line, look));
+  const head = [...judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes].flatMap(text);
+  const moved =
+    comparison.moved.length === 0
+      ? []
+      : [`Rows that moved most:\n${movedLines(view, look.columns)}${text(HOW_TO_READ_ONE).join('\n')}\n`];
+  const blocks = [`${[...opening, ...head].join('\n')}\n`, terminal(table, look), ...moved];
+  return [...blocks, legendOf(table.legend ?? [], look)].join('\n');
+}
+
+/** Says what the rows' keys are for. */
+const HOW_TO_READ_ONE =
+  'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
+
+function movedLines({ comparison, weaknesses }: ComparisonView, columns: number): string {
+  const lines = comparison.moved.map((row) => {
+    const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
+    const why = weaknesses.get(row.key);
+    const reason = why === undefined ? '' : `          ${shortened(why, Math.max(20, columns - 10))}\n`;
+    return `${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}\n${reason}`;
+  });
+  return lines.join('');
+}
+
+function markdown(view: ComparisonView): string {
+  const { base, candidate, comparison, weaknesses, notes } = view;
+  const moved = comparison.moved.map(({ key, domain, turnIdx, ...row }) => [
+    ...[signed(row.difference), twoDecimals(row.base), twoDecimals(row.candidate), domainName(domain)],
+    ...[String(turnIdx), oneLine(key, 40), shortened(weaknesses.get(key) ?? '', 200)],
+  ]);
+  const columns = columnsOf('Change, Base, Candidate, <Domain, <Turn, <Row, <Why');
+  const lines = [...judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes];
+  return [
+    `### ${markdownText(`${candidate.name} against ${base.name}`)}`,
+    '',
+    `**${markdownText(openingOf(view))}**`,
+    '',
+    ...lines.flatMap((line) => [markdownText(line), '']),
+    markdownTable(differenceTable(comparison, view.dimensions ? 'all' : 'overall')),
+    ...(moved.length === 0
+      ? []
+      : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved], footnotes: [] })]),
+  ].join('\n');
+}
+
+/** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
+function csv({ comparison }: ComparisonView): string {
+  const whole = { domain: 'overall', rows: meanIn(comparison).rows, figures: comparison.overall };
+  const lines = [...comparison.domains, whole].flatMap((set) =>
+    TOTAL_FIRST.flatMap((figure) => {
+      const found = set.figures[figure];
+      if (found === undefined) return [];
+      const { value, low, high, se, df, rows } = found.difference;
+      const { base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
+      const estimate = [set.domain, figure, set.rows, rows, base, candidate, value, low, high, se, df];
+      return [[...estimate, p, adjustedP, wins, ties, losses, smallestEffect]];
+    }),
+  );
+  return csvText([CSV_COLUMNS.split(','), ...lines]);
+}
+
+const CSV_COLUMNS =
+  'domain,figure,rows,compared,base,candidate,difference,low,high,se,df,p,p_adjusted,wins,ties,losses,smallest_effect';
+
+/** Judge and rubric pack on one line; none where neither is known. */
+function judgedWith({ base: { judge, rubricPack } }: ComparisonView): string[] {
+  const parts = [...(judge ? [`judge ${judge}`] : []), ...(rubricPack ? [`rubric pack ${rubricPack}`] : [])];
+  return parts.length === 0 ? [] : [oneLine(parts.join(', '), 200)];
+}
+
+const COLUMNS = columnsOf(
+  '<Domain, Rows, Base, Candidate|Cand., Difference|Diff., 95 % interval|95 %, p, Won/tied/lost|W/T/L, Detectable|Det.',
+);
+/** The columns that tell a difference. */
+const TONED = [4, 5];
+
+/** A p below this is written as a bound. */
+const LEAST_P = 0.0001;
+/** A domain shows a difference where its p, adjusted for all domains, is below this. */
+const SHOWN_P = 0.05;
+
+/**
+ * The table of differences: a row per domain, then Overall; with `dimensions` also Overall's five, or each domain's too.
+ * Points of 0-100 with two decimals.
+ */
+export function differenceTable(comparison: Comparison, dimensions: 'none' | 'overall' | 'all'): MarkedTable {
+  const { domains, overall } = comparison;
+  const { name, rows } = meanIn(comparison);
+  const ofDomain = (figure: Figure) =>
+    domains.map((each): Line => {
+      const domain = domainName(each.domain);
+      const found = each.figures[figure];
+      return { name: figure === 'total' ? domain : `${domain} ${figure}`, rows: each.rows, found };
+    });
+  const lines: Line[][] = [
+    ofDomain('total'),
+    [{ name, rows, found: overall.total }],
+    ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure) => ({ name: figure, rows, found: overall[figure] }))]),
+    ...(dimensions === 'all' ? DIMENSIONS.map(ofDomain) : []),
+  ];
+  const totals = [...domains.map(({ figures }) => figures.total), overall.total];
+  const fixed = overall.total?.onTheseRows;
+  const variance = varianceText(
+    overall.total?.split,
+    totals.slice(0, -1).flatMap((total) => total?.split ?? []),
+  );
+  return {
+    columns: COLUMNS,
+    groups: lines.map((group) => group.map(differenceRow)),
+    toneOf: (group, row, column) => (TONED.includes(column) ? toneOf(lines[group]?.[row]?.found) : undefined),
+    footnotes: [
+      ...(lines.flat().some(({ found }) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
+      ...(fixed === undefined
+        ? []
+        : [
+            `On this very benchmark, where the rows are fixed and sampling alone varies: ${name} ${signed(fixed.value)}, 95 % ${intervalText(fixed, signed) ?? NONE}.`,
+          ]),
+      ...(variance === undefined ? [] : [`Variance of the difference: ${variance}.`]),
+    ],
+    legend: [
+      'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
+      '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
+      ...withoutIntervalNote(totals.map((found) => found?.difference)),
+      'A domain in which every row differs alike may hide others: Overall allows for as many as its trajectories leave open.',
+      ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
+    ],
+  };
+}
+
+/** A line of the table: what it is called, and of how many rows it could be. */
+interface Line {
+  readonly name: string;
+  readonly rows: number;
+  readonly found: Difference | undefined;
+}
+
+/** Whether the candidate is shown to be better or worse. */
+function toneOf(found: Difference | undefined): Tone | undefined {
+  const { low = 0, high = 0 } = found?.difference ?? {};
+  if (low > 0) return 'good';
+  return high < 0 ? 'bad' : undefined;
+}
+
+function differenceRow({ name, rows, found }: Line): string[] {
+  if (found === undefined) return [name, rowsText(0, rows), ...COLUMNS.slice(2).map(() => NONE)];
+  const { difference, base, candidate, wins, ties, losses, p, smallestEffect } = found;
+  return [
+    name,
+    rowsText(difference.rows, rows),
+    twoDecimals(base),
+    twoDecimals(candidate),
+    signed(difference.value),
+    intervalText(difference, signed) ?? NONE,
+    `${chanceText(p)}${isStarred(found) ? '*' : ''}`,
+    `${wins}/${ties}/${losses}`,
+    smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
+  ];
+}
+
+function isStarred(found: Difference | undefined): boolean {
+  return found?.adjustedP !== undefined && found.adjustedP < SHOWN_P;
+}
+
+function chanceText(p: number | undefined): string {
+  if (p === undefined) return NONE;
+  return p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}

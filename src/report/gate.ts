@@ -1,0 +1,323 @@
+// What a gate decided, told in each form: text for a terminal or a job's log, the summary of a job, the JSON report, annotations, and JUnit.
+
+import { z } from 'zod';
+import type { Comparison } from '../core/comparison.js';
+import {
+  againstText,
+  type BoundResult,
+  domainOf,
+  type GateDecision,
+  type GateOutcome,
+  type RuleResult,
+  TIERS,
+} from '../core/decision.js';
+import { asciiJson, documentOf, FIGURE } from '../core/document.js';
+import { countBy, groupBy } from '../core/groups.js';
+import { oneLine, printable } from '../core/printable.js';
+import { columnsOf, NONE } from '../core/table.js';
+import { type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import type { Policy } from '../stats/policy.js';
+import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
+import { markdownTable, markdownText } from './formats/markdown.js';
+import { trustTexts } from './trust.js';
+
+/** A gate's decision with all that is told of it. Names and domains may be hostile. */
+export interface GateReport extends GateDecision {
+  readonly exitCode: number;
+  readonly policy: {
+    /** Where it came from: a file's name, or `flags and defaults`. */
+    readonly from: string;
+    /** SHA-256 hex of the policy with its defaults filled in. */
+    readonly fingerprint: string;
+    readonly rules: Policy;
+  };
+  /** Absent where there is no base. */
+  readonly base?: ShownRun | undefined;
+  readonly candidate: ShownRun;
+  readonly comparison?: Comparison | undefined;
+  readonly notes: readonly string[];
+}
+
+/** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
+function headlineOf({ verdict, rules, summary }: GateReport): string {
+  // The summary of the gate says what the advisory rules come to.
+  if (verdict === 'ADVICE') return summary;
+  const tests = rules.filter((rule) => rule.counts || isTest(rule));
+  const all = verdict === 'INCOMPLETE' ? tests : tests.filter(isTest);
+  if (verdict === 'GO' && all.length === 1) return 'GO: the one rule holds';
+  const against = verdict === 'GO' ? 0 : all.filter((rule) => rule.counts && rule.verdict === verdict).length;
+  return `${verdict}: ${againstText({ verdict, against, rules: all.length })}`;
+}
+
+/** Whether a rule is on a figure; the others are conditions for testing at all. */
+function isTest(rule: RuleResult): rule is BoundResult {
+  return !rule.isCondition;
+}
+
+/** What a reader has to be told in words: what stands against a GO, and what is broken without counting. */
+function reasonsIn({ rules }: GateReport): string[] {
+  const told = rules.filter(({ verdict, counts }) => verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE'));
+  return told.map(({ sentence }) => sentence);
+}
+
+/** Lines that name the runs, their judge and how far it can be trusted, the policy, and what decides. */
+function factsOf({ verdict, base, candidate, policy, level }: GateReport): string[] {
+  const { name, judge, rubricPack } = candidate;
+  const named = { candidate: name, base: base?.name, judge, 'rubric pack': rubricPack };
+  const runs = Object.entries(named).flatMap(([what, text]) => (text ? [oneLine(`${what} ${text}`, 200)] : []));
+  return [
+    runs.join(', '),
+    ...trustTexts(base?.trust, candidate.trust),
+    `policy: ${oneLine(policy.from, 200)}, fingerprint ${policy.fingerprint.slice(0, 12)}`,
+    ...(verdict === 'ADVICE' ? [] : [`what decides: ${level.sentence}`]),
+  ];
+}
+
+/** The decision as text that ends in a line feed. No sentence stands in it twice. */
+export function gateText(report: GateReport, look: Look): string {
+  const table = ruleTable(report);
+  const text = (line: string) => wrapped(printable(line), look.columns);
+  const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
+  const sections = [
+    text(headlineOf(report)).map((line) => painted(line, COLORS[report.verdict], look)),
+    factsOf(report).flatMap(text),
+    report.rules.some(isTest) ? [terminal(table, look).trimEnd()] : [],
+    [...reasonsIn(report), ...report.notes].flatMap(item),
+    report.further.flatMap(text),
+    [legendOf(table.legend ?? [], look).trimEnd()],
+  ];
+  const blocks = sections.map((lines) => lines.join('\n')).filter((block) => block !== '');
+  return `${blocks.join('\n\n')}\n`;
+}
+
+const COLORS: Readonly<Record<GateOutcome, string>> = {
+  GO: '\x1b[1;32m',
+  'NO-GO': '\x1b[1;31m',
+  INCONCLUSIVE: '\x1b[1;33m',
+  INCOMPLETE: '\x1b[1;35m',
+  ADVICE: '\x1b[1;36m',
+};
+
+const COLUMNS = columnsOf('<Rule, Base, Candidate|Cand., Change, Interval, Bound, <Result');
+const TONE = { GO: 'good', 'NO-GO': 'bad', INCONCLUSIVE: 'open', INCOMPLETE: 'open' } as const;
+const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLETE: 'no evidence' } as const;
+const SIGN = { 'at least': '≥', 'at most': '≤' } as const;
+
+/** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
+function ruleTable({ rules, kept }: GateReport): MarkedTable {
+  const tests = rules.filter(isTest);
+  const lines = tests.map(({ label, shown, direction, verdict, counts }) => {
+    const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
+    const demand = bound === undefined ? NONE : `${SIGN[direction]} ${bound}`;
+    // In parentheses where the gate does not heed it.
+    const result = counts || verdict === 'GO' ? RESULT[verdict] : `(${RESULT[verdict]})`;
+    return [label, base, candidate, change, interval, demand, result].map((text) => oneLine(text, 100));
+  });
+  const shown = COLUMNS.map((_, column) => lines.some((line) => line[column] !== NONE));
+  const pick = <T>(cells: readonly T[]) => cells.filter((_, column) => shown[column]);
+  const toneOf = (rule: BoundResult | undefined) =>
+    rule?.counts || rule?.verdict === 'GO' ? TONE[rule.verdict] : undefined;
+  return {
+    columns: pick(COLUMNS),
+    groups: [lines.map(pick)],
+    toneOf: (_, row, column) => (column === pick(COLUMNS).length - 1 ? toneOf(tests[row]) : undefined),
+    footnotes: kept.length === 0 ? [] : [oneLine(`Kept: ${kept.join(', ')}.`, 1000)],
+    legend: tests.some((rule) => !rule.counts && rule.verdict !== 'GO')
+      ? ['In parentheses: what does not count here. A supporting rule counts only when broken, an advisory one never.']
+      : [],
+  };
+}
+
+/** GitHub refuses a step's summary above this many bytes. */
+export const SUMMARY_LIMIT = 1024 * 1024;
+
+/**
+ * The job summary in Markdown, of at most `limit` bytes. What decides comes first; where something does not fit, a line says so.
+ * Empty where not even the verdict fits.
+ */
+export function jobSummary(report: GateReport, limit = SUMMARY_LIMIT): string {
+  const item = (text: string) => `- ${markdownText(oneLine(text, 2000))}\n`;
+  const { base, candidate } = report;
+  const names = base === undefined ? candidate.name : `${candidate.name} against ${base.name}`;
+  const list = (items: readonly string[]) => (items.length === 0 ? '' : `${items.map(item).join('')}\n`);
+  const sections = [
+    `## ${report.verdict}: ${markdownText(oneLine(names, 200))}\n\n${markdownText(headlineOf(report))}\n\n`,
+    list(factsOf(report)),
+    `${markdownTable(ruleTable(report))}\n`,
+    ...reasonsIn(report).map(item),
+    '\n',
+    report.notes.map((note) => `> ${markdownText(oneLine(note, 1000))}\n\n`).join(''),
+    list(report.further),
+    ...(report.comparison === undefined ? [] : [`${markdownTable(differenceTable(report.comparison, 'overall'))}\n`]),
+  ];
+  const whole = sections.join('');
+  if (Buffer.byteLength(whole) <= limit) return whole;
+  const leftOut = '\nThe rest does not fit into the job summary; the JSON report has it.\n';
+  let text = '';
+  for (const section of sections) {
+    if (Buffer.byteLength(text + section + leftOut) > limit) break;
+    text += section;
+  }
+  return text === '' ? '' : text + leftOut;
+}
+
+const TIER = z.enum(TIERS);
+const VERDICT = z.enum(['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE']);
+const REPEATS = z.strictObject({ kind: z.enum(['about', 'at-most']), repeats: z.number(), chance: z.number() });
+const POINTS = z.record(z.string(), z.strictObject({ points: z.number(), tier: TIER }));
+
+const RULE = z.strictObject({
+  kind: z.string(),
+  domain: z.string().nullable(),
+  dimension: z.string().nullable(),
+  /** What the runs have to share, of a rule on that; which limit, of a rule on one. */
+  identity: z.string().optional(),
+  limit: z.string().optional(),
+  tier: TIER,
+  verdict: VERDICT,
+  counts: z.boolean(),
+  value: FIGURE,
+  low: FIGURE,
+  high: FIGURE,
+  bound: FIGURE,
+  p_holds: FIGURE,
+  p_adjusted: FIGURE,
+  repeats: REPEATS.nullable(),
+  impact: z.number(),
+  sentence: z.string(),
+});
+
+/** The JSON report. Figures are unrounded, and null where there are none. */
+export const GATE = z.strictObject({
+  schema: z.literal('awb.gate/1'),
+  verdict: z.enum([...VERDICT.options, 'ADVICE']),
+  exit_code: z.number(),
+  summary: z.string(),
+  advisory_only: z.boolean(),
+  advice: z.strictObject({ verdict: VERDICT, against: z.number(), rules: z.number() }).nullable(),
+  level: z.strictObject({ alpha: z.number(), look: FIGURE, sentence: z.string() }),
+  repeats: REPEATS.nullable(),
+  further: z.array(z.string()),
+  policy: z.strictObject({
+    from: z.string(),
+    fingerprint: z.string(),
+    alpha: z.number(),
+    looks: z.array(z.number()).optional(),
+    max_drop: POINTS,
+    min_score: POINTS,
+    min_coverage: z.record(z.string(), z.number()),
+    require_equal: z.array(z.string()),
+    limits: z.record(z.string(), z.strictObject({ max: z.number(), tier: TIER })),
+  }),
+  base: RUN.nullable(),
+  candidate: RUN,
+  rules: z.array(RULE),
+  comparison: COMPARISON.nullable(),
+  notes: z.array(z.string()),
+});
+
+/** The report on one line. The policy stands in it as a policy file has it, with every default filled in. */
+export function gateJson({ policy, base, candidate, comparison, rules, ...report }: GateReport): string {
+  const { maxDrop, minScore, limits, ...rest } = policy.rules;
+  const points = (bounds: Policy['maxDrop']) =>
+    Object.fromEntries(Object.entries(bounds).map(([name, { value, tier }]) => [name, { points: value, tier }]));
+  const most = Object.entries(limits).map(([name, { value, tier }]) => [name, { max: value, tier }]);
+  const bounds = { maxDrop: points(maxDrop), minScore: points(minScore), limits: Object.fromEntries(most) };
+  const document = documentOf(GATE, {
+    schema: 'awb.gate/1',
+    ...report,
+    policy: { ...policy, ...rest, ...bounds },
+    base: base && runSource(base),
+    candidate: runSource(candidate),
+    rules: rules.map((rule) => ({
+      ...{ ...rule, ...rule.subject, domain: domainOf(rule), pHolds: rule.holdsP, pAdjusted: rule.adjustedP },
+    })),
+    comparison: comparison && comparisonSource(comparison),
+  });
+  // The runner would find a command of the older form anywhere in the line.
+  return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
+}
+
+/** GitHub shows at most this many annotations of each kind for a step. */
+const ANNOTATION_LIMIT = 10;
+
+/**
+ * Annotations as workflow commands: an error for each breach and for missing evidence, a warning for each open rule, and a notice for
+ * each rule that is broken and does not count. Of each kind at most ten are shown, those with the greatest impact; where there are
+ * more, the last one says how many. A GO and advice have a notice of their own. Ends in a line feed.
+ */
+export function annotations({ verdict, summary, rules }: GateReport): string {
+  const ofKind = (kind: string, isOf: (rule: RuleResult) => boolean, whole: readonly string[] = []) => {
+    const byImpact = rules.filter(isOf).sort((a, b) => b.impact - a.impact);
+    // A verdict of an advisory rule is advice, whatever it found.
+    const of = (rule: RuleResult) => `awb gate: ${rule.tier === 'advisory' ? 'ADVICE' : rule.verdict}, ${rule.name}`;
+    const all = [...whole, ...byImpact.map((rule) => command(kind, of(rule), rule.sentence))];
+    const shown = all.length > ANNOTATION_LIMIT ? all.slice(0, ANNOTATION_LIMIT - 1) : all;
+    const left = all.length - shown.length;
+    const more = left === 0 ? [] : [command(kind, 'awb gate', `${left} more; the job summary has them all.`)];
+    return [...shown, ...more];
+  };
+  const isBroken = (rule: RuleResult) => rule.verdict === 'NO-GO' || rule.verdict === 'INCOMPLETE';
+  const isGood = verdict === 'GO' || verdict === 'ADVICE';
+  return [
+    ...ofKind('error', (rule) => rule.counts && isBroken(rule)),
+    ...ofKind('warning', (rule) => rule.counts && rule.verdict === 'INCONCLUSIVE'),
+    ...ofKind(
+      'notice',
+      (rule) => !rule.counts && rule.verdict === 'NO-GO',
+      isGood ? [command('notice', `awb gate: ${verdict}`, summary)] : [],
+    ),
+  ].join('');
+}
+
+/** `%` is escaped first of all, so that no text brings an escape of its own. */
+function command(kind: string, title: string, text: string): string {
+  const data = (value: string) =>
+    oneLine(value, 1000).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  const property = data(title).replaceAll(':', '%3A').replaceAll(',', '%2C');
+  // The runner would find a command of the older form anywhere in the line.
+  return `::${kind} title=${property}::${data(text)}`.replace(/##(?=\[)/g, '# #').concat('\n');
+}
+
+/**
+ * JUnit XML: a suite for each domain, one for Overall, and one for what concerns the whole run. A case fails only where the gate is
+ * breached. Missing evidence that the gate demands is an error. A case is skipped where it is open, untested, or advice.
+ */
+export function junit({ rules, verdict }: GateReport): string {
+  const suites = groupBy(rules, (rule) => domainOf(rule) ?? String(rule.scope));
+  const sections = [...suites].map(([name, found]) => {
+    const cases = found.map((rule) => caseOf(name, rule)).join('');
+    return `  <testsuite name="${xmlText(name)}" ${countsOf(found)}>\n${cases}  </testsuite>\n`;
+  });
+  const whole = `<testsuites name="awb gate: ${verdict}" ${countsOf(rules)}>`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${whole}\n${sections.join('')}</testsuites>\n`;
+}
+
+function resultOf({ verdict, counts, tier }: RuleResult): 'failure' | 'error' | 'skipped' | 'passed' {
+  if (tier === 'advisory') return 'skipped';
+  if (verdict === 'GO') return 'passed';
+  if (verdict === 'INCONCLUSIVE' || !counts) return 'skipped';
+  return verdict === 'NO-GO' ? 'failure' : 'error';
+}
+
+function countsOf(rules: readonly RuleResult[]): string {
+  const { failure = 0, error = 0, skipped = 0 } = countBy(rules, resultOf);
+  return `tests="${rules.length}" failures="${failure}" errors="${error}" skipped="${skipped}" time="0"`;
+}
+
+function caseOf(suite: string, rule: RuleResult): string {
+  const result = resultOf(rule);
+  const name = `${rule.name}${rule.tier === 'critical' ? '' : ` (${rule.tier})`}`;
+  const said = `<system-out>${xmlText(rule.sentence)}</system-out>`;
+  const type = result === 'skipped' ? '' : ` type="${rule.verdict}"`;
+  const message = rule.tier === 'advisory' ? `ADVICE: ${rule.sentence}` : rule.sentence;
+  const outcome = result === 'passed' ? '' : `<${result} message="${xmlText(message)}"${type}/>`;
+  return `    <testcase classname="awb.gate.${xmlText(suite)}" name="${xmlText(name)}" time="0">${outcome}${said}</testcase>\n`;
+}
+
+/** Text for elements and attributes; XML 1.0 has no place for U+FFFE and U+FFFF. */
+function xmlText(text: string): string {
+  return printable(text)
+    .replace(/[\ufffe\uffff]/g, '\ufffd')
+    .replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,224 @@
+// What a gate is given to decide on: a comparison with a base, a published row, or the candidate alone; and its policy, from flags or from
+// a YAML file in their place.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Cost, wholeCost } from '../core/costs.js';
+import { PROVENANCE } from '../core/decision.js';
+import { domainName } from '../core/domains.js';
+import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { canonicalJson } from '../core/json.js';
+import { oneLine } from '../core/printable.js';
+import { DOMAINS, type Domain, type Io } from '../core/types.js';
+import { parseYaml } from '../disk/yaml-file.js';
+import type { ShownRun } from '../report/comparison.js';
+import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { compareRuns } from '../stats/compare.js';
+import { repeatsOf } from '../stats/looks.js';
+import { type Bill, defaultPolicy, type Evidence, type Policy, parsePolicy } from '../stats/policy.js';
+import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from './comparability.js';
+import { impossibleRows, type ReadRun } from './read-run.js';
+
+/** The options that make a policy. */
+export const POLICY_OPTIONS = {
+  policy: { kind: 'text', value: 'FILE', group: 'Policy', help: 'YAML file of rules, in place of the flags below' },
+  'max-drop': {
+    ...{ kind: 'number', min: 0, max: 100, group: 'Policy' },
+    help: 'points of 0-100 that Overall may lose (default: 2)',
+  },
+  'max-domain-drop': {
+    kind: 'number',
+    min: 0,
+    max: 100,
+    group: 'Policy',
+    help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
+  },
+  alpha: {
+    kind: 'number',
+    min: 1e-6,
+    max: 0.5,
+    group: 'Policy',
+    help: 'two-sided level of the intervals (default: 0.05)',
+  },
+  looks: {
+    kind: 'list',
+    value: 'N,N',
+    group: 'Policy',
+    help: 'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
+  },
+  'min-overall': { kind: 'number', min: 0, max: 100, group: 'Policy', help: 'score that Overall has to reach' },
+  min: { kind: 'map', value: 'DOMAIN=SCORE', group: 'Policy', help: 'score that a domain has to reach; repeatable' },
+} as const satisfies OptionTable;
+
+type PolicySettings = Settings<typeof POLICY_OPTIONS>;
+
+/** Whether the flags name a score to be reached, which needs no base. */
+export function hasFloor({ minOverall, min }: Pick<PolicySettings, 'minOverall' | 'min'>): boolean {
+  return minOverall !== undefined || Object.keys(min).length > 0;
+}
+
+/** A policy, once the domains of the runs are known and whether there is a base. @throws UserError: 2 for flags, 65 for a file. */
+type PolicyFor = (domains: readonly Domain[], hasBase: boolean) => Policy;
+
+/**
+ * Reads a policy's file, where it has one, before anything is computed.
+ * @throws UserError: 2 beside flags that are part of a policy, 66 where the file cannot be read, 65 where it is not YAML.
+ */
+export async function readPolicy(settings: PolicySettings, io: Io): Promise<PolicyFor> {
+  const { policy: path, maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
+  if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
+  const flags = { 'max-drop': maxDrop, 'max-domain-drop': maxDomainDrop, alpha, 'min-overall': minOverall };
+  const given = Object.entries({ ...flags, min: Object.keys(min)[0], looks: looks[0] });
+  const [flag] = given.find(([, value]) => value !== undefined) ?? [];
+  if (flag !== undefined) {
+    throw new UserError(`--policy and --${flag} exclude each other; write it into ${path}, or leave one out`);
+  }
+  const text = await readFile(resolve(io.cwd, path), 'utf8').catch((error) => {
+    throw new UserError(`cannot read the policy ${path}: ${codeOf(error)}`, EXIT.inputMissing);
+  });
+  const { lineOf, plain, document } = await parseYaml(text, path, EXIT.badData);
+  const written = plain(document);
+  return (domains, hasBase) => {
+    const policy = parsePolicy(written, domains, (place) => `${path}:${lineOf(place)}: `);
+    if (!hasBase && Object.keys(policy.maxDrop).length > 0) {
+      throw new UserError(`${path} has max_drop, which needs a base: awb gate BASE CANDIDATE`);
+    }
+    return policy;
+  };
+}
+
+/** @throws UserError (2) for what no policy can demand. */
+function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], hasBase: boolean): Policy {
+  const { maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
+  const scores = Object.entries(min).map(([domain, text]) => [domain, text.trim() === '' ? Number.NaN : Number(text)]);
+  const wrong = scores.find(([, score]) => !Number.isFinite(score));
+  if (wrong !== undefined) {
+    const [domain = ''] = wrong;
+    const given = oneLine(`${domain}=${min[domain]}`, 60);
+    throw new UserError(`--min "${given}": expected a score, such as terminal=50`);
+  }
+  const flags = {
+    ...{ maxDomainDrop, alpha, maxDrop: hasBase ? maxDrop : null },
+    looks: looks.length === 0 ? undefined : looks.map(Number),
+    minScore: { ...(minOverall !== undefined && { overall: minOverall }), ...Object.fromEntries(scores) },
+  };
+  try {
+    return defaultPolicy(flags, domains);
+  } catch (error) {
+    throw error instanceof UserError ? new UserError(`the flags make no policy: ${error.message}`) : error;
+  }
+}
+
+/** SHA-256 hex of a policy: equal where two policies demand the same, wherever they came from. */
+export function policyFingerprint(policy: Policy): string {
+  return createHash('sha256').update(canonicalJson(policy)).digest('hex');
+}
+
+/** Who is held against what. */
+export interface Sides {
+  readonly candidate: ReadRun;
+  readonly base?: ReadRun | undefined;
+  /** Stands in place of a base. */
+  readonly published?: PublishedBase | undefined;
+}
+
+const PUBLISHED_PREFIX = 'published:';
+
+/** A row of the published table as the base of a gate. */
+interface PublishedBase {
+  readonly row: NonNullable<Evidence['published']>;
+  readonly shown: ShownRun;
+}
+
+export function isPublished(name: string | undefined): name is string {
+  return name?.startsWith(PUBLISHED_PREFIX) ?? false;
+}
+
+/** The published row of this name. @throws UserError (2) with the names there are. */
+export function publishedBase(base: string): PublishedBase {
+  const name = base.slice(PUBLISHED_PREFIX.length);
+  const row = PUBLISHED.find(({ model }) => model.toLowerCase() === name.toLowerCase());
+  if (row === undefined) {
+    const models = PUBLISHED.map(({ model }) => model);
+    const near = nearest(name, models);
+    const hint = near === undefined ? `the published rows are ${models.join(', ')}` : `did you mean "${near}"?`;
+    throw new UserError(`there is no published row "${oneLine(name, 80)}"; ${hint}`);
+  }
+  const { text: source, judge } = PUBLISHED_SOURCE;
+  return {
+    row: { name: row.model, scores: Object.fromEntries(row.scores) },
+    shown: { name: `published ${row.model}`, source, judge, rubricPack: 'official' },
+  };
+}
+
+/**
+ * What the sides show, and what a reader has to know of them.
+ * @throws UserError (65) where no row can be compared.
+ */
+export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: Evidence; readonly notes: string[] } {
+  const { base, candidate, published } = sides;
+  const impossible = { base: base === undefined ? 0 : impossibleRows(base), candidate: impossibleRows(candidate) };
+  const repeats = { base: base && repeatsOf(base.rows), candidate: repeatsOf(candidate.rows) };
+  const own = { candidate: candidate.card, usage: usageOf(candidate), impossible, repeats };
+  if (published !== undefined)
+    return { evidence: { ...own, published: published.row }, notes: publishedNotes(candidate) };
+  if (base === undefined) return { evidence: own, notes: [] };
+  const pair = { base, candidate };
+  const comparison = compareRuns(base, candidate, { moved: 0 });
+  if (comparison.status !== 'ok') {
+    // Where all ratings are impossible, the gate says so itself.
+    if (impossible.base + impossible.candidate > 0) return { evidence: own, notes: [] };
+    throw nothingToCompare(pair, comparison.reason);
+  }
+  const shared = sharedBy(pair);
+  const known = PROVENANCE.filter((name) => shared[name].state !== 'unknown');
+  const states: Evidence['shared'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
+  const allowed = PROVENANCE.filter((name) => !policy.requireEqual.includes(name));
+  return {
+    evidence: { ...own, comparison, shared: states },
+    notes: [...sameBytesNote(pair), ...notesOn(shared, allowed)],
+  };
+}
+
+/** The world model's tokens a row, and what it and the judge cost. */
+function usageOf({ costs, made }: ReadRun): NonNullable<Evidence['usage']> {
+  const { rows = 0, usage } = costs.world_model?.total ?? {};
+  const cost = billOf(costs.world_model?.total, made.meta.cost);
+  const judgeCost = billOf(costs.judge?.total);
+  const tokensPerRow = usage?.completionTokens === undefined || rows === 0 ? undefined : usage.completionTokens / rows;
+  return { tokensPerRow, cost, judgeCost };
+}
+
+/** What was recorded; where that is not all of it, what the user gave (`--meta cost=12.5`) goes first. */
+function billOf(recorded: Cost | undefined, given = ''): Bill | undefined {
+  const usd = Number.parseFloat(given.replace(/^\s*\$/, ''));
+  const isWhole = recorded !== undefined && wholeCost(recorded) !== undefined;
+  if (!isWhole && Number.isFinite(usd)) return { usd, unpriced: 0 };
+  return recorded?.usd === undefined ? undefined : { usd: recorded.usd, unpriced: recorded.unpriced };
+}
+
+const ADVICE_ONLY =
+  'Advice only: nothing can be paired with a published row, its figures have an error of their own, and judge and rubric pack must be the official ones.';
+
+function publishedNotes(candidate: ReadRun): string[] {
+  const { judge = 'a judge that is not recorded', rubricPack } = shownRun(candidate);
+  if (judge === PUBLISHED_SOURCE.judge && rubricPack === 'official') return [ADVICE_ONLY];
+  return [
+    ADVICE_ONLY,
+    `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with ${rubricPack === undefined ? 'a rubric pack that is not recorded' : `rubric pack ${oneLine(rubricPack, 80)}`}.`,
+  ];
+}
+
+/** The note that Overall lacks domains. Without a hard domain it is another figure than the mean of all seven. */
+export function domainNotes({ card }: ReadRun): string[] {
+  const scored = card.domains
+    .filter(({ withFailures }) => withFailures.total !== undefined)
+    .map(({ domain }) => domain);
+  const lacking = DOMAINS.filter((domain) => !scored.includes(domain));
+  if (lacking.length === 0 || lacking.length === DOMAINS.length) return [];
+  const names = lacking.map(domainName).join(', ');
+  return [`Overall is here the mean of ${counted(scored.length, 'domain')}: the candidate has no score in ${names}.`];
+}

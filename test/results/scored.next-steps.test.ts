@@ -1,0 +1,104 @@
+// The way from a judged run to a comparison with no path typed twice: one SQLite file for all, and lines to be pasted.
+
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { awb, ROOT, temporaryFolder } from '../support/cli.js';
+import { around, type JudgedRun, judgedRun } from '../support/judged-runs.js';
+import { holdText } from '../support/messages.js';
+
+let dir: string;
+const run = (line: string, env: Readonly<Record<string, string>> = {}) => awb(line.split(' '), { cwd: dir, env });
+
+beforeEach(async () => {
+  dir = await temporaryFolder();
+});
+
+describe('one SQLite file', () => {
+  test('is where score writes, and what it says to type next can be pasted', async () => {
+    await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3), meta: { step: '1' } });
+    await judgedRun(join(dir, 'b'), { label: 'step 2', rating: around(3.5, 1), meta: { step: '2' } });
+    const first = await run('score a');
+    expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('stored: awb.sqlite (SQLite; run 1)')]);
+    expect(first.stdout).toMatch(/\nnext: awb score RUN {3}#.*\n {6}awb report --run step-1\n$/);
+    const second = await run('score --predictions b/judged.jsonl');
+    const [, next = ''] = second.stdout.split('\nnext: ');
+    const lines = next.trimEnd().split(/\n +/);
+    expect(lines).toEqual([
+      "awb compare step-1 'step 2'",
+      "awb gate step-1 'step 2'",
+      'awb leaderboard',
+      "awb report --run 'step 2' --compare step-1",
+    ]);
+  });
+
+  test('serves every line that score says next', async () => {
+    await cp(join(ROOT, 'fixtures/runs-awb-2'), dir, { recursive: true });
+    for (const step of ['100', '200']) {
+      const path = join(dir, `step-${step}/judged.manifest.json`);
+      const { predictions, ...manifest } = JSON.parse(await readFile(path, 'utf8'));
+      await writeFile(path, JSON.stringify({ ...manifest, predictions: { ...predictions, meta: { step } } }));
+    }
+    await run('score step-100');
+    const [, next = ''] = (await run('score step-200')).stdout.split('\nnext: ');
+    const lines = next.trimEnd().split(/\n +/);
+    expect(lines).toHaveLength(4);
+    for (const line of lines) {
+      const { code, stderr } = await run(line.replace(/^awb /, ''));
+      expect([0, 4, 5]).toContain(code);
+      expect(stderr).not.toContain('awb:');
+    }
+  });
+
+  test('is named by AWB_DB for all, and by --db in the lines where it is another', async () => {
+    await judgedRun(join(dir, 'a'), { label: 'one', rating: around(3), meta: { step: '1' } });
+    await judgedRun(join(dir, 'b'), { label: 'two', rating: around(3), meta: { step: '2' } });
+    const env = { AWB_DB: 'mine.sqlite' };
+    await run('score a', env);
+    const { stdout } = await run('score b', env);
+    expect(stdout).toContain('stored: mine.sqlite');
+    expect(stdout).toContain('next: awb compare one two\n');
+    expect((await run('leaderboard', env)).stdout).toContain('two');
+    expect((await run('score b --db mine.sqlite')).stdout).toContain('next: awb compare one two --db mine.sqlite\n');
+  });
+
+  test('runs without a label of their own are named by number', async () => {
+    await judgedRun(join(dir, 'a'), { rating: around(3), meta: { step: '1' } });
+    await judgedRun(join(dir, 'b'), { label: '7', rating: around(3), meta: { step: '2' } });
+    await run('score a');
+    expect((await run('score b')).stdout).toContain('next: awb compare 1 2\n');
+  });
+});
+
+test('the base that score names is the checkpoint before, whole and judged alike; else none is named', async () => {
+  const at = (name: string, step: string | undefined, more: Partial<JudgedRun> = {}) =>
+    judgedRun(join(dir, name), { label: name, rating: around(3), meta: step === undefined ? {} : { step }, ...more });
+  await at('step-100', '100');
+  await at('step-200', '200');
+  await at('half', '250', { rating: (_, row) => (row > 3 ? undefined : 3) });
+  await at('by-another', '260', { identity: { judge: 'another' } });
+  await at('step-300', '300');
+  await at('no-step', undefined);
+  const told: string[] = [];
+  for (const name of ['step-300', 'step-100', 'half', 'by-another', 'step-200', 'no-step', 'step-300']) {
+    const { stdout } = await run(`score ${name}`);
+    told.push(`$ awb score ${name}\n${stdout.slice(stdout.indexOf('stored: '))}`);
+  }
+  await rm(join(dir, 'step-100/judged.jsonl'));
+  const { stdout } = await run('score step-200');
+  told.push(`$ rm step-100/judged.jsonl\n$ awb score step-200\n${stdout.slice(stdout.indexOf('stored: '))}`);
+  await holdText('score-next', told.join('\n'));
+});
+
+test('of a folder with two judgings score names both', async () => {
+  await judgedRun(join(dir, 'a'), { label: 'step-1', rating: around(3), rows: 6 });
+  await judgedRun(join(dir, 'b'), { label: 'step-1', rating: around(2), rows: 6, identity: { judge: 'judge-b' } });
+  await rename(join(dir, 'b/judged.jsonl'), join(dir, 'a/judged.judge-b.jsonl'));
+  await rename(join(dir, 'b/judged.manifest.json'), join(dir, 'a/judged.judge-b.manifest.json'));
+  await writeFile(join(dir, 'a/judged.journal.jsonl'), '');
+  const { stdout, stderr } = await run('score a');
+  await holdText(
+    'score-two-judgings',
+    `$ awb score a\n${stdout.slice(stdout.indexOf('stored: '))}--- stderr\n${stderr}`,
+  );
+});
