@@ -17,9 +17,9 @@ import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { toolVersion } from '../settings/version.js';
-import type { RatingPageData } from '../view/rating/data.js';
-import { drawBlind, drawSamples, gatherSamples } from '../view/rating/drawing.js';
-import { RATING_QUESTIONS, ratingPage } from '../view/rating/page.js';
+import type { RatingPageData } from '../view/data.js';
+import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
+import { RATING_QUESTIONS, ratingPage } from '../view/rating-page.js';
 import { readFromFile, withTexts } from '../view/reading.js';
 
 const OPTIONS = {
@@ -43,7 +43,7 @@ const OPTIONS = {
 
 type RateSettings = Settings<typeof OPTIONS>;
 
-/** What the build makes of src/view/browser/rating; this file stands as deep in src as in dist. */
+/** What the build makes of src/view/browser/rating.ts; this file stands as deep in src as in dist. */
 const SCRIPT = new URL('../../dist/view/rating-script.js', import.meta.url);
 
 export const command = defineCommand({
@@ -84,8 +84,8 @@ async function rate(settings: RateSettings, io: Io): Promise<ExitCode> {
     samples,
   };
   const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-  const script = { script: await readFile(SCRIPT, 'utf8'), sha256: policyHash };
-  const page = ratingPage(heading, data, texts, `awb ${toolVersion()}`, script);
+  const script = await readFile(SCRIPT, 'utf8');
+  const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
   const { bytes } = await replaceFile(output, [page], { remedy: 'mend that, or name another file with --output' });
   const sources = other === undefined ? [run.source] : [run.source, other.source];
   io.stdout.write(

@@ -62,7 +62,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
 }
 
 /** What judging took, row by row. */
-export function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
+function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
   for (const { row, log, usd } of judgements) {
     yield [row.domain, { log, usd }];
   }

@@ -106,7 +106,7 @@ export function mergedRollout(
     isDone: (record) => isDoneTurn(predictionState(record)),
     async outputOf(run) {
       const recorded = recordedRows(dataset, run.journal.ids());
-      const plan = await planRollout({ dataset, chosen, recorded, from: typeof from === 'number' ? from : 0, stop });
+      const plan = await planRollout({ dataset, chosen }, recorded, typeof from === 'number' ? from : 0, stop);
       const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
       const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
       return rolloutOutput({ settings, dataset }, jobs, run);

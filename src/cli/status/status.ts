@@ -12,11 +12,11 @@ import type { RunKind } from '../../core/run-kind.js';
 import { aligned, barLines, type Look, withRedFailures, wrapped } from '../../core/terminal.js';
 import { predictionState } from '../../infer/inferring.js';
 import { calibrationState, judgementState } from '../../judge/records.js';
+import { Ledger } from '../../run/budget.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
-import { Ledger } from '../../run/ledger.js';
 import { type Manifest, readManifest } from '../../run/manifest.js';
 import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
-import { episodeState } from '../../simulate/episodes/records.js';
+import { episodeState } from '../../simulate/episodes/playing.js';
 
 /** Runs as `--json` prints them; what nobody knows is undefined. */
 export type RunStatus = { readonly dir: string; readonly name: string } & Awaited<ReturnType<typeof statusOf>>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ModelOutcome, Solve } from '../../../src/core/types.js';
 import { openBatch } from '../../../src/run/batch/backend.js';
-import { Ledger } from '../../../src/run/ledger.js';
+import { Ledger } from '../../../src/run/budget.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { NEVER } from '../../support/endpoint.js';

@@ -1,4 +1,4 @@
-// The look of the HTML pages, report and leaderboard: calm, light and dark, from a phone's width upwards.
+// The look of all HTML pages: calm, light and dark, from a phone's width upwards.
 
 export const STYLE = `
 :root {
@@ -37,6 +37,8 @@ nav { position: sticky; top: 0; z-index: 2; background: var(--page); border-bott
 nav .wrap { display: flex; gap: 1.5rem; align-items: baseline; min-height: 3rem; }
 nav b { font-weight: 600; margin-right: auto; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; align-self: center; }
 nav a { align-self: stretch; display: flex; align-items: center; color: var(--soft); text-decoration: none; border-bottom: 2px solid transparent; margin-bottom: -1px; }
+#progress { color: var(--soft); align-self: center; white-space: nowrap; font-variant-numeric: tabular-nums; }
+nav button { align-self: center; white-space: nowrap; }
 nav a:hover { color: var(--ink); }
 nav a[aria-current] { color: var(--ink); border-color: var(--accent); }
 header { padding: 2.25rem 0 0.5rem; }
@@ -46,8 +48,9 @@ h2 { font-size: 1.15rem; line-height: 1.3; margin: 0 0 0.25rem; font-weight: 620
 h3 { font-size: 1rem; margin: 0 0 0.5rem; font-weight: 620; }
 h4 { font-size: 0.8125rem; margin: 0.5rem 0 0.3rem; font-weight: 500; color: var(--soft); }
 p { margin: 0 0 0.75rem; max-width: 46rem; }
-.soft, .note { color: var(--soft); }
-.note { font-size: 0.8125rem; margin-bottom: 1rem; }
+.soft, .note, .range, .zero, footer, dl.key dt, .rate .name, .ratings dt, #begin label { color: var(--soft); }
+.note, .range, footer, dl.key dt, .rate .name, .ratings dt, #begin label { font-size: 0.8125rem; }
+.note { margin-bottom: 1rem; }
 .by { color: var(--soft); display: flex; flex-wrap: wrap; gap: 0.1rem 1.25rem; margin: 0; max-width: none; }
 .by span { overflow-wrap: anywhere; }
 .by b { color: var(--ink); font-weight: 500; }
@@ -57,7 +60,6 @@ section.block { padding: 1.75rem 0 0.5rem; }
 .warn p { margin: 0.2rem 0; }
 dl.key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: 1.25rem 2rem; margin: 1.75rem 0 0; padding: 1.25rem 0; border-block: 1px solid var(--rule); }
 dl.key div { display: flex; flex-direction: column; }
-dl.key dt { color: var(--soft); font-size: 0.8125rem; }
 dl.key dd { margin: 0; }
 dl.key .big { font-size: 1.75rem; line-height: 1.25; letter-spacing: -0.02em; font-weight: 600; font-variant-numeric: tabular-nums; }
 dl.key .big small { font-size: 1rem; font-weight: 500; letter-spacing: 0; color: var(--soft); }
@@ -71,11 +73,9 @@ thead th { color: var(--soft); font-weight: 500; font-size: 0.8125rem; vertical-
 thead th, thead td { border-bottom: 1px solid var(--rule); }
 tbody th { font-weight: 500; }
 td.n, th.n { text-align: right; white-space: nowrap; }
-td.n .unit, .range { color: var(--soft); font-size: 0.8125rem; }
 tr.group > th { color: var(--soft); font-weight: 500; padding-top: 0.9rem; }
 tr.sum > * { border-top: 1px solid var(--rule); font-weight: 620; }
 tr.sum .range, tr.sum small { font-weight: 400; }
-.zero { color: var(--soft); }
 dl.key .zero { color: inherit; }
 .chart td.t { width: 60%; min-width: 9rem; padding-block: 0.1rem; vertical-align: middle; }
 .chart th[scope=row] { white-space: nowrap; vertical-align: middle; }
@@ -83,16 +83,13 @@ dl.key .zero { color: inherit; }
 svg { display: block; width: 100%; overflow: visible; }
 svg.track { height: 1.75rem; }
 svg.axis { height: 1.1rem; }
-svg.axis text { fill: var(--soft); font-size: 0.75rem; }
-svg .grid { stroke: var(--grid); stroke-width: 1; }
-svg .zero-line { stroke: var(--mark); stroke-width: 1; }
+svg text { fill: var(--soft); font-size: 0.75rem; }
+svg .grid { stroke: var(--grid); }
+svg .zero-line, svg .limit { stroke: var(--mark); }
 svg .reach { stroke: var(--accent); stroke-width: 2; stroke-linecap: round; }
 svg .dot { fill: var(--accent); }
 svg .other .reach { stroke: var(--other); }
 svg .other .dot { fill: var(--page); stroke: var(--other); stroke-width: 2; }
-svg.mini { height: 0.6rem; width: 100%; min-width: 4rem; margin-top: 0.1rem; }
-svg.mini .base { stroke: var(--grid); stroke-width: 1; }
-svg.mini .reach { stroke-opacity: 0.55; }
 .matrix th.n, .matrix td.n { min-width: 5.4rem; }
 .matrix thead th { padding-bottom: 0.4rem; }
 .matrix th[scope=row] { white-space: nowrap; }
@@ -107,16 +104,14 @@ b.moved { font-weight: 650; }
 .curves figcaption { font-weight: 500; margin: 0 0 0.6rem -1.75rem; overflow-wrap: anywhere; }
 .curves .sum figcaption { font-weight: 620; }
 svg.curve { height: 8.5rem; }
-svg.curve text { fill: var(--soft); font-size: 0.75rem; }
 svg.curve .end { text-anchor: end; } svg.curve .mid { text-anchor: middle; }
-svg.curve .path { stroke: var(--accent); stroke-width: 1.5; stroke-opacity: 0.55; }
 svg.curve .band { fill: var(--accent); fill-opacity: 0.13; }
 svg.curve .bent { fill: none; stroke: var(--accent); stroke-width: 1.75; vector-effect: non-scaling-stroke; }
 svg.curve .bent.other { stroke: var(--other); stroke-dasharray: 5 4; }
 svg.curve svg { width: 100%; height: 100%; }
-svg.curve .limit { stroke: var(--mark); stroke-width: 1; stroke-dasharray: 4 4; }
+svg .limit { stroke-dasharray: 4 4; }
 svg.stack { height: 1.35rem; overflow: hidden; border-radius: 3px; }
-svg.stack text { font-size: 0.75rem; text-anchor: middle; dominant-baseline: central; }
+svg.stack text { text-anchor: middle; dominant-baseline: central; }
 .f1 { fill: var(--r1); } .f2 { fill: var(--r2); } .f3 { fill: var(--r3); } .f4 { fill: var(--r4); } .f5 { fill: var(--r5); }
 .o1 { fill: var(--on-r1); } .o2 { fill: var(--on-r2); } .o3 { fill: var(--on-r3); } .o4 { fill: var(--on-r4); } .o5 { fill: var(--on-r5); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; margin: 0 0 0.75rem; padding: 0; list-style: none; color: var(--soft); font-size: 0.8125rem; }
@@ -128,19 +123,18 @@ details > summary .soft { font-weight: 400; font-size: 0.8125rem; margin-left: 0
 details { border-top: 1px solid var(--rule); }
 details details { border-color: var(--grid); margin-left: 1rem; }
 .folds { border-bottom: 1px solid var(--rule); margin-top: 1.5rem; }
-pre, .text {
+pre {
   font: 0.8125rem/1.55 var(--mono); white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; margin: 0 0 1rem;
   background: var(--panel); border-radius: 4px; padding: 0.75rem 0.9rem; unicode-bidi: plaintext;
 }
 pre.tall { max-height: 32rem; overflow: auto; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1.25rem; margin: 0 0 1rem; }
-dl.facts dt { color: var(--soft); }
+dl.facts dt { color: var(--soft); white-space: nowrap; }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
-footer { color: var(--soft); font-size: 0.8125rem; }
 footer.wrap { padding-block: 2.5rem 3rem; }
 form.filters { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; margin: 0 0 1.25rem; }
 form.filters label { display: flex; flex-direction: column; gap: 0.2rem; font-size: 0.8125rem; color: var(--soft); }
-select, button, input[type=search] {
+select, button, textarea, input[type=search], input[type=text] {
   font: inherit; color: var(--ink); background: var(--page); border: 1px solid var(--rule); border-radius: 5px;
   padding: 0.35rem 0.6rem; min-height: 2.25rem; max-width: 100%;
 }
@@ -150,7 +144,7 @@ button:disabled { color: var(--mark); cursor: default; }
 button.quiet { border: 0; background: none; color: var(--accent); padding: 0.2rem 0; min-height: 0; }
 form.filters .search { flex: 1 1 14rem; max-width: 22rem; }
 form.filters .search input { width: 100%; }
-.keys kbd { font: 0.75rem/1.3 var(--mono); border: 1px solid var(--rule); border-radius: 3px; padding: 0 0.3rem; margin-right: 0.2rem; color: var(--ink); }
+.keys kbd, dl.facts kbd { font: 0.75rem/1.3 var(--mono); border: 1px solid var(--rule); border-radius: 3px; padding: 0 0.3rem; margin-right: 0.2rem; color: var(--ink); }
 .keys kbd:not(:first-child) { margin-left: 0.2rem; }
 #sample .keys { margin: -0.75rem 0 1rem; }
 #samples .keys { margin: 0 0 0.75rem; }
@@ -172,10 +166,8 @@ form.filters .search input { width: 100%; }
 .path .soft { margin-left: auto; }
 .ratings { display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: 0.5rem 1.5rem; margin: 1rem 0 1.5rem; }
 .ratings div { border-top: 1px solid var(--rule); padding-top: 0.4rem; }
-.ratings dt { color: var(--soft); font-size: 0.8125rem; }
 .ratings dd { margin: 0; display: flex; gap: 0.5rem; align-items: baseline; font-size: 1.15rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .ratings dd .soft { font-size: 0.8125rem; font-weight: 400; }
-.ratings dl, dl.ratings { margin-inline: 0; }
 .tools { display: flex; flex-wrap: wrap; gap: 0.4rem 1.25rem; align-items: center; margin: 0.25rem 0 0.6rem; font-size: 0.875rem; }
 .tools h3 { margin: 0 auto 0 0; }
 .tools label { display: inline-flex; gap: 0.4rem; align-items: center; min-height: 1.75rem; }
@@ -198,8 +190,26 @@ form.filters .search input { width: 100%; }
 .ctl { color: var(--bad); border: 1px solid currentColor; border-radius: 2px; font-size: 0.75em; padding: 0 0.15em; unicode-bidi: isolate; }
 .verdicts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0.5rem 3rem; }
 section.judge { margin-top: 1.75rem; }
+details.sample > summary { font-weight: 400; }
 .verdicts ul { margin: 0 0 1rem; padding-left: 1.1rem; }
 .verdicts li { margin-bottom: 0.3rem; overflow-wrap: anywhere; }
+#begin { margin: 1.25rem 0; }
+#begin input { width: 18rem; height: auto; }
+.panel { position: sticky; bottom: 0; z-index: 2; background: var(--page); border-top: 1px solid var(--rule); }
+.panel .wrap { padding-block: 0.6rem 0.7rem; }
+.rate { display: grid; grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 0.25rem 1.25rem; }
+.rate > div { border-top: 2px solid transparent; padding-top: 0.3rem; }
+.rate > div.current { border-color: var(--accent); }
+.rate .name { display: block; }
+.rate .current .name { color: var(--ink); font-weight: 600; }
+.rate .five { display: flex; gap: 0.25rem; }
+.rate button { flex: 1; min-width: 0; padding: 0; font-variant-numeric: tabular-nums; }
+.rate button[aria-pressed=true] { background: var(--accent); border-color: var(--accent); color: var(--page); font-weight: 650; }
+.ask { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; align-items: center; margin-top: 0.45rem; font-size: 0.8125rem; color: var(--soft); }
+.ask [role=status] { margin-right: auto; }
+.ask textarea { flex: 1 1 14rem; max-width: 26rem; height: 2.25rem; font-size: 0.8125rem; resize: vertical; }
+#sample .folds + h3 { margin-top: 1.25rem; }
+.verdict { border-left: 3px solid var(--accent); padding-left: 1rem; margin: 1.5rem 0; }
 table.board { margin: 0.75rem 0 0.5rem; }
 .board th, .board td { vertical-align: top; }
 .board thead th { vertical-align: bottom; }
@@ -211,7 +221,6 @@ table.board { margin: 0.75rem 0 0.5rem; }
 .board td small { display: block; color: var(--soft); font-size: 0.6875rem; line-height: 1.35; }
 .board td.none { color: var(--mark); }
 .board tr.group th { color: var(--soft); font-weight: 500; font-size: 0.8125rem; padding: 1.5rem 0 0.4rem; border-bottom: 1px solid var(--rule); }
-.board .published th[scope=row] { font-weight: 400; }
 ul.notes { color: var(--soft); font-size: 0.8125rem; margin: 0.75rem 0 0; padding-left: 1.1rem; max-width: 60rem; }
 ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
 @media (max-width: 44rem) {
@@ -229,7 +238,7 @@ ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
   .wrap { padding: 0 1rem; }
   header { padding-top: 1.5rem; }
   h1 { font-size: 1.5rem; }
-  nav .wrap { gap: 1.1rem; }
+  nav .wrap { gap: 0.75rem; }
   dl.key { grid-template-columns: repeat(2, 1fr); gap: 1rem; }
   dl.key .big { font-size: 1.4rem; }
   .chart, .chart thead, .chart tbody { display: block; }
@@ -263,7 +272,9 @@ ul.notes li { margin-bottom: 0.25rem; overflow-wrap: anywhere; }
   .diff td:nth-child(2) { border-right: 0; }
   .diff tr.same td:nth-child(n + 3), .diff td.none { display: none; }
   .path .soft { margin-left: 0; width: 100%; }
+  .panel { position: static; }
+  .rate { grid-template-columns: minmax(0, 1fr); gap: 0.35rem; }
+  .rate > div { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); align-items: center; border-top: 0; border-left: 2px solid transparent; padding: 0 0 0 0.5rem; }
 }
 @media print { nav, form, .tools label { display: none; } .scroll { overflow: visible; } }
-@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: auto; } }
 `;

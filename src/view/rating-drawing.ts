@@ -1,18 +1,18 @@
 // Which predictions people are given to rate, drawn by a seed, and the samples that the page for raters shows of them.
 
-import { domainName, inTableOrder } from '../../core/domains.js';
-import { EXIT, UserError } from '../../core/errors.js';
-import { groupBy } from '../../core/groups.js';
-import { isRated } from '../../core/points.js';
-import { present } from '../../core/present.js';
-import { type Random, randomOf, shuffled } from '../../core/random.js';
-import { rowId } from '../../core/row-id.js';
-import { DIMENSIONS, type Io, type JudgedRow } from '../../core/types.js';
-import { judgeFigures, predictionHash } from '../../results/agree.js';
-import { type Judgements, predictionsOf } from '../../stats/predictions.js';
-import type { RunWithTexts } from '../reading.js';
-import { textsChunk } from '../texts.js';
+import { domainName, inTableOrder } from '../core/domains.js';
+import { groupBy } from '../core/groups.js';
+import { isRated } from '../core/points.js';
+import { present } from '../core/present.js';
+import { type Random, randomOf, shuffled } from '../core/random.js';
+import { rowId } from '../core/row-id.js';
+import { DIMENSIONS, type Io, type JudgedRow } from '../core/types.js';
+import { judgeFigures, predictionHash } from '../results/agree.js';
+import { type Judgements, predictionsOf } from '../stats/predictions.js';
 import type { JudgeSays, RatingSample } from './data.js';
+import type { RunWithTexts } from './reading.js';
+import { textsOf } from './report-samples.js';
+import { collectTexts } from './texts.js';
 
 /** A prediction that was drawn. */
 interface Drawn {
@@ -96,28 +96,22 @@ export async function gatherSamples(
   io: Pick<Io, 'stop'>,
 ): Promise<GatheredSamples | undefined> {
   const samples = new Map<string, RatingSample>();
-  const chunk = textsChunk();
+  const collected = collectTexts();
   for (const { judgements, run } of drawn) {
     if (io.stop.aborted) return undefined;
-    const { read, source } = present(runs[run]);
-    const { key, repeat, index, trajectory, domain, turnIdx } = judgements.find(isRated) ?? judgements[0];
-    const texts = await read(rowId(key, repeat, index));
-    if (texts === undefined) {
-      throw new UserError(`${source} was changed while it was being read; run the same command again`, EXIT.badData);
-    }
-    const { prediction, strengths, weaknesses, truth, action, history, systemPrompt } = texts;
-    const sha256 = predictionHash(prediction);
+    const row = judgements.find(isRated) ?? judgements[0];
+    const { key, repeat, trajectory, domain, turnIdx } = row;
+    const { strengths, weaknesses, ...texts } = await textsOf(present(runs[run]), row);
+    const sha256 = predictionHash(texts.prediction);
     const id = `${rowId(key, repeat)} ${sha256}`;
     if (samples.has(id)) continue;
     const figures = judgeFigures({ rows: judgements });
-    const says = { ratings: DIMENSIONS.map((name) => figures[name] ?? null), strengths, weaknesses };
+    const says: JudgeSays = { ratings: DIMENSIONS.map((name) => figures[name] ?? null), strengths, weaknesses };
+    const judge = Buffer.from(JSON.stringify(says)).toString('base64');
     const title = `${domainName(domain)} · turn ${turnIdx}${repeat > 0 ? ` · repeat ${repeat + 1}` : ''}`;
-    samples.set(id, { key, repeat, trajectory, domain, title, sha256, judge: sealed(says) });
-    chunk.add({ prediction, truth, action, history, systemPrompt, strengths: [], weaknesses: [] });
+    samples.set(id, { key, repeat, trajectory, domain, title, sha256, judge });
+    const { prediction, truth, action, history, systemPrompt } = texts;
+    collected.add({ prediction, truth, action, history, systemPrompt, strengths: [], weaknesses: [] });
   }
-  return { samples: [...samples.values()], texts: chunk.json(), shared: drawn.length - samples.size };
-}
-
-function sealed(says: JudgeSays): string {
-  return Buffer.from(JSON.stringify(says)).toString('base64');
+  return { samples: [...samples.values()], texts: collected.json(), shared: drawn.length - samples.size };
 }
