@@ -138,10 +138,15 @@ async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettin
   });
 }
 
-/** @returns the run's exit code, or 4 and 5 where a limit is broken or undecided */
+/**
+ * Tells what the judgements of calibration.jsonl say of the judge: in a terminal or as JSON, as a page, and to the SQLite file.
+ * @param source absolute path of calibration.jsonl, which has its manifest beside it
+ * @returns the run's exit code, or 4 and 5 where a limit is broken or undecided
+ * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
+ */
 async function tell(
   { settings, io, shown, jobs }: Calibrating & { readonly settings: CalibrateSettings },
-  file: string,
+  source: string,
   result: StageResult,
 ): Promise<ExitCode> {
   const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
@@ -149,7 +154,23 @@ async function tell(
   const isTold = isWhole && result.manifest.counts.ok > empty;
   try {
     if (!isTold) return result.exitCode;
-    const verdict = await tellCalibration(file, settings, stageDocument(result, settings), io);
+    const { html, explain, color, json } = settings;
+    const read = await readCalibration(source, io.stop);
+    const calibration = calibrationDocument(read, shownPath(source, io), settings);
+    const document = { ...calibration, run: stageDocument(result, settings) };
+    const db = resolve(io.cwd, settings.db);
+    const { id, replaced } = saveCalibration(db, read, document);
+    if (html !== undefined) {
+      await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
+    }
+    if (json) io.stdout.write(`${JSON.stringify(document)}\n`);
+    else {
+      const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
+      const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
+      const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
+      io.stdout.write(`${calibrationText(calibration, look)}\n${stored}${page}\n`);
+    }
+    const { exit_code: verdict = EXIT.done } = calibration.limits ?? {};
     return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
     if (!settings.json || !isTold) {
@@ -172,33 +193,6 @@ function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown:
       : ['--local', local];
   const way = wordsOf(Object.fromEntries(WAY_OF_ASKING.map((name) => [name, OPTIONS[name]])), shown);
   return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
-}
-
-/**
- * Tells what the judgements of calibration.jsonl say of the judge: in a terminal or as JSON, as a page, and to the SQLite file.
- * @param source absolute path of calibration.jsonl, which has its manifest beside it
- * @param run what asking came to, for the document of `--json`
- * @returns 0, or 4 and 5 where a limit is broken or undecided
- * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
- */
-async function tellCalibration(source: string, settings: CalibrateSettings, run: object, io: Io): Promise<ExitCode> {
-  const { html, explain, color, json } = settings;
-  const read = await readCalibration(source, io.stop);
-  const calibration = calibrationDocument(read, shownPath(source, io), settings);
-  const document = { ...calibration, run };
-  const db = resolve(io.cwd, settings.db);
-  const { id, replaced } = saveCalibration(db, read, document);
-  if (html !== undefined) {
-    await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
-  }
-  const text = () => {
-    const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
-    const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
-    const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
-    return `${calibrationText(calibration, look)}\n${stored}${page}\n`;
-  };
-  io.stdout.write(json ? `${JSON.stringify(document)}\n` : text());
-  return calibration.limits?.exit_code ?? EXIT.done;
 }
 
 /** @param source calibration.jsonl as people are shown it */

@@ -3,7 +3,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
-import { openPredictions, type PredictionFile } from '../benchmark/predictions.js';
+import { openPredictions } from '../benchmark/predictions.js';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
@@ -13,7 +13,7 @@ import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { chooseFile } from '../judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeStage } from '../judge/judging.js';
-import type { Method, Mode } from '../judge/mode.js';
+import type { Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { openJudging, requireJudge } from '../judge/opening.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from '../judge/options.js';
@@ -104,7 +104,10 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
     const dataset = dataDir === undefined ? undefined : keep(await openDataset(dataDir, io.stop));
     const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
     const predictions = keep(await withBeside(mode, method, await open(path), () => open(present(rival))));
-    requireJudgeable(method, predictions);
+    for (const { domain, line } of predictions.refs) {
+      const refusal = method.refusal?.(domain);
+      if (refusal !== undefined) throw new UserError(`${predictions.path}:${line}: ${refusal}`, EXIT.badData);
+    }
     const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
     const change = changeSince(beside, shownPath(path, io), predictions.sha256);
     if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
@@ -171,12 +174,4 @@ function nextStep({ absent, failures }: Counts, judged: string, program: string)
 
 function inCwd(io: Io, path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
-}
-
-/** @throws UserError (65) for a domain that cannot be judged, with the first line of it. */
-function requireJudgeable(method: Method, { path, refs }: PredictionFile): void {
-  for (const { domain, line } of refs) {
-    const refusal = method.refusal?.(domain);
-    if (refusal !== undefined) throw new UserError(`${path}:${line}: ${refusal}`, EXIT.badData);
-  }
 }

@@ -64,7 +64,7 @@ async function panel(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSet
   }
   const path = resolve(io.cwd, settings.output);
   const joined = joinMembers(members, { combine, quorum });
-  const isWhole = await writePanel({ path, shown: shownPath(path, io), fresh, settings: shown }, members, joined);
+  const isWhole = await writePanel(path, members, joined, { io, fresh, settings: shown });
   const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
   if (settings.json) {
     const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };

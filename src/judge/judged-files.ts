@@ -16,37 +16,30 @@ const FIRST = 'judged';
 /** Stands in the names of rechecks, which are no judgings of their own. */
 export const RECHECK = '.recheck-';
 
-/** The file to be judged into, without its extension; `why` says why it is not the folder's first. */
-interface ChosenFile {
-  readonly name: string;
-  readonly why?: string;
-  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
-  readonly replaces: boolean;
-}
-
 /**
  * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
- * one of its own, named by the label, or after what judges.
+ * one of its own, named by the label, or after what judges. Without its extension; `why` says why it is not the folder's first.
  */
 export async function chooseFile(
   dir: string,
   identity: (stored: Manifest | undefined) => Identity,
   names: { readonly label: string | undefined; readonly judge: string },
-): Promise<ChosenFile> {
+) {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
   const begun = stored.filter(isBegun);
   const isSame = ({ manifest }: StoredJudging) =>
     fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
   const own = begun.find(({ name }) => name === labelled) ?? stored.find(isSame);
-  if (own !== undefined) return { name: own.name, replaces: false };
+  if (own !== undefined) return { name: own.name, replaces: false, why: undefined };
   const first = begun.find(({ name }) => name === FIRST);
   const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
   const isFirst = first === undefined && !isStray;
   const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
   const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
+  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
   const replaces = stored.some((judging) => judging.name === name);
-  if (isFirst) return { name, replaces };
+  if (isFirst) return { name, replaces, why: undefined };
   const holds =
     first === undefined
       ? 'was not written by awb judge'

@@ -300,12 +300,13 @@ function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offse
  * or 65 where a member was changed meanwhile.
  */
 export async function writePanel(
-  { path, shown, fresh, settings }: Target,
+  path: string,
   members: readonly Member[],
   joined: Joined,
+  { io, fresh, settings }: { readonly io: Io; readonly fresh: boolean; readonly settings: Manifest['settings'] },
 ): Promise<boolean> {
   const identity = panelIdentity(path, members, joined.panel);
-  await requireFree({ path, shown, fresh }, members, identity);
+  await requireFree(path, shownPath(path, io), fresh, members, identity);
   const handles: FileHandle[] = [];
   try {
     for (const member of members) handles.push(await openToRead(member.path, 'a panel reads it twice'));
@@ -326,15 +327,6 @@ export async function writePanel(
   } finally {
     for (const handle of handles) await handle.close();
   }
-}
-
-/** Where a panel goes. */
-interface Target {
-  readonly path: string;
-  /** The file as people are shown it. */
-  readonly shown: string;
-  readonly fresh: boolean;
-  readonly settings: Manifest['settings'];
 }
 
 /** What a panel's ratings depend on: the predictions, who judged them and how, and how that was joined. */
@@ -367,7 +359,9 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
 }
 
 async function requireFree(
-  { path, shown, fresh }: Omit<Target, 'settings'>,
+  path: string,
+  shown: string,
+  fresh: boolean,
   members: readonly Member[],
   identity: Identity,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { pythonStrip, withIndent, withoutMarker } from '../core/reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
-import { actionOf, earlierTurns, groundTruthOf, type Turn, textsOf } from '../core/turn.js';
+import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
 import type { ChatMessage, Sample } from '../core/types.js';
 import { framed, framedHistory, unusedMark } from './answer-mark.js';
 
@@ -54,15 +54,9 @@ export function textsShown(pack: RubricPack, sample: Sample, prediction: string)
   return [...textsOf(history), currentTurn, shown, ...(pack.hidesTruth ? [] : [truth]), ...told];
 }
 
-interface Case {
-  readonly history: readonly Turn[];
-  readonly turn: number;
-  readonly currentTurn: string;
-  readonly prediction: string;
-  readonly truth: string;
-}
+type Case = ReturnType<typeof readCase>;
 
-function readCase({ official }: RubricPack, sample: Sample, prediction: string): Case {
+function readCase({ official }: RubricPack, sample: Sample, prediction: string) {
   const shown = (text: string) => (official ? withoutMarker(text) : withIndent(withoutMarker(text), text));
   return {
     history: earlierTurns(sample),

@@ -7,7 +7,7 @@ import { readPrediction, withIndent, withoutMarker } from '../core/reply.js';
 import type { RubricPack } from '../core/rubric.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Verdict } from '../core/types.js';
-import type { Mode, VerdictReading } from './mode.js';
+import type { Mode, Part, VerdictReading } from './mode.js';
 
 const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
 const FOUND = { one: 'share of quotes found', many: 'shares of quotes in checklists that truth or prediction holds' };
@@ -38,14 +38,14 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
       identity: {
         rubrics: {
           ...{ name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
-          ...(pack.facts === undefined ? {} : { facts: FACTS_VERSION }),
+          ...(pack.facts && { facts: FACTS_VERSION }),
         },
         verdicts,
         ...(sees === 'history' ? {} : { sees }),
-        ...(reader.version === undefined ? {} : { reading: reader.version }),
-        ...(isHeld ? { verdict_schema: SCHEMA_VERSION } : {}),
+        ...(reader.version !== undefined && { reading: reader.version }),
+        ...(isHeld && { verdict_schema: SCHEMA_VERSION }),
       },
-      ...(isHeld ? { replyForm: verdictFormat(pack, reader) } : {}),
+      ...(isHeld && { replyForm: verdictFormat(pack, reader) }),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
           ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`
@@ -54,23 +54,20 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         const read = readPrediction(gen);
         const prediction = pack.official ? read : withIndent(read, gen);
         const markOf = (attempt: number) => answerMark(sample, [prediction], attempt);
-        return [
-          {
-            request(attempt) {
-              const messages = buildJudgeMessages(pack, sample, prediction);
-              const form = isHeld ? 'object' : 'block';
-              return reader.asksMark
-                ? { messages: askingForMark(messages, form, markOf(attempt), attempt) }
-                : { messages };
-            },
-            read: (reply, attempt) =>
-              reader.read(reply, {
-                mark: markOf(attempt),
-                isHeld,
-                countsUnmarked: () => !invitesConfusion(textsShown(pack, sample, prediction), prediction),
-              }),
+        const part: Part<Verdict & { status: 'ok' }> = {
+          request(attempt) {
+            const messages = buildJudgeMessages(pack, sample, prediction);
+            if (!reader.asksMark) return { messages };
+            return { messages: askingForMark(messages, isHeld ? 'object' : 'block', markOf(attempt), attempt) };
           },
-        ];
+          read: (reply, attempt) =>
+            reader.read(reply, {
+              mark: markOf(attempt),
+              isHeld,
+              countsUnmarked: () => !invitesConfusion(textsShown(pack, sample, prediction), prediction),
+            }),
+        };
+        return [part];
       },
       join([{ reading, reply }], { sample, gen }) {
         const quotable = [groundTruthOf(sample), withoutMarker(readPrediction(gen))];

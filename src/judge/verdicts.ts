@@ -203,19 +203,11 @@ function preferScores(text: string, spans: readonly Span[]): Span | undefined {
 }
 
 function fencedObjects(text: string): Span[] {
-  const fence = '```';
-  const spans: Span[] = [];
-  let open = text.indexOf(fence);
-  while (open !== -1) {
-    const from = open + fence.length;
-    const close = text.indexOf(fence, from);
-    if (close === -1) break;
-    const body = pythonStrip(text.slice(text.startsWith('json', from) ? from + 'json'.length : from, close));
-    const start = text.indexOf(body, from);
-    if (body.startsWith('{') && body.endsWith('}')) spans.push({ start, end: start + body.length });
-    open = text.indexOf(fence, close + fence.length);
-  }
-  return spans;
+  return Array.from(text.matchAll(/```(?:json)?([\s\S]*?)```/g)).flatMap(({ index, 1: inside = '' }) => {
+    const body = pythonStrip(inside);
+    const start = text.indexOf(body, index);
+    return body.startsWith('{') && body.endsWith('}') ? [{ start, end: start + body.length }] : [];
+  });
 }
 
 /** Objects whose braces match, the outermost alone, in order. */

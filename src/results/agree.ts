@@ -23,20 +23,7 @@ export const REASONS = {
 } as const;
 type Reason = keyof typeof REASONS;
 
-/** A rating that does not count. */
-interface LeftOut {
-  /** File and line. */
-  readonly place: string;
-  readonly why: Reason;
-}
-
-export interface Matched {
-  readonly predictions: readonly RatedPrediction[];
-  /** In the order of the files and their lines. */
-  readonly leftOut: readonly LeftOut[];
-  /** Ratings without a hash: nobody can tell whether the prediction is still the one that was rated. */
-  readonly unchecked: number;
-}
+export type Matched = ReturnType<typeof matchRatings>;
 
 /**
  * Puts ratings to predictions. Of several ratings that one person gave one prediction the last counts.
@@ -45,7 +32,7 @@ export interface Matched {
 export function matchRatings(
   ratings: readonly PlacedRating[],
   byRow: ReadonlyMap<string, readonly JudgedPrediction[]>,
-): Matched {
+) {
   const leftOut = new Map<PlacedRating, Reason>();
   const found = new Map<JudgedPrediction, Map<string, PlacedRating>>();
   for (const rating of ratings) {
@@ -61,7 +48,7 @@ export function matchRatings(
     found.set(prediction, byRater.set(rating.rater, rating));
   }
   return {
-    predictions: [...found].flatMap(([prediction, byRater]) => {
+    predictions: [...found].flatMap(([prediction, byRater]): RatedPrediction[] => {
       const counted = [...byRater.values()].filter((rating) => !leftOut.has(rating));
       const [first, ...more] = counted.map(({ rater, ratings: given }) => {
         return { rater, figures: { ...given, total: mean(DIMENSIONS.map((dimension) => given[dimension])) } };
@@ -71,10 +58,12 @@ export function matchRatings(
         ? []
         : [{ domain, trajectory, judge: judgeFigures(prediction), people: [first, ...more] }];
     }),
+    /** Ratings that do not count, by file and line, in the order of the files and their lines. */
     leftOut: ratings.flatMap((rating) => {
       const why = leftOut.get(rating);
       return why === undefined ? [] : [{ place: rating.place, why }];
     }),
+    /** How many have no hash: nobody can tell whether the prediction is still the one that was rated. */
     unchecked: ratings.filter((rating) => rating.predictionSha256 === undefined && !leftOut.has(rating)).length,
   };
 }

@@ -91,23 +91,15 @@ function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, 
   // A row that says all of these words gets two of them in one.
   const words = free.length > 0 ? free : WORDS.map((word) => `${word}${word}`);
   const made = new Map<string, string>();
-  const make = (kind: TokenKind, token: string) => {
-    switch (kind) {
-      case 'line':
-        return '';
-      case 'state':
-        return OPPOSITES[token] ?? '0';
-      case 'number':
-        return otherNumber(token, numbers, random);
-      case 'path':
-      case 'name':
-        return otherName(token, kind === 'path', words, random);
-      default:
-        return kind satisfies never;
-    }
+  const make: Readonly<Record<TokenKind, (token: string) => string>> = {
+    line: () => '',
+    state: (token) => OPPOSITES[token] ?? '0',
+    number: (token) => otherNumber(token, numbers, random),
+    path: (token) => otherName(token, true, words, random),
+    name: (token) => otherName(token, false, words, random),
   };
   return (kind, token) => {
-    const replacement = made.get(`${kind} ${token}`) ?? make(kind, token);
+    const replacement = made.get(`${kind} ${token}`) ?? make[kind](token);
     made.set(`${kind} ${token}`, replacement);
     return replacement;
   };

@@ -218,13 +218,9 @@ function movedTimes(text: string, open: readonly RuntimeToken[], told: readonly 
     return time.hasSeconds || isListed ? [{ start, ...time }] : [];
   });
   const step = moving.every(({ hasSeconds }) => hasSeconds) ? 1 : 60;
-  const fixed = told.flatMap((token) => timeOfDay(token)?.seconds ?? []);
-  const by = shiftOf(
-    moving.map(({ seconds }) => seconds),
-    fixed.sort((a, b) => a - b),
-    step,
-    random,
-  );
+  const ascending = (seconds: number[]) => seconds.sort((a, b) => a - b);
+  const moved = ascending(moving.map(({ seconds }) => seconds));
+  const by = shiftOf(moved, ascending(told.flatMap((token) => timeOfDay(token)?.seconds ?? [])), step, random);
   return new Map(by === undefined ? [] : moving.map(({ start, later }) => [start, later(by)]));
 }
 
@@ -246,12 +242,15 @@ function timeOfDay(token: string) {
   };
 }
 
-/** Seconds, not 0, that take no time past another one's that stays, nor past midnight; undefined where there are none. */
+/** Seconds, not 0, that take no time past another one's that stays, nor past midnight; undefined where there are none. Times are in order. */
 function shiftOf(moved: readonly number[], fixed: readonly number[], step: number, random: Random): number | undefined {
-  const lowest = moved.map((time) => (fixed.findLast((other) => other < time) ?? -step) + step - time);
-  const highest = moved.map((time) => (fixed.find((other) => other >= time) ?? DAY - 1 + step) - step - time);
-  const from = Math.ceil(Math.max(-MOST_SECONDS, ...lowest) / step);
-  const to = Math.floor(Math.min(MOST_SECONDS, ...highest) / step);
+  let [lowest, highest, next] = [-MOST_SECONDS, MOST_SECONDS, 0];
+  for (const time of moved) {
+    while ((fixed[next] ?? DAY) < time) next++;
+    lowest = Math.max(lowest, (fixed[next - 1] ?? -step) + step - time);
+    highest = Math.min(highest, (fixed[next] ?? DAY - 1 + step) - step - time);
+  }
+  const [from, to] = [Math.ceil(lowest / step), Math.floor(highest / step)];
   const choices = Math.max(0, -from) + Math.max(0, to);
   if (moved.length === 0 || from > 0 || to < 0 || choices === 0) return undefined;
   const choice = from + Math.floor(random.uniform() * choices);

@@ -1,14 +1,13 @@
 // Single damages: each takes away one thing that a judge should see, and leaves the rest as it is.
 
-import { parseJson } from '../../core/json.js';
+import { countBy } from '../../core/groups.js';
+import { isContainer, parseJson } from '../../core/json.js';
 import { drawn } from '../../core/random.js';
-import { PREDICTION_TAG } from '../../core/reply.js';
+import { OBSERVATION_MARKER, PREDICTION_TAG } from '../../core/reply.js';
 import { actionOf, earlierTurns, textsOf } from '../../core/turn.js';
 import type { Sample } from '../../core/types.js';
-import { foreignTool } from './foreign-tool.js';
-import { successOf } from './success.js';
 import { isJson } from './units.js';
-import { changed, type Subject, type Variant } from './variant.js';
+import { changed, type Subject, toolCallIn, type Variant } from './variant.js';
 
 export const SINGLES = {
   'error-to-success': single('an error turned into success', ({ sample }, text) => successOf(sample, text)),
@@ -133,12 +132,11 @@ function columns(text: string): string | undefined {
 /** `name=value` within lines, where at least three lines have some. */
 function attributes(text: string): string | undefined {
   const attribute = /(?<=[\s,<])([a-z][\w-]*)=(?=["'\w[(])/gi;
-  const lines = text.split('\n').filter((line) => /^\s*(?:<\w|\[\d+\])/.test(line) && line.search(attribute) !== -1);
-  if (lines.length < 3) return undefined;
-  const marked = new Set(lines);
-  return text
-    .split('\n')
-    .map((line) => (marked.has(line) ? line.replace(attribute, (_, key: string) => `${otherName(key)}=`) : line))
+  const has = (line: string) => /^\s*(?:<\w|\[\d+\])/.test(line) && line.search(attribute) !== -1;
+  const lines = text.split('\n');
+  if (lines.filter(has).length < 3) return undefined;
+  return lines
+    .map((line) => (has(line) ? line.replace(attribute, (_, key: string) => `${otherName(key)}=`) : line))
     .join('\n');
 }
 
@@ -146,10 +144,9 @@ const LABEL = /^(?!\w*(?:Error|Exception)\b)\p{Lu}\p{Ll}[\p{L} ]{0,30}(?=: \S|:$
 
 /** Labels at the start of lines that come again: here, or in what this environment showed before. */
 function labels(sample: Sample, text: string): string | undefined {
-  const counts = new Map<string, number>();
-  for (const [label] of text.matchAll(LABEL)) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const counts = countBy(text.match(LABEL) ?? [], String);
   const before = new Set(earlierTurns(sample).flatMap(({ response }) => response.match(LABEL) ?? []));
-  const isLabel = (label: string) => (counts.get(label) ?? 0) > 1 || before.has(label);
+  const isLabel = (label: string) => before.has(label) || (counts[label] ?? 0) > 1;
   return text.replace(LABEL, (label) => (isLabel(label) ? otherName(label) : label));
 }
 
@@ -198,3 +195,288 @@ function elsewhere(path: string, part: string): string {
   if (isHost || folder === null) return last.includes('.') ? `${start}${part}/${last}` : start + part;
   return `${folder[1] ?? (start.startsWith('/') ? '/' : '')}${part}/${last}`;
 }
+
+/** The first notation that the text is in decides. Undefined where none is told. */
+function foreignTool(subject: Subject, text: string): string | undefined {
+  if (isJson(text))
+    return drawn([(value: object) => asYaml(value), (value: object) => asXml(value)], subject.random)(JSON.parse(text));
+  for (const [isIn, translate] of NOTATIONS) {
+    const translated = isIn(text) ? translate(text) : text;
+    if (translated !== text) return translated;
+  }
+  // What a tool says in plain text, in the envelope of another.
+  if (toolCallIn(actionOf(subject.sample)) === undefined) return undefined;
+  return /^\s*(?:Error|Failed|fatal)\b/i.test(text)
+    ? JSON.stringify({ ok: false, error: { code: 'E_FAILED', message: text.trim() } })
+    : JSON.stringify({ stdout: text, stderr: '', returncode: 0 }, null, 2);
+}
+
+function asYaml(value: object, indent = ''): string {
+  return Object.entries(value)
+    .map(([key, part]: [string, unknown]) => {
+      const head = indent + (Array.isArray(value) ? '-' : `${key}:`);
+      if (!isContainer(part))
+        return `${head} ${typeof part === 'string' ? part.replaceAll('\n', `\n${indent}  `) : String(part)}`;
+      if (Object.keys(part).length === 0) return `${head} ${Array.isArray(part) ? '[]' : '{}'}`;
+      return `${head}\n${asYaml(part, `${indent}  `)}`;
+    })
+    .join('\n');
+}
+
+function asXml(value: unknown, name = 'response', indent = ''): string {
+  if (!isContainer(value)) return `${indent}<${name}>${escaped(String(value))}</${name}>`;
+  const parts = Object.entries(value);
+  if (parts.length === 0) return `${indent}<${name}/>`;
+  const nameOf = (key: string) => (Array.isArray(value) ? 'item' : key.replace(/[^\w.-]/g, '_'));
+  const children = parts.map(([key, part]) => asXml(part, nameOf(key), `${indent}  `));
+  return [`${indent}<${name}>`, ...children, `${indent}</${name}>`].join('\n');
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;' })[sign] ?? '&gt;');
+}
+
+const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
+const windows = (path: string) => `C:${path.startsWith('/') ? '' : '\\'}${path.replaceAll('/', '\\')}`;
+
+const UNIX_PROMPT = /^[\w.-]+@[\w.-]+:(\S*?)[#$](?= |$)/gm;
+const ELEMENT = /^(\s*)<(\w+)((?: [\w-]+=(?:'[^']*'|"[^"]*"|[^\s'">]+))*) ?>([^<>]*)<\/\2>$/gm;
+const NODE = /^(\s*)(?:\[(\d+)\] )?(\w+) (?:'([^'\n]*)'|"([^"\n]*)")(.*)$/gm;
+const TEST = /^(\w+) \((\w+)\.(\w+)\.\w+\) \.\.\. (\w+)$/gm;
+const TEST_STATES: Readonly<Record<string, string>> = {
+  ok: 'PASSED',
+  FAIL: 'FAILED',
+  ERROR: 'ERROR',
+  skipped: 'SKIPPED',
+};
+
+/** Whether a text is in the notation, and the text in another. */
+const NOTATIONS: readonly (readonly [isIn: (text: string) => boolean, translate: (text: string) => string])[] = [
+  // Prompts and messages of a Unix shell as PowerShell's.
+  [
+    (text) => count(text, UNIX_PROMPT) > 0,
+    (text) =>
+      text
+        .replace(UNIX_PROMPT, (_, path: string) => `PS ${windows(path)}>`)
+        .replace(
+          /^(?:\w+: )*(\S+): command not found$/gm,
+          "$1 : The term '$1' is not recognized as the name of a cmdlet, function, script file, or operable program.",
+        )
+        .replace(
+          /^(\w+): .*?'?([\w./-]+)'?: No such file or directory$/gm,
+          (_, tool: string, path: string) => `${tool} : Cannot find path '${windows(path)}' because it does not exist.`,
+        ),
+  ],
+  // The prompt of Node as Python's.
+  [(text) => /^>[ ]*$/.test(text.trimEnd().split('\n').at(-1) ?? ''), (text) => text.replace(/^>(?= |$)/gm, '>>>')],
+  // A table whose cells are parted by tabs as a tree of roles.
+  [
+    (text) => {
+      const [width = 0, ...widths] = text.split('\n').map((row) => row.split('\t').length);
+      return width >= 4 && widths.filter((other) => other === width).length >= 2;
+    },
+    (text) =>
+      text
+        .split('\n')
+        .slice(1)
+        .map((row) => {
+          const [kind = '', name = '', ...rest] = row.split('\t');
+          const about = rest.filter((cell) => cell !== '').map((cell) => ` [${cell}]`);
+          return `- ${kind}${name && ` "${name}"`}${about.join('')}`;
+        })
+        .join('\n'),
+  ],
+  // Elements, one a line, as lines of a tree.
+  [
+    (text) => count(text, ELEMENT) >= 2,
+    (text) =>
+      text.replace(ELEMENT, (_, indent: string, kind: string, about: string, said: string) => {
+        const id = /\bid=(\S+)/.exec(about)?.[1] ?? '-';
+        return `${indent}[${id}] ${kind} "${said}"${about.replace(/ id=\S+/, '')}`;
+      }),
+  ],
+  // Lines of a tree as elements.
+  [
+    (text) => Array.from(text.matchAll(NODE)).filter(([, , id]) => id !== undefined).length >= 3,
+    (text) =>
+      text.replace(NODE, (_, indent: string, id = '', kind = '', single = '', double = '', rest = '') => {
+        const about = rest.replace(/,/g, (comma: string, at: number) =>
+          /[[(][^\])]*$/.test(rest.slice(0, at)) ? comma : '',
+        );
+        return `${indent}<${kind}${id && ` id="${id}"`}${about.trimEnd()}>${escaped(single || double)}</${kind}>`;
+      }),
+  ],
+  // The lines of Python's unittest as those of pytest.
+  [
+    (text) => count(text, TEST) > 0,
+    (text) =>
+      text.replace(
+        TEST,
+        (_, name: string, file: string, group: string, state: string) =>
+          `${file}.py::${group}::${name} ${TEST_STATES[state] ?? state}`,
+      ),
+  ],
+  // A unified diff as the plain one of `diff`.
+  [
+    (text) => /^@@ -\d+/m.test(text),
+    (text) =>
+      text
+        .replace(/^(?:diff --git|index|---|\+\+\+) .*\n/gm, '')
+        .replace(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$/gm, '$1c$2')
+        .replace(/^\+(.*)$/gm, '> $1')
+        .replace(/^-(.*)$/gm, '< $1'),
+  ],
+  // Lines behind a number and a tab as an editor would print them.
+  [(text) => count(text, /^\s*\d+\t/gm) >= 3, (text) => text.replace(/^\s*(\d+)\t/gm, '$1 | ')],
+  // A list of hits in labelled lines as a page of hits.
+  [
+    (text) => count(text, /^\[\d+\] https?:/gm) >= 2,
+    (text) =>
+      text
+        .replace(/^\[\d+\] (https?:\S+)$/gm, '<cite>$1</cite>')
+        .replace(/^Title: (.*)$/gm, '<h3>$1</h3>')
+        .replace(/^Snippet: (.*)$/gm, '<p>$1</p>')
+        .replace(/^([A-Z]\w+): (.*)$/gm, '<span class="meta">$1: $2</span>'),
+  ],
+  // A page in Markdown as HTML.
+  [
+    (text) => count(text, /^#{1,6} +\S/gm) + count(text, /^\s*[*-] +\S/gm) >= 3,
+    (text) =>
+      text
+        .replace(
+          /^(#{1,6}) +(.*)$/gm,
+          (_, { length }: string, title: string) => `<h${length}>${title.trim()}</h${length}>`,
+        )
+        .replace(/^(\s*)[*-] +(.*)$/gm, '$1<li>$2</li>')
+        .replace(/`([^`\n]+)`/g, '<code>$1</code>'),
+  ],
+];
+
+/** Undefined where the observation shows no error of this turn. */
+function successOf(sample: Sample, text: string): string | undefined {
+  const turned = isJson(text)
+    ? jsonSuccess(sample, text)
+    : (messageSuccess(sample, text) ?? linesSuccess(sample, text));
+  return turned === undefined || turned === text || turned.trim() === '' ? undefined : turned;
+}
+
+/** Members that tell of an error, and what they are after a success. */
+const JSON_ERRORS: readonly (readonly [pattern: RegExp, success: string])[] = [
+  [/("(?:is_?error|failed)"\s*:\s*)true/gi, '$1false'],
+  [/("(?:success|succeeded|ok)"\s*:\s*)false/gi, '$1true'],
+  [/("(?:status|state|result|outcome)"\s*:\s*)"(?:error|failed|failure|fail|denied|not_found)"/gi, '$1"success"'],
+  [/("(?:status|code|status_?code)"\s*:\s*)[45]\d\d\b/gi, '$1200'],
+  [/("(?:exit_?(?:code|status)|return_?code)"\s*:\s*)(?:-?[1-9]\d*)/gi, '$10'],
+];
+const JSON_ERROR_TEXT = /"(error)"(\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+const ERROR_STRING = /(:\s*)"(?:(?:\w*Error|Exception|Failed|Failure|fatal)\b[: ]|Traceback \()(?:[^"\\]|\\.)*"/gi;
+
+function jsonSuccess(sample: Sample, text: string): string {
+  const said = JSON.stringify(successText(sample));
+  let turned = text.replace(ERROR_STRING, (_, colon: string) => colon + said);
+  turned = turned.replace(JSON_ERROR_TEXT, (_, _key, colon: string) => `"message"${colon}${said}`);
+  for (const [pattern, success] of JSON_ERRORS) turned = turned.replace(pattern, success);
+  return turned;
+}
+
+const MESSAGE_LENGTH = 400;
+const ERROR_MESSAGE =
+  /^\s*(?:<?error\b|failed\b|failure\b|exception\b|fatal\b)|\b(?:not found|does not exist|no such|already exists|not allowed|permission denied|is invalid|unable to|could not be|cannot be)\b/i;
+
+/** A tool's short message as a whole: what the same tool said when it succeeded, with this call's own arguments, else that it did. */
+function messageSuccess(sample: Sample, text: string): string | undefined {
+  const call = toolCallIn(actionOf(sample));
+  const isMessage = text.length <= MESSAGE_LENGTH && text.trim().split('\n').length <= 2;
+  if (call === undefined || !isMessage || !ERROR_MESSAGE.test(text)) return undefined;
+  const successes = earlierTurns(sample).flatMap(({ prompt, response }) => {
+    const earlier = toolCallIn(prompt);
+    const said = response.replace(OBSERVATION_MARKER, '').trim();
+    const isOther = earlier?.name !== call.name || said === '' || ERROR_MESSAGE.test(said.slice(0, MESSAGE_LENGTH));
+    return isOther ? [] : [{ given: earlier.arguments, said }];
+  });
+  const names = (given: object) => Object.keys(given).sort().join();
+  const alike = successes.findLast(({ given }) => names(given) === names(call.arguments)) ?? successes.at(-1);
+  if (alike === undefined) return successText(sample);
+  return Object.entries(alike.given).reduce((said, [name, value]) => {
+    const now = call.arguments[name];
+    return isShort(value) && isShort(now) ? said.replaceAll(value, () => now) : said;
+  }, alike.said);
+}
+
+/** A name, a path, an address: longer texts stand in a response in other words. */
+function isShort(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 2 && /^[\w./:@~-]+$/.test(value);
+}
+
+function successText(sample: Sample): string {
+  const call = toolCallIn(actionOf(sample));
+  return call === undefined ? 'Completed successfully.' : `${call.name} completed successfully.`;
+}
+
+const LAST_ERROR = /^([^\n:]{0,60}\berror\b[^\n:]{0,60}): +(?!(?:none|null|no|-)$)\S.*$/gim;
+
+/** Lines of error left out or turned, but for those that stood there before; on pages, only a field that says whether there was one. */
+function linesSuccess(sample: Sample, text: string): string {
+  const before = earlierTurns(sample).map(({ response }) => response);
+  const fields = text.replace(LAST_ERROR, (line, label: string) => {
+    return before.some((response) => response.includes(`${label}: none`)) ? `${label}: none` : line;
+  });
+  return PAGES.has(sample.domain) ? fields : withoutErrorLines(fields, new Set(before.at(-1)?.split('\n')));
+}
+
+/** What these show is a page or a screen: an error that stands there is what it is about. */
+const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
+
+/** @param before lines that an earlier screen showed: they are no errors of this turn */
+function withoutErrorLines(text: string, before: ReadonlySet<string>): string {
+  let block: (typeof BLOCKS)[number] | undefined;
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const isOld = before.has(line) && line.trim() !== '';
+      if (!isOld && block !== undefined && !block.before.test(line)) {
+        if (block.last?.test(line)) block = undefined;
+        return [];
+      }
+      block = isOld ? undefined : BLOCKS.find(({ begins }) => begins.test(line));
+      if (isOld) return [line];
+      if (block !== undefined || ERRORS.some((error) => error.test(line))) return [];
+      return [TURNS.reduce((turned, [error, success]) => turned.replace(error, success), line)];
+    })
+    .join('\n');
+}
+
+const SHELL_PROMPT = /^[\w.-]+@[\w.-]+:/;
+
+/** Lines that belong together: how they begin, before which line they end, and which is their last. */
+const BLOCKS: readonly { readonly begins: RegExp; readonly before: RegExp; readonly last?: RegExp }[] = [
+  { begins: /^Traceback \(most recent call last\):/, before: SHELL_PROMPT, last: /^\S/ },
+  // A failure in the report of Python's unittest, up to the summary.
+  { begins: /^(?:FAIL|ERROR): \w+ \(/, before: /^[\w.-]+@[\w.-]+:|^Ran \d+ test|^={20,}$/ },
+];
+
+const REASONS =
+  "no such file|not found|cannot |can't |could not |permission denied|not specified|unbound variable|syntax error|failed|failure|refused|invalid|unknown|unrecognized|is a directory|not a directory|already exists|timed out|No module named";
+
+const ERRORS: readonly RegExp[] = [
+  new RegExp(`^(?:[\\w./+-]+: )+.*(?:${REASONS})`, 'i'),
+  /^(?:fatal|error|hint|npm error|npm ERR!|E|ERROR)(?:: |:$| |$)/,
+  /^(?:[\w.]+\.)?\w*(?:Error|Exception)(?:: |$)/,
+  /^\S+:\d+(?::\d+)?: (?:fatal )?error: /,
+  /^(?:CONFLICT \(|line \d+ failed)/,
+  /^FAILED [\w/.-]+::/,
+  // Borders around the reports that are left out.
+  /^={20,}$/,
+];
+
+const TURNS: readonly (readonly [error: RegExp, success: string])[] = [
+  [/^Automatic merge failed; .*$/, "Merge made by the 'ort' strategy."],
+  [/\b((?:rc|exit(?: |_|-)?(?:code|status)|returncode|return code)\s*[:=]?\s*)[1-9]\d*\b/i, '$10'],
+  [/( \.\.\. )(?:FAIL|ERROR)$/, '$1ok'],
+  [/^not ok (?=\d)/, 'ok '],
+  [/^FAILED \((?:failures|errors)=.*\)$/, 'OK'],
+  [/^FAIL(?= +\S)/, 'PASS'],
+  [/✕|✗|✘/, '✓'],
+  [/(=+ )\d+ failed, (\d+ passed)/, '$1$2'],
+  [/^(HTTP\/[\d.]+ )[45]\d\d .*$/, '$1200 OK'],
+];

@@ -12,12 +12,7 @@ export interface Span {
 /** A value and its parts; `key` is a member's name as it stands in the text, quotes and all. */
 export interface JsonSpan extends Span {
   readonly kind: 'object' | 'array' | 'string' | 'other';
-  readonly parts: readonly JsonPart[];
-}
-
-interface JsonPart {
-  readonly key: Span | undefined;
-  readonly value: JsonSpan;
+  readonly parts: readonly { readonly key: Span | undefined; readonly value: JsonSpan }[];
 }
 
 /** Text that nests deeper is read by nobody. */
@@ -60,7 +55,7 @@ function valueAt(text: string, start: number, depth: number): JsonSpan | undefin
   if (first === '"') return { kind: 'string', parts: [], start, end: endOf(STRING, text, start) };
   if (first !== '{' && first !== '[') return { kind: 'other', parts: [], start, end: endOf(LITERAL, text, start) };
   if (depth === DEEPEST) return undefined;
-  const parts: JsonPart[] = [];
+  const parts: JsonSpan['parts'][number][] = [];
   let at = endOf(SPACE, text, start + 1);
   while (!/[}\]]/.test(text.charAt(at))) {
     const key = first === '{' ? { start: at, end: endOf(STRING, text, at) } : undefined;

@@ -3,7 +3,7 @@
 import { domainName, inTableOrder } from '../../core/domains.js';
 import { counted, signed, twoDecimals } from '../../core/figures.js';
 import { oneLine } from '../../core/printable.js';
-import { dimensionName, intervalCell, NONE, type Table } from '../../core/table.js';
+import { type Column, dimensionName, intervalCell, NONE, type Table } from '../../core/table.js';
 import { type Look, terminal, wrapped } from '../../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
 import type { Alpha } from '../../stats/agreement/coefficients.js';
@@ -12,8 +12,10 @@ import type { PanelAgreement, PanelDocument } from '../../stats/agreement/panel.
 /** Longest name of a judge that is shown whole. */
 const NAME_COLUMNS = 40;
 
-const LEFT = { align: 'left' } as const;
-const RIGHT = { align: 'right' } as const;
+const column =
+  (align: Column['align']) =>
+  (heading: string, short = heading) => ({ heading, short, align });
+const [left, right] = [column('left'), column('right')];
 
 export function panelText(panel: PanelDocument, look: Look): string {
   const lines = sentencesOf(panel).flatMap((sentence) => wrapped(sentence, look.columns));
@@ -30,39 +32,28 @@ function sentencesOf(panel: PanelDocument): string[] {
     [panel.not_judged, 'not judged by a judge'],
   ] as const;
   const told = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  return [
+  const bare = Object.entries(panel.offsets ?? {}).filter(([, { rows }]) => rows === 0);
+  const lines = [
     `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
     `rated: ${rated} of ${counted(predictions, 'prediction')}${told.length === 0 ? '' : `; ${told.join('; ')}`}`,
-    ...(quorum === null
-      ? []
-      : [
-          `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
-        ]),
-    ...withoutOffsets(panel),
   ];
-}
-
-/** Domains of which no offset is known. */
-function withoutOffsets({ offsets }: PanelDocument): string[] {
-  const bare = Object.entries(offsets ?? {}).flatMap(([domain, { rows }]) => (rows === 0 ? [domainName(domain)] : []));
-  return bare.length === 0
-    ? []
-    : [
-        `no row of ${bare.join(', ')} was rated by all judges, so their offsets are not known there and no quorum helps`,
-      ];
+  if (quorum !== null) {
+    lines.push(
+      `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
+    );
+  }
+  if (bare.length > 0) {
+    const names = bare.map(([domain]) => domainName(domain)).join(', ');
+    lines.push(`no row of ${names} was rated by all judges, so their offsets are not known there and no quorum helps`);
+  }
+  return lines;
 }
 
 function judgeTable({ judges }: PanelDocument): Table {
   const means = judges.flatMap(({ mean_total }) => mean_total ?? []);
   const centre = means.reduce((sum, value) => sum + value, 0) / means.length;
   return {
-    columns: [
-      { heading: 'Judge', short: 'Judge', ...LEFT },
-      { heading: 'Rated', short: 'Rated', ...RIGHT },
-      { heading: 'Failed', short: 'Failed', ...RIGHT },
-      { heading: 'Total', short: 'Total', ...RIGHT },
-      { heading: 'Against all', short: 'Agst.', ...RIGHT },
-    ],
+    columns: [left('Judge'), right('Rated'), right('Failed'), right('Total'), right('Against all', 'Agst.')],
     groups: [
       judges.map(({ name, rated, failed, mean_total: total }) => [
         oneLine(name, NAME_COLUMNS),
@@ -87,13 +78,7 @@ function agreementTable({ all, domains }: PanelAgreement): Table {
   const alphas = [...Object.values(all), ...sorted.map(([, { total_score }]) => total_score)];
   const isOpen = alphas.some((found) => found !== null && found.low === null);
   return {
-    columns: [
-      { heading: 'Agreement', short: 'Agreement', ...LEFT },
-      { heading: 'Scale', short: 'Scale', ...LEFT },
-      { heading: 'Alpha', short: 'Alpha', ...RIGHT },
-      { heading: '95 % interval', short: '95 %', ...RIGHT },
-      { heading: 'Rows', short: 'Rows', ...RIGHT },
-    ],
+    columns: [left('Agreement'), left('Scale'), right('Alpha'), right('95 % interval', '95 %'), right('Rows')],
     groups: [
       rows,
       ...(sorted.length > 1

@@ -11,24 +11,21 @@ import { variantFacts } from '../../judge/calibrate/variants.js';
 import { asksJudge } from '../../judge/modes.js';
 import type { Trust } from '../../report/trust.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
-import { type Manifest, readManifest } from '../../run/manifest.js';
+import { readManifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { calibrationOf } from '../../stats/calibration/calibration.js';
-import type { Calibration } from '../../stats/calibration/document.js';
 import { trustOf } from '../../stats/judge-trust.js';
 import type { StoredCalibration } from '../../store/runs.js';
 import { openExistingStore } from '../../store/store.js';
 
 /** A calibration that was read. */
-export interface ReadCalibration {
-  /** Path of calibration.jsonl. */
-  readonly source: string;
-  readonly manifest: Manifest;
-  readonly calibration: Calibration;
-}
+export type ReadCalibration = Awaited<ReturnType<typeof readCalibration>>;
 
-/** Reads calibration.jsonl and its manifest. @throws UserError: 66 and 65 for either, 130 or 143 once `stop` is aborted. */
-export async function readCalibration(source: string, stop?: AbortSignal): Promise<ReadCalibration> {
+/**
+ * Reads calibration.jsonl and its manifest. @throws UserError: 66 and 65 for either, 130 or 143 once `stop` is aborted.
+ * @param source path of calibration.jsonl
+ */
+export async function readCalibration(source: string, stop?: AbortSignal) {
   const manifest = await readManifest(manifestBeside(source));
   if (manifest === undefined) {
     throw new UserError(
@@ -36,8 +33,7 @@ export async function readCalibration(source: string, stop?: AbortSignal): Promi
       EXIT.inputMissing,
     );
   }
-  const calibration = calibrationOf(await readCalibrated(source, stop), variantFacts());
-  return { source, manifest, calibration };
+  return { source, manifest, calibration: calibrationOf(await readCalibrated(source, stop), variantFacts()) };
 }
 
 /**
@@ -82,17 +78,16 @@ export function trustIn(
 export function calibrationsIn(files: readonly string[], note: (text: string) => void, io: Io): StoredCalibration[] {
   const paths = [...new Set(files.map((file) => resolve(io.cwd, file)))].filter((path) => existsSync(path));
   return paths.flatMap((path) => {
+    let store: ReturnType<typeof openExistingStore> | undefined;
     try {
-      const store = openExistingStore(path);
-      try {
-        return store.calibrations();
-      } finally {
-        store.close();
-      }
+      store = openExistingStore(path);
+      return store.calibrations();
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       note(`calibrations of judges are not taken from ${shownPath(path, io)}: ${error.message}`);
       return [];
+    } finally {
+      store?.close();
     }
   });
 }

@@ -56,29 +56,24 @@ export function agreementOf(units: readonly RatedUnit[], metric: AlphaMetric, re
   };
 }
 
-/** What a cluster's units add to the whole. Values stand for themselves by their place among all values, which are sorted. */
-interface ClusterTally {
-  /** How often each value was given. */
-  readonly counts: readonly (readonly [place: number, count: number])[];
-  /** Unlike ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as Krippendorff's coincidences. */
-  readonly pairs: readonly (readonly [place: number, other: number, weight: number])[];
-}
-
-function tally(units: readonly RatedUnit[]): { places: readonly number[]; clusters: readonly ClusterTally[] } {
+function tally(units: readonly RatedUnit[]) {
   const places = [...new Set(units.flatMap(({ values }) => values))].sort((a, b) => a - b);
   const placeOf = new Map(places.map((value, place) => [value, place]));
   const clusters = [...groupBy(units, ({ cluster }) => cluster).values()].map((members) =>
-    // Every value has its place: the places were made of them.
-    tallyCluster(members.map(({ values }) => values.map((value) => placeOf.get(value) as number))),
+    tallyCluster(members.map(({ values }) => values.map((value) => present(placeOf.get(value))))),
   );
   return { places, clusters };
 }
 
-function tallyCluster(units: readonly (readonly number[])[]): ClusterTally {
+/** What a cluster's units add to the whole. Values stand for themselves by their place among all values, which are sorted. */
+type ClusterTally = ReturnType<typeof tallyCluster>;
+
+function tallyCluster(units: readonly (readonly number[])[]) {
   const counts = new Map<number, number>();
-  const pairs = new Map<string, readonly [number, number, number]>();
+  /** Unlike ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as Krippendorff's coincidences. */
+  const pairs = new Map<string, readonly [place: number, other: number, weight: number]>();
   for (const unit of units) {
-    const own = [...groupBy(unit, (place) => place)].map(([place, given]) => [place, given.length] as const);
+    const own = Array.from(groupBy(unit, Number), ([place, given]) => [place, given.length] as const);
     for (const [at, [place, count]] of own.entries()) {
       counts.set(place, (counts.get(place) ?? 0) + count);
       for (const [other, others] of own.slice(at + 1)) {

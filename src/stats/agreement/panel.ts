@@ -69,10 +69,7 @@ export const PANEL = z.strictObject({
 export type PanelDocument = Omit<z.infer<typeof PANEL>, 'schema' | 'exit_code' | 'output'>;
 
 /** The judges' offsets in a domain, each judge's in the judges' order; a dimension that is not known is absent. */
-interface DomainOffsets {
-  readonly rows: number;
-  readonly judges: readonly Ratings[];
-}
+type DomainOffsets = ReturnType<typeof domainOffsets>;
 export type Offsets = ReadonlyMap<Domain, DomainOffsets>;
 
 /** One prediction, with what each judge gave it, in the judges' order; undefined where a judge gave nothing. */
@@ -99,7 +96,7 @@ export function offsetsOf(cases: readonly PanelCase[]): Offsets {
   return new Map([...groupBy(cases, ({ domain }) => domain)].map(([domain, own]) => [domain, domainOffsets(own)]));
 }
 
-function domainOffsets(cases: readonly PanelCase[]): DomainOffsets {
+function domainOffsets(cases: readonly PanelCase[]) {
   const whole = cases.filter(({ given }) => given.every((ratings) => ratings !== undefined));
   const judges: Ratings[] = (cases[0]?.given ?? []).map(() => ({}));
   for (const dimension of DIMENSIONS) {

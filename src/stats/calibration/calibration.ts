@@ -18,19 +18,7 @@ import { holm } from '../multiple.js';
 import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
 
 /** A row of the benchmark, and what was judged of its variants. */
-interface KnownRow {
-  readonly domain: Domain;
-  readonly trajectory: string;
-  readonly judgements: readonly CalibratedRow[];
-  readonly variants: ReadonlyMap<string, Judged>;
-}
-
-interface Judged {
-  /** Points of each figure: the mean over the judgements that have it. */
-  readonly points: Readonly<Partial<Record<Figure, number>>>;
-  /** The totals of the judgements that a judge was asked for. */
-  readonly totals: readonly number[];
-}
+type KnownRow = ReturnType<typeof knownRows>[number];
 
 /** What a figure of a row is; undefined where the row lacks what it is computed from. */
 type FigureOf = (row: KnownRow) => number | undefined;
@@ -99,7 +87,7 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
 }
 
 /** Rows by key, in the order in which they first come. */
-function knownRows(rows: readonly CalibratedRow[]): KnownRow[] {
+function knownRows(rows: readonly CalibratedRow[]) {
   return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
     domain: judgements[0].domain,
     trajectory: judgements[0].trajectory,
@@ -113,14 +101,16 @@ function knownRows(rows: readonly CalibratedRow[]): KnownRow[] {
   }));
 }
 
-function judgedOf(judgements: readonly CalibratedRow[]): Judged {
+function judgedOf(judgements: readonly CalibratedRow[]) {
   const having = (rows: readonly CalibratedRow[], figure: Figure) =>
     rows.flatMap((row) => countedPoints(row, figure) ?? []);
+  /** Of each figure the mean over the judgements that have it. */
   const points: Partial<Record<Figure, number>> = {};
   for (const figure of FIGURES) {
     const found = having(judgements, figure);
     if (found.length > 0) points[figure] = mean(found);
   }
+  /** Those that a judge was asked for. */
   const asked = judgements.filter(({ failure }) => !isUnasked(failure?.class));
   return { points, totals: having(asked, 'total') };
 }
@@ -294,14 +284,11 @@ export function decidingP({ order, p_adjusted, p_inverted }: Step): number | nul
 
 /** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
 function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
-  const bad = variants.find(({ name }) => name === 'shuffled');
-  if (bad === undefined) return [];
-  return variants
-    .filter(({ family }) => family === 'canary')
-    .flatMap((variant) => {
-      const gain = differenceOf(rows, aboveOf(pointsOf(variant), pointsOf(bad)));
-      return gain === null ? [] : [{ variant: variant.name, ...gain }];
-    });
+  const bad: FigureOf = (row) => row.variants.get('shuffled')?.points.total;
+  return variants.flatMap((variant) => {
+    const gain = variant.family === 'canary' ? differenceOf(rows, aboveOf(pointsOf(variant), bad)) : null;
+    return gain === null ? [] : [{ variant: variant.name, ...gain }];
+  });
 }
 
 /** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
