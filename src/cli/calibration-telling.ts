@@ -5,6 +5,7 @@ import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { canonicalJson } from '../core/json.js';
 import type { Io } from '../core/types.js';
 import { calibrationText } from '../report/calibration/text.js';
+import { trustLine, trustOf } from '../report/trust.js';
 import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { policyHash, writeText } from '../results/output.js';
@@ -15,7 +16,6 @@ import { toolVersion } from '../settings/version.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument } from '../stats/calibration/limits.js';
 import { notesOn } from '../stats/calibration/notes.js';
-import { trustLine, trustOf } from '../stats/judge-trust.js';
 import { openStore } from '../store/store.js';
 import { calibrationPage } from '../view/calibration/page.js';
 

@@ -318,7 +318,8 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
     const id = insert(database, 'calibrations', {
       id: before?.number('id'),
       ...Object.fromEntries(Object.entries(texts).map(([name, text]) => [columnOf(name), text])),
-      ...{ sampling: json(sampling), document: json(document) },
+      sampling: json(sampling),
+      document: json(document),
     });
     return { id, replaced: before !== undefined };
   });
