@@ -8,7 +8,7 @@ import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
-import { cacheFolder } from '../dist/benchmark/hub/cache-folder.js';
+import { cacheFolder } from '../dist/benchmark/hub/client.js';
 import { resolveModel } from '../dist/benchmark/hub/models.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, startLlamaServer, startOurs, user } from './serve-sides.mjs';

@@ -9,9 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
-import { readTurnPrompt } from '../dist/infer/turn-prompt.js';
-import { afterObservation, afterReply, requestOf, worldAt } from '../dist/infer/world.js';
-import { commonPrefix } from '../dist/serve/slots.js';
+import { afterObservation, afterReply, readTurnPrompt, requestOf, worldAt } from '../dist/infer/world.js';
+import { commonPrefix } from '../dist/serve/scheduler.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 
 const { values: flags } = parseArgs({

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { getLlama } from 'node-llama-cpp';
 import { buildMessages } from '../dist/infer/messages.js';
-import { commonPrefix } from '../dist/serve/slots.js';
+import { commonPrefix } from '../dist/serve/scheduler.js';
 import { keptModel, RANDOM_MODELS } from '../test/support/tiny-model/maker.mjs';
 import { ask, cpuSeconds, startLlamaServer, startOurs, user } from './serve-sides.mjs';
 

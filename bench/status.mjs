@@ -4,7 +4,7 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sealed } from '../dist/run/journal-record.js';
+import { sealed } from '../dist/run/journal.js';
 import { BIN, measured, median } from './workbench.mjs';
 
 const ROWS = Number(process.argv[2] ?? 100_000);

@@ -12,6 +12,10 @@ import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
 
+function batchCommand(name: 'submit' | 'status' | 'fetch' | 'cancel') {
+  return async () => ({ command: (await import('./cli/batch-api.js'))[name] });
+}
+
 /** The subcommands, in the order of the help. */
 // biome-ignore format: a table, a line a command
 export const COMMANDS: readonly CommandEntry[] = [
@@ -24,10 +28,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'calibrate', load: () => import('./cli/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
   { name: 'likelihood', load: () => import('./cli/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
   { name: 'status', load: () => import('./cli/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
-  { name: 'batch submit', load: () => import('./cli/batch-submit.js'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
-  { name: 'batch status', load: () => import('./cli/batch-status.js'), summary: 'show how far the batches of a folder are' },
-  { name: 'batch fetch', load: () => import('./cli/batch-fetch.js'), summary: 'fetch the results of batches that have ended' },
-  { name: 'batch cancel', load: () => import('./cli/batch-cancel.js'), summary: 'cancel the batches of a folder that have not ended' },
+  { name: 'batch submit', load: batchCommand('submit'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
+  { name: 'batch status', load: batchCommand('status'), summary: 'show how far the batches of a folder are' },
+  { name: 'batch fetch', load: batchCommand('fetch'), summary: 'fetch the results of batches that have ended' },
+  { name: 'batch cancel', load: batchCommand('cancel'), summary: 'cancel the batches of a folder that have not ended' },
   { name: 'batch run', load: () => import('./cli/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
   { name: 'merge', load: () => import('./cli/merge.js'), summary: 'join the folders of shards into one run' },
   { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },

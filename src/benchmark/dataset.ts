@@ -3,18 +3,17 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { present } from '../core/present.js';
 import type { Domain, Sample } from '../core/types.js';
-import { decoded, openToRead, readLines, readSpan, textOf, unreadable } from './line-file.js';
+import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
 import { EqualRows, readRow, readSampleAgain } from './sample.js';
 
 const HINT = '--data-dir names the folder that holds the *_test.jsonl files';
 
 /** A row without its text: where it lies, and what choosing and ordering need to know of it. */
-export interface RowRef {
+export interface RowRef extends Span {
   /** In input order over all files, from 0. */
   readonly position: number;
   /** The hash of the row's fields, with `-N` behind it for the Nth further row that is equal. */
@@ -31,12 +30,6 @@ export interface RowRef {
   readonly file: number;
   /** 1-based. */
   readonly line: number;
-  /** Of the line's first byte. */
-  readonly offset: number;
-  /** Bytes of the line. */
-  readonly length: number;
-  /** CRC-32 of the line's bytes. */
-  readonly checksum: number;
 }
 
 /** A line that is not a usable row. */
@@ -81,18 +74,10 @@ export async function openDataset(dir: string, stop?: AbortSignal): Promise<Data
     for (const [file, path] of files.entries()) await reader.read(file, path, present(handles[file]), stop);
     const { rows, bad } = reader;
     const byKey = new Map(rows.map((row) => [row.key, row]));
-    // A row's bytes are checked whenever they are taken: a run may last for days, and files may be replaced under it.
-    const readText = async (row: RowRef) => {
-      const bytes = await readSpan(present(handles[row.file]), row.offset, row.length);
-      const text = crc32(bytes) === row.checksum ? decoded(bytes) : undefined;
-      if (text === undefined) throw changedError(present(files[row.file]));
-      return text;
-    };
-    const readSample = async (row: RowRef) => {
-      const sample = readSampleAgain(parseObject(await readText(row)), row);
-      if (sample === undefined) throw changedError(present(files[row.file]));
-      return sample;
-    };
+    const readText = (row: RowRef) => readAgain(present(handles[row.file]), row, present(files[row.file]));
+    const readSample = async (row: RowRef) =>
+      // The same bytes are the same row.
+      present(readSampleAgain(parseObject(await readText(row)), row));
     const fingerprint = createHash('sha256')
       .update(rows.map(({ key }) => key).join('\n'))
       .digest('hex');
@@ -108,8 +93,7 @@ class RowReader {
   readonly rows: RowRef[] = [];
   readonly bad: BadRow[] = [];
   readonly #equals = new EqualRows();
-  readonly #trajectories = new Map<string, { readonly trajectory: string; readonly number: number }>();
-  readonly #domains = new Map<Domain, Domain>();
+  readonly #trajectories = new Map<string, number>();
 
   async read(file: number, path: string, handle: FileHandle, stop: AbortSignal | undefined): Promise<void> {
     for await (const line of readLines(handle, path, HINT, stop)) {
@@ -120,36 +104,18 @@ class RowReader {
         continue;
       }
       const { sample, id } = reading.row;
-      const { trajectory, number } = this.#trajectoryOf(sample.trajectory);
-      // Field by field: what is spread into an object takes up to twice the memory.
+      const { trajectory, domain, turnIdx } = sample;
+      const trajectoryNumber = this.#trajectories.get(trajectory) ?? this.#trajectories.size;
+      this.#trajectories.set(trajectory, trajectoryNumber);
       this.rows.push({
         position: this.rows.length,
         key: this.#equals.keyOf(sample.key),
-        trajectory,
-        trajectoryNumber: number,
-        domain: this.#shared(sample.domain),
+        ...{ trajectory, trajectoryNumber, domain, turnIdx },
         id: id.startsWith('"') ? String(JSON.parse(id)) : id,
-        turnIdx: sample.turnIdx,
-        file,
-        line: line.number,
-        offset: line.offset,
-        length: line.bytes.length,
-        checksum: crc32(line.bytes),
+        ...{ file, line: line.number },
+        ...spanOf(line),
       });
     }
-  }
-
-  #trajectoryOf(trajectory: string): { readonly trajectory: string; readonly number: number } {
-    const known = this.#trajectories.get(trajectory) ?? { trajectory, number: this.#trajectories.size };
-    this.#trajectories.set(trajectory, known);
-    return known;
-  }
-
-  /** One string for all rows of a domain. */
-  #shared(domain: Domain): Domain {
-    const known = this.#domains.get(domain) ?? domain;
-    this.#domains.set(known, known);
-    return known;
   }
 }
 
@@ -168,8 +134,4 @@ async function listFiles(dir: string): Promise<string[]> {
     );
   }
   return files;
-}
-
-function changedError(file: string): UserError {
-  return new UserError(`${file} was changed while the run was reading it; run the same command again`, EXIT.badData);
 }

@@ -4,6 +4,7 @@ import { isAscii } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import { codeOf, EXIT, throwIfStopped, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../disk/lines.js';
@@ -78,6 +79,20 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
 const LARGE_BYTES = 1 << 12;
 let lastTurn: Promise<unknown> = Promise.resolve();
 
+/** Where a line lies in its file. */
+export interface Span {
+  /** Of the line's first byte. */
+  readonly offset: number;
+  /** Bytes of the line. */
+  readonly length: number;
+  /** CRC-32 of the line's bytes. */
+  readonly checksum: number;
+}
+
+export function spanOf({ offset, bytes }: Line): Span {
+  return { offset, length: bytes.length, checksum: crc32(bytes) };
+}
+
 /** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
 export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafe(length);
@@ -89,6 +104,17 @@ export async function readSpan(handle: FileHandle, offset: number, length: numbe
     await lastTurn;
   }
   return bytes.subarray(0, bytesRead);
+}
+
+/**
+ * Reads a line again. A run may last for days, and files may be replaced under it.
+ * @throws UserError (65) where another text lies in its place by now
+ */
+export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
+  const bytes = await readSpan(handle, offset, length);
+  const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
+  if (text !== undefined) return text;
+  throw new UserError(`${path} was changed while it was being read; run the same command again`, EXIT.badData);
 }
 
 /** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */

@@ -1,21 +1,30 @@
 // A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
 
 import { createHash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
+import { present } from '../core/present.js';
 import { rowId } from '../core/row-id.js';
 import type { Domain, Sample } from '../core/types.js';
 import type { Dataset, RowRef } from './dataset.js';
-import { badLine, decoded, type ObjectFile, type ObjectLine, objectLines, openToRead, readSpan } from './line-file.js';
+import {
+  badLine,
+  type ObjectFile,
+  type ObjectLine,
+  objectLines,
+  openToRead,
+  readAgain,
+  type Span,
+  spanOf,
+} from './line-file.js';
 import { domainOf, EqualRows, isKeyOf, readParsedRow, readSampleAgain } from './sample.js';
 
 const HINT = '--predictions names the file that awb infer wrote';
 
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
-export interface PredictionRef {
+export interface PredictionRef extends Span {
   readonly key: string;
   readonly trajectory: string;
   readonly repeat: number;
@@ -24,10 +33,6 @@ export interface PredictionRef {
   readonly domain: Domain;
   readonly turnIdx: number;
   readonly line: number;
-  readonly offset: number;
-  readonly length: number;
-  /** CRC-32 of the line's bytes. */
-  readonly checksum: number;
   /** Changes whenever `gen`, or the failure in its place, changes. */
   readonly stamp: string;
   /** Why there is no prediction. */
@@ -99,16 +104,12 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
       refs: reader.refs,
       sha256: hash.digest('hex'),
       async read(ref) {
-        const bytes = await readSpan(handle, ref.offset, ref.length);
+        const text = await readAgain(handle, ref, path);
         // The same bytes hold the same prediction of the same row.
-        const text = crc32(bytes) === ref.checksum ? decoded(bytes) : undefined;
-        const fields = text === undefined ? undefined : parseObject(text);
-        const prediction = fields && readPredictionRow(fields);
-        if (text === undefined || fields === undefined || prediction === undefined) throw changed(path);
-        const { gen, awb } = prediction;
+        const fields = present(parseObject(text));
+        const { gen, awb } = present(readPredictionRow(fields));
         const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
-        if (sample === undefined) throw changed(path);
-        return { text, gen, awb, sample: { ...sample, key: ref.key } };
+        return { text, gen, awb, sample: { ...present(sample), key: ref.key } };
       },
       bytesOf: ({ length, row }) => length + (row?.length ?? 0),
       close: () => handle.close(),
@@ -130,10 +131,6 @@ function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
   );
 }
 
-function changed(path: string): UserError {
-  return new UserError(`${path} was changed while it was being judged; run the same command again`, EXIT.badData);
-}
-
 /** What a row's own fields, or the data's, say of a prediction. */
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
@@ -143,7 +140,6 @@ class RefReader {
   readonly #lineOf = new Map<string, number>();
   /** The rows of the official script, which have no key of ours. */
   readonly #equals = new EqualRows();
-  readonly #shared = new Map<string, string>();
 
   constructor(
     private readonly file: ObjectFile,
@@ -165,29 +161,13 @@ class RefReader {
     const earlier = this.#lineOf.get(rowId(key, repeat, index));
     if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
     this.#lineOf.set(rowId(key, repeat, index), line.number);
-    // Field by field: what is spread into an object takes up to twice the memory.
     this.refs.push({
-      key,
-      // One string for all rows of a trajectory, and one for all of a domain.
-      trajectory: this.#one(row.trajectory),
-      domain: this.#one(row.domain),
-      turnIdx: row.turnIdx,
-      row: row.row,
-      repeat,
-      index,
+      ...row,
+      ...{ repeat, index, failure },
       line: line.number,
-      offset: line.offset,
-      length: line.bytes.length,
-      checksum: crc32(line.bytes),
+      ...spanOf(line),
       stamp: stampOf(gen, failure),
-      failure,
     });
-  }
-
-  #one(text: string): string {
-    const known = this.#shared.get(text) ?? text;
-    this.#shared.set(known, known);
-    return known;
   }
 
   /** What is known of the row in a line, or why the line cannot be used. */

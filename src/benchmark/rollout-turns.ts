@@ -4,9 +4,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { EXIT, UserError } from '../core/errors.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
+import { present } from '../core/present.js';
 import { rowId } from '../core/row-id.js';
 import type { Turn } from '../core/turn.js';
-import { badLine, decoded, objectLines, openToRead, readSpan } from './line-file.js';
+import { badLine, objectLines, openToRead, readAgain, type Span, spanOf } from './line-file.js';
 
 /** What a row of the benchmark was asked behind. */
 export interface SimulatedHistory {
@@ -18,20 +19,13 @@ export interface SimulatedHistory {
   readonly prompt: string;
 }
 
-export interface RolloutTurns {
+interface RolloutTurns {
   readonly path: string;
   /** What changes with a row's simulated history; undefined for a row that is not there. */
   stampOf(key: string, repeat: number): string | undefined;
   /** @throws UserError (65) where the row is not there, or another text lies in its place by now. */
   read(key: string, repeat: number): Promise<SimulatedHistory>;
   close(): Promise<void>;
-}
-
-/** Where a turn lies. */
-interface Span {
-  readonly offset: number;
-  readonly length: number;
-  readonly checksum: number;
 }
 
 /** A row: the turns of its chain before it, its own as the last, and a hash over them. */
@@ -54,7 +48,9 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal): Promis
       stampOf: (key, repeat) => places.get(rowId(key, repeat))?.stamp,
       async read(key, repeat) {
         const { spans } = places.get(rowId(key, repeat)) ?? { spans: [] };
-        const lines = await Promise.all(spans.map((span) => lineAt(path, handle, span)));
+        // The same bytes are the same turn.
+        const texts = await Promise.all(spans.map((span) => readAgain(handle, span, path)));
+        const lines = texts.map((text) => present(turnOf(present(parseObject(text)))));
         const own = lines.pop();
         if (own === undefined) throw new UserError(`${path} has no turn of the row ${key}; ${REMEDY}`, EXIT.badData);
         const turns = lines.map(({ prompt, observation }) => ({ prompt, response: observation }));
@@ -84,7 +80,7 @@ async function placesIn(
     if (turn.step !== chain.step + 1) {
       throw badLine(file, line, `turn ${turn.step} stands where turn ${chain.step + 1} should; ${REMEDY}`);
     }
-    chain.spans.push({ offset: line.offset, length: line.bytes.length, checksum: crc32(line.bytes) });
+    chain.spans.push(spanOf(line));
     chain.hash = crc32(turn.prompt, chain.hash);
     if (turn.row !== null)
       places.set(rowId(turn.row, turn.repeat), { spans: [...chain.spans], stamp: String(chain.hash) });
@@ -93,14 +89,6 @@ async function placesIn(
     chains.set(chainId, chain);
   }
   return places;
-}
-
-async function lineAt(path: string, handle: FileHandle, { offset, length, checksum }: Span) {
-  const bytes = await readSpan(handle, offset, length);
-  const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
-  const turn = turnOf((text === undefined ? undefined : parseObject(text)) ?? {});
-  if (turn !== undefined) return turn;
-  throw new UserError(`${path} was changed while it was being judged; run the same command again`, EXIT.badData);
 }
 
 /** What a line says of its turn; undefined where it says none. */

@@ -5,6 +5,7 @@ import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
 import { EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
+import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import type { Io } from '../core/types.js';
@@ -94,22 +95,18 @@ async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
 
 /** Ratings that do not count, each with file and line; of many of a kind the first. */
 function notesOn({ leftOut, unchecked }: Matched): string[] {
-  const named = new Map<string, number>();
-  const notes: string[] = [];
-  for (const { place, why } of leftOut) {
-    const before = named.get(why) ?? 0;
-    named.set(why, before + 1);
-    if (before < MOST_NAMED) notes.push(`${place}: left out: ${REASONS[why]}`);
-  }
-  for (const [why, count] of named) {
-    // The map's keys are reasons' names.
-    const reason = REASONS[why as keyof typeof REASONS];
-    if (count > MOST_NAMED) notes.push(`and ${counted(count - MOST_NAMED, 'further rating')} left out: ${reason}`);
-  }
-  if (unchecked > 0) {
-    notes.push(
-      `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
-    );
-  }
-  return notes;
+  const kinds = [...groupBy(leftOut, ({ why }) => why)];
+  const named = new Set(kinds.flatMap(([, own]) => own.slice(0, MOST_NAMED)));
+  const further = kinds.filter(([, own]) => own.length > MOST_NAMED);
+  return [
+    ...leftOut.filter((one) => named.has(one)).map(({ place, why }) => `${place}: left out: ${REASONS[why]}`),
+    ...further.map(
+      ([why, own]) => `and ${counted(own.length - MOST_NAMED, 'further rating')} left out: ${REASONS[why]}`,
+    ),
+    ...(unchecked === 0
+      ? []
+      : [
+          `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
+        ]),
+  ];
 }

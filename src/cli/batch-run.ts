@@ -1,24 +1,33 @@
-// `awb batch run`: a batch folder answered by live calls, where there is no batch engine.
+// `awb batch run`: a batch folder answered here, where there is no batch engine: every request without a result by a live call.
 
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
-import type { Io } from '../core/types.js';
+import type { Backend, Io, Job, ModelRequest, Solve } from '../core/types.js';
+import { Appender } from '../disk/group-commit.js';
+import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
-import { readSubmission } from '../model/batch/submission.js';
+import { syncFolder } from '../disk/make-folder.js';
+import type { NamedEndpoints } from '../model/backend.js';
+import { bytesAt, isLive, type Place, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
+import { type HttpAnswer, isReply, PassingEndpoint, resultLine } from '../model/batch/passing-endpoint.js';
+import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js';
+import { Results } from '../model/batch/results.js';
+import { Pace } from '../model/schedule/pace.js';
+import { openPool } from '../model/schedule/pool.js';
+import { openProgress } from '../run/progress.js';
+import { drainOnInterrupt } from '../run/session.js';
+import { localTarget, targetAt } from '../run/target.js';
 import { defineCommand } from '../settings/command.js';
-import {
-  ANSWERS,
-  type AnswersFile,
-  type AnswerTally,
-  answerAll,
-  openAnswers,
-  type RequestsLeft,
-  requestsLeft,
-  requireNotAwaited,
-} from './batch/answering.js';
 import { type Opened, openBatchFolder, readingCommand } from './batch/client.js';
 import { RUN_OPTIONS, type RunSettings } from './batch/options.js';
+
+/** The file of the folder that answers go to. */
+const ANSWERS = 'answers.jsonl';
+/** Requests stand in the order of their prefixes: those that lie together go to one endpoint. */
+const GROUP = 32;
 
 export const command = defineCommand({
   description:
@@ -44,33 +53,191 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   const { dir, shown } = opened;
   const busy = `another awb batch run works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = await lockFile(join(dir, '.answers.lock'), busy);
-  let file: AnswersFile | undefined;
-  let left: RequestsLeft | undefined;
   try {
-    requireNotAwaited(await readSubmission(dir, shown), shown);
-    file = await openAnswers(dir);
-    left = await requestsLeft(dir, opened.batch);
-    const tally =
-      left.jobs.length === 0 ? { answered: 0, refused: 0 } : await answerAll(opened.batch, left, file, settings, io);
-    io.stdout.write(resultText(opened, left, tally, settings, io));
-    if (io.stop.aborted) return interruption(io.stop);
-    return tally.answered === left.jobs.length ? EXIT.done : EXIT.incomplete;
+    await requireNotAwaited(dir, shown);
+    const file = await openAnswers(dir);
+    try {
+      const jobs = await requestsLeft(opened);
+      const tally = jobs.length === 0 ? { answered: 0, refused: 0 } : await answerAll(opened, jobs, file, settings, io);
+      io.stdout.write(resultText(opened, jobs.length, tally, settings, io));
+      if (io.stop.aborted) return interruption(io.stop);
+      return tally.answered === jobs.length ? EXIT.done : EXIT.incomplete;
+    } finally {
+      await file.close();
+    }
   } finally {
-    await left?.close();
-    await file?.close();
     release();
   }
 }
 
+/** Whoever answers here what a server works on pays for it twice. @throws UserError (2) where batches are awaited */
+async function requireNotAwaited(dir: string, shown: string): Promise<void> {
+  const submission = await readSubmission(dir);
+  const isAwaited = submission?.sent.some(
+    (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
+  );
+  if (!isAwaited) return;
+  throw new UserError(
+    `batches of ${shown} are at ${submission?.baseUrl} and not fetched yet, and would be paid for twice; awb batch fetch ${shown} gets what has come, awb batch cancel ${shown} ends them`,
+  );
+}
+
+/** A request to be asked, the file that it stands in, and its line there. */
+interface RequestJob extends Job, Place {
+  readonly id: string;
+  readonly part: string;
+}
+
+/**
+ * The requests that have no result yet.
+ * @throws UserError: 65 for a part that is not as it was written, or a line that is no request, 66 where a file cannot be read
+ */
+async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
+  const answered = (await Results.open(dir)).names();
+  const jobs: RequestJob[] = [];
+  for (const part of batch.parts) {
+    await requireAsWritten(dir, part);
+    for await (const { bytes: _, ...request } of requestsIn(dir, part, answered)) {
+      jobs.push({ ...request, group: String(Math.floor(jobs.length / GROUP)), part: part.file });
+    }
+  }
+  return jobs;
+}
+
+/** Opens answers.jsonl, or makes it. A torn last line, as a kill leaves it, is cut off: its request is asked again. */
+async function openAnswers(dir: string) {
+  const path = join(dir, ANSWERS);
+  let opened: FileHandle | undefined;
+  try {
+    // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
+    const handle = await open(path, constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0));
+    opened = handle;
+    for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
+      if (!ended) await handle.truncate(offset);
+    }
+    await syncFolder(dir);
+    const appender = new Appender(handle, path, (await handle.stat()).size);
+    return {
+      /** Resolves when the line is on the disk. */
+      append: (line: Buffer) => appender.append(line),
+      async close() {
+        await appender.idle();
+        await handle.close();
+      },
+    };
+  } catch (error) {
+    await opened?.close();
+    throw unwritable(path, error);
+  }
+}
+
+/** How many requests were answered now, and how many of them otherwise than by a reply. */
+interface AnswerTally {
+  answered: number;
+  refused: number;
+}
+
+/**
+ * Asks all that is left; each answer is on the disk before its slot is used again.
+ * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
+ */
+async function answerAll(
+  { batch: { url, model, parts } }: Opened,
+  jobs: readonly RequestJob[],
+  file: Awaited<ReturnType<typeof openAnswers>>,
+  settings: RunSettings,
+  io: Io,
+): Promise<AnswerTally> {
+  const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
+  const tally = { answered: 0, refused: 0 };
+  const answers = new WeakMap<ModelRequest, HttpAnswer>();
+  const { named, close } =
+    local === undefined
+      ? targetAt({ prefix: 'model', baseUrls, model, apiKey }, io)
+      : await localTarget('model', local, { ...settings, alias: model }, io);
+  const onNotice = (text: string) => progress.notice(text);
+  const drain = drainOnInterrupt(io, onNotice);
+  let pool: Backend | undefined;
+  const progress = openProgress(io, {
+    ...settings,
+    title: 'batch run',
+    unit: 'requests',
+    totals: new Map(parts.map((part) => [part.file, part.requests])),
+    already: new Map(
+      parts.map((part) => [part.file, part.requests - jobs.filter((job) => job.part === part.file).length]),
+    ),
+    status: () => pool?.status(),
+  });
+  io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
+  const solve: Solve<RequestJob> = async (job, ask) => {
+    let request: ModelRequest | undefined;
+    const outcome = await ask({
+      async make() {
+        request = { prompt: bodyOf(job), seedOffset: 0 };
+        return request;
+      },
+    });
+    if (outcome.status === 'interrupted') return;
+    const answer = request && answers.get(request);
+    const { class: failure = 'fatal', reason = `HTTP ${answer?.status}` } = outcome.status === 'failed' ? outcome : {};
+    await file.append(resultLine(job.id, answer ?? { code: failure.replaceAll('-', '_'), message: reason }));
+    tally.answered++;
+    if (!isReply(answer)) tally.refused++;
+    const tokens = outcome.log.usage.completionTokens ?? 0;
+    progress.settled(job.part, { status: isReply(answer) ? 'ok' : 'failed', tokens, reason });
+  };
+  try {
+    pool = poolOver(named, settings, { path: url.replace(/^\/v1/, ''), model, answers }, onNotice);
+    const { lost } = named.own ?? {};
+    const abort = lost === undefined ? drain.over : AbortSignal.any([drain.over, lost]);
+    await pool.work(jobs, solve, { stop: io.stop, abort });
+    lost?.throwIfAborted();
+  } finally {
+    drain.close();
+    progress.finish();
+    await pool?.close();
+    await close();
+  }
+  return tally;
+}
+
+function bodyOf(job: RequestJob): string {
+  const body = bodyIn(bytesAt(job).toString());
+  if (body !== undefined) return body;
+  throw new UserError(`${job.path} holds a line that is no request; restore the file`, EXIT.badData);
+}
+
+function poolOver(
+  { baseUrls, apiKey, proxies, own }: NamedEndpoints,
+  settings: RunSettings,
+  requests: Pick<ConstructorParameters<typeof PassingEndpoint>[0], 'path' | 'model' | 'answers'>,
+  onNotice: (text: string) => void,
+): Backend {
+  const { rpm, tpm, concurrency, maxAttempts, retryMinutes, waitReady, keepGoing, callTimeout } = settings;
+  const callTimeoutMs = callTimeout * 1000;
+  const endpoints = baseUrls.map(
+    (baseUrl, index) => new PassingEndpoint({ baseUrl, apiKey, proxy: proxies[index], callTimeoutMs, ...requests }),
+  );
+  return openPool(endpoints, {
+    concurrency: concurrency === 'adaptive' ? (own?.slots ?? concurrency) : concurrency,
+    maxAttempts,
+    retryMs: retryMinutes * 60_000,
+    waitReadyMs: waitReady * 1000,
+    keepGoing,
+    onNotice,
+    pace: new Pace({ rpm, tpm, onNotice }),
+  });
+}
+
 function resultText(
   { shown, dir, batch }: Opened,
-  { jobs, totals }: RequestsLeft,
+  asked: number,
   { answered, refused }: AnswerTally,
   { json }: RunSettings,
   io: Io,
 ): string {
-  const total = [...totals.values()].reduce((sum, count) => sum + count, 0);
-  const missing = jobs.length - answered;
+  const total = batch.parts.reduce((sum, { requests }) => sum + requests, 0);
+  const missing = asked - answered;
   if (json) {
     const counts = { requests: total, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: ANSWERS, ...counts }, null, 2)}\n`;

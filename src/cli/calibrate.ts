@@ -1,33 +1,80 @@
-// `awb calibrate`: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it.
+// `awb calibrate`: a judge rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it. It is told in a
+// terminal or as JSON, as a page, to the SQLite file, and against the limits that the judge is held to.
 
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { resolve } from 'node:path';
+import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
+import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
 import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
-import { type Calibrating, calibrationIdentity, calibrationStage } from '../judge/calibrate/calibrating.js';
-import { CALIBRATE_OPTIONS, type CalibrateSettings } from '../judge/calibrate/options.js';
-import { openMadePredictions, planOf, planText, remarksOn, takesCall } from '../judge/calibrate/plan.js';
+import {
+  CALIBRATE_OPTIONS,
+  type Calibrating,
+  calibrationIdentity,
+  calibrationStage,
+} from '../judge/calibrate/calibrating.js';
+import { openMadePredictions, planLines, planOf, takesCall } from '../judge/calibrate/plan.js';
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
-import { requirePageName } from '../results/output.js';
+import { calibrationText } from '../report/calibration/text.js';
+import { trustLine, trustOf } from '../report/trust.js';
+import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';
+import { DEFAULT_DB } from '../results/databases.js';
+import { policyHash, requirePageName, writeText } from '../results/output.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill/dry-run.js';
+import { showBill } from '../run/bill.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
+import { madeWith, verdictsOf } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';
 import type { StageResult } from '../run/stage.js';
 import { printStageResult, stageDocument } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
+import { shownPath } from '../settings/shown-path.js';
+import { toolVersion } from '../settings/version.js';
 import { wordsOf } from '../settings/words.js';
-import { TELLING_OPTIONS, tellCalibration } from './calibration-telling.js';
+import type { CalibrationDocument } from '../stats/calibration/document.js';
+import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
+import { openStore } from '../store/store.js';
+import { calibrationPage } from '../view/calibration/page.js';
 
-const OPTIONS = { ...CALIBRATE_OPTIONS, ...TELLING_OPTIONS } as const satisfies OptionTable;
+const OPTIONS = {
+  ...CALIBRATE_OPTIONS,
+  db: {
+    kind: 'text',
+    value: 'FILE',
+    default: DEFAULT_DB,
+    group: 'Output',
+    help: 'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
+  },
+  html: { kind: 'text', value: 'FILE', group: 'Output', help: 'write a page about it, with dose curves' },
+  ...EXPLAIN,
+  'min-ceiling': {
+    kind: 'number',
+    min: 0,
+    max: 100,
+    value: 'X',
+    group: 'Limits',
+    help: 'least score of neutral rewrites of the truth (each limit: exit 4 where it is broken, 5 where it is undecided)',
+  },
+  'max-noise': {
+    kind: 'number',
+    min: 0,
+    value: 'X',
+    group: 'Limits',
+    help: 'largest SD of judgements of one prediction, in points',
+  },
+  'max-blind': { kind: 'integer', min: 0, group: 'Limits', help: 'how many damages the judge may not see' },
+  'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that a trick may buy' },
+} as const satisfies OptionTable;
+
+type CalibrateSettings = Settings<typeof OPTIONS>;
 
 /** What ratings depend on beside the judge. */
 const WAY_OF_ASKING = [
@@ -64,10 +111,10 @@ export const command = defineCommand({
   run: calibrate,
 });
 
-async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSettings): Promise<ExitCode> {
+async function calibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   requirePageName(settings.html, '--html');
   requireBatchFlags(settings);
-  const variants = chosenVariants({ damages: given(settings.damages), canaries: given(settings.canaries) });
+  const variants = chosenVariants(settings);
   const method = await openMode(MODES.rubric, settings, io);
   const { sampleSeed: seed, maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
   return withData(settings, io, async ({ dataset, chosen, shard }) => {
@@ -75,42 +122,25 @@ async function calibrate(settings: Settings<typeof OPTIONS>, io: Io, shown: Show
     const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };
     const jobs = await planOf(dataset.rows, chosen, predictions, choice);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-    return withTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io, (asked) =>
-      calibrateJudge({ settings, io, shown, shard, dataset, predictions, jobs, method, ...asked }),
-    );
+    return withTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io, (asked) => {
+      const work = { settings, io, shown, shard, dataset, predictions, jobs, method, ...asked };
+      const identity = (stored: Manifest | undefined) => calibrationIdentity(work, stored);
+      const kind = { kind: 'calibrate', name: 'calibration', stateOf: calibrationState } as const;
+      return withRun({ ...runOptions(settings, io), ...kind, identity, pricing: asked.pricing }, async (run) => {
+        const stage = calibrationStage(work, run);
+        if (!settings.dryRun) {
+          if (!settings.quiet) io.stderr.write(`${planLines(jobs).join('\n')}\n\n`);
+          await showBill(stage);
+        }
+        return billOrAsk(stage, (result) => tell(work, run.outputPath, result));
+      });
+    });
   });
 }
 
-/** A list of which nothing was given is not chosen from. */
-function given(names: readonly string[]): readonly string[] | undefined {
-  return names.length === 0 ? undefined : names;
-}
-
-function calibrateJudge(work: Calibrating & { readonly settings: Settings<typeof OPTIONS> }): Promise<ExitCode> {
-  const { settings, io, pricing, jobs } = work;
-  const identity = (stored: Manifest | undefined) => calibrationIdentity(work, stored);
-  return withRun(
-    {
-      ...runOptions(settings, io),
-      kind: 'calibrate',
-      name: 'calibration',
-      identity,
-      stateOf: calibrationState,
-      pricing,
-    },
-    async (run) => {
-      const stage = calibrationStage(work, run);
-      if (!settings.dryRun) {
-        if (!settings.quiet) io.stderr.write(`${[planText(jobs), ...remarksOn(jobs)].join('\n')}\n\n`);
-        await showBill(stage);
-      }
-      return billOrAsk(stage, (result) => tell(work, run.outputPath, result));
-    },
-  );
-}
-
+/** @returns the run's exit code, or 4 and 5 where a limit is broken or undecided */
 async function tell(
-  { settings, io, shown, jobs }: Calibrating & { readonly settings: Settings<typeof OPTIONS> },
+  { settings, io, shown, jobs }: Calibrating & { readonly settings: CalibrateSettings },
   file: string,
   result: StageResult,
 ): Promise<ExitCode> {
@@ -120,7 +150,6 @@ async function tell(
   try {
     if (!isTold) return result.exitCode;
     const verdict = await tellCalibration(file, settings, stageDocument(result, settings), io);
-    if (!settings.json) io.stdout.write('\n');
     return verdict === EXIT.done ? result.exitCode : verdict;
   } finally {
     if (!settings.json || !isTold) {
@@ -143,4 +172,101 @@ function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown:
       : ['--local', local];
   const way = wordsOf(Object.fromEntries(WAY_OF_ASKING.map((name) => [name, OPTIONS[name]])), shown);
   return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
+}
+
+/**
+ * Tells what the judgements of calibration.jsonl say of the judge: in a terminal or as JSON, as a page, and to the SQLite file.
+ * @param source absolute path of calibration.jsonl, which has its manifest beside it
+ * @param run what asking came to, for the document of `--json`
+ * @returns 0, or 4 and 5 where a limit is broken or undecided
+ * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
+ */
+async function tellCalibration(source: string, settings: CalibrateSettings, run: object, io: Io): Promise<ExitCode> {
+  const { html, explain, color, json } = settings;
+  const read = await readCalibration(source, io.stop);
+  const calibration = calibrationDocument(read, shownPath(source, io), settings);
+  const document = { ...calibration, run };
+  const db = resolve(io.cwd, settings.db);
+  const { id, replaced } = saveCalibration(db, read, document);
+  if (html !== undefined) {
+    await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
+  }
+  const text = () => {
+    const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
+    const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
+    const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
+    return `${calibrationText(calibration, look)}\n${stored}${page}\n`;
+  };
+  io.stdout.write(json ? `${JSON.stringify(document)}\n` : text());
+  return calibration.limits?.exit_code ?? EXIT.done;
+}
+
+/** @param source calibration.jsonl as people are shown it */
+export function calibrationDocument(
+  { manifest, calibration }: Pick<ReadCalibration, 'manifest' | 'calibration'>,
+  source: string,
+  limits: JudgeLimits,
+): CalibrationDocument {
+  const made = madeWith(manifest);
+  const fingerprint = made.rubricFingerprint === undefined ? '' : ` (${made.rubricFingerprint.slice(0, 12)})`;
+  const trust = trustOf(calibration);
+  return {
+    schema: 'awb.calibrate/1',
+    judge_model: made.judgeName ?? 'a judge that is not recorded',
+    rubric_pack: made.rubricPack === undefined ? '' : `${made.rubricPack}${fingerprint}`,
+    verdicts: verdictsOf(made) ?? '',
+    sampling: Object.entries({ ...made.method, ...made.sampling })
+      .map(([name, value]) => `${name} ${typeof value === 'string' ? value : canonicalJson(value)}`)
+      .join(', '),
+    source,
+    verdict: judgeVerdict(calibration),
+    trust: { line: trustLine(trust), ...trust },
+    limits: limitsDocument(limitResults(calibration, limits)),
+    ...calibration,
+    notes: [...notesOn(calibration), ...manifest.notices],
+  };
+}
+
+/**
+ * Stores a calibration, over what the same one was before.
+ * @param db absolute path of the SQLite file, which is made where it is not there
+ * @throws UserError: 74 and 65 for the file, 65 for a manifest that names no judge.
+ */
+export function saveCalibration(
+  db: string,
+  { source, manifest }: Pick<ReadCalibration, 'source' | 'manifest'>,
+  document: CalibrationDocument,
+): { readonly id: number; readonly replaced: boolean } {
+  const made = madeWith(manifest);
+  const { judge, judgeKey, rubricFingerprint } = made;
+  const { startedAt, endedAt } = manifest;
+  if (judge === undefined || judgeKey === undefined) {
+    throw new UserError(
+      `the manifest of ${source} names no judge; the same awb calibrate command with --fresh makes both anew`,
+      EXIT.badData,
+    );
+  }
+  const store = openStore(db);
+  try {
+    return store.saveCalibration({
+      // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
+      identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
+      judgeKey,
+      judgeModel: judge,
+      judgeSnapshot: made.snapshot,
+      rubricPack: made.rubricPack,
+      rubricFingerprint,
+      verdicts: verdictsOf(made),
+      sampling: made.sampling ?? {},
+      source,
+      manifest: JSON.stringify(manifest),
+      startedAt,
+      endedAt,
+      savedAt: new Date().toISOString(),
+      toolVersion: toolVersion(),
+      document,
+    });
+  } finally {
+    store.close();
+  }
 }

@@ -1,13 +1,13 @@
 // `awb data check`: a copy of the benchmark beside its release, and beside what was fetched.
 
 import { resolve } from 'node:path';
-import { checkSource } from '../benchmark/hub/dataset-files.js';
+import { checkSource } from '../benchmark/hub/dataset.js';
 import { sizeText } from '../benchmark/hub/download-text.js';
 import { checkRows } from '../benchmark/survey.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { RELEASED } from '../core/released.js';
 import type { Io } from '../core/types.js';
-import { SURVEY_OPTIONS, surveyData } from '../infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { checkDocument, checkText, statusOf } from '../report/data-check.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';

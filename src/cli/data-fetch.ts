@@ -1,8 +1,7 @@
 // `awb data fetch`: the benchmark's rows from the Hugging Face Hub into a folder, one commit of them, every file checked.
 
 import { join, resolve } from 'node:path';
-import { type FetchedDataset, fetchDataset } from '../benchmark/hub/dataset.js';
-import type { FileState, Placed } from '../benchmark/hub/dataset-files.js';
+import { type FetchedDataset, type FileState, fetchDataset } from '../benchmark/hub/dataset.js';
 import { downloadText, progressText, sizeText } from '../benchmark/hub/download-text.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';
@@ -73,20 +72,11 @@ async function fetch(settings: FetchSettings, io: Io): Promise<ExitCode> {
 }
 
 function documentOf({ source, files, fetchedBytes, aside, strangers }: FetchedDataset, folder: string): string {
-  const { hub, repository, revision, commit } = source;
   const document = {
     schema: 'awb.data-fetch/1',
     folder,
-    hub,
-    repository,
-    revision,
-    commit,
-    files: files.map(({ file, state, sha256 }) => ({
-      name: file.name,
-      bytes: file.bytes,
-      sha256: sha256 ?? null,
-      state,
-    })),
+    ...source,
+    files: files.map(({ file: { name, bytes }, state, sha256 = null }) => ({ name, bytes, sha256, state })),
     fetched_bytes: fetchedBytes,
     aside: aside ?? null,
     strangers,
@@ -102,7 +92,7 @@ function textOf(fetched: FetchedDataset, folder: string, { color, outputDir }: F
       { heading: 'Size', short: 'Size', align: 'right' },
       { heading: '', short: '', align: 'left' },
     ],
-    groups: [files.map(rowOf)],
+    groups: [files.map(({ file, state }) => [printable(file.name), sizeText(file.bytes), STATES[state]])],
     footnotes: [],
   } as const;
   const awb = programName(io);
@@ -116,10 +106,6 @@ function textOf(fetched: FetchedDataset, folder: string, { color, outputDir }: F
     `next: ${awb} ${shellLine(['data', 'check', ...(outputDir === 'data' ? [] : [outputDir])])}`,
   ];
   return `${terminal(table, { columns: io.stdout.columns, color: color && io.stdout.isTTY })}\n${lines.join('\n')}\n`;
-}
-
-function rowOf({ file, state }: Placed): string[] {
-  return [printable(file.name), sizeText(file.bytes), STATES[state]];
 }
 
 function revisionForm(text: string): string | undefined {

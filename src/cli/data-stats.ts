@@ -6,7 +6,7 @@ import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { hasBlocks } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { SURVEY_OPTIONS, surveyData } from '../infer/surveying.js';
+import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { statsText } from '../report/data-stats.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand } from '../settings/command.js';

@@ -5,7 +5,7 @@ import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { proxiedDownloads } from '../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../model/http/wire.js';
 import { figuresOf, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';

@@ -16,8 +16,7 @@ import {
   remarkOnRollout,
   requireRolloutFlags,
 } from '../infer/rollout/plan.js';
-import { rolloutStage } from '../infer/rollout/rolling-out.js';
-import { ROLLOUT_FILE } from '../infer/rollout/turns.js';
+import { ROLLOUT_FILE, rolloutStage } from '../infer/rollout/rolling-out.js';
 import { tellScenarios } from '../results/score/scenarios.js';
 import { asksByFilesAlone, BATCH_OPTIONS, requireBatchFlags } from '../run/batch/options.js';
 import { billOrAsk, runOptions, withRun } from '../run/command.js';

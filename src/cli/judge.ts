@@ -22,12 +22,10 @@ import { judgementState } from '../judge/records.js';
 import { asSeen, withBeside } from '../judge/shown.js';
 import { asksByFilesAlone } from '../run/batch/options.js';
 import { billOrAsk, withRun } from '../run/command.js';
-import type { Counts, Manifest } from '../run/manifest.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { requireNamedTokenizer } from '../run/model.js';
-import { openPricing } from '../run/pricing.js';
 import { printStageResult } from '../run/summary.js';
-import { namesTarget, openTarget, targetAt } from '../run/target.js';
+import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -97,34 +95,31 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
   const dataDir = inCwd(io, settings.dataDir);
-  const dataset = dataDir === undefined ? undefined : await openDataset(dataDir, io.stop);
+  const opened: { close(): Promise<unknown> }[] = [];
+  const keep = <T extends { close(): Promise<unknown> }>(one: T): T => {
+    opened.unshift(one);
+    return one;
+  };
   try {
+    const dataset = dataDir === undefined ? undefined : keep(await openDataset(dataDir, io.stop));
     const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
-    const predictions = await withBeside(mode, method, await open(path), () => open(present(rival)));
-    try {
-      requireJudgeable(method, predictions);
-      const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
-      const change = changeSince(beside, shownPath(path, io), predictions.sha256);
-      if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
-      // A judged file carries the manifest of its predictions in its own.
-      const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
-      const dir = inCwd(io, settings.outputDir) ?? dirname(path);
-      const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-      const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
-      // Nothing is started for a mode that asks nobody.
-      const target = mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io);
-      try {
-        const pricing = await openPricing(target, settings, io);
-        const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
-        return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await predictions.close();
-    }
+    const predictions = keep(await withBeside(mode, method, await open(path), () => open(present(rival))));
+    requireJudgeable(method, predictions);
+    const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
+    const change = changeSince(beside, shownPath(path, io), predictions.sha256);
+    if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
+    // A judged file carries the manifest of its predictions in its own.
+    const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
+    const dir = inCwd(io, settings.outputDir) ?? dirname(path);
+    const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
+    const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
+    // Nothing is started for a mode that asks nobody.
+    const target = keep(mode.asksJudge ? await openTarget(addresses, settings, io) : targetAt(addresses, io));
+    const pricing = await openPricing(target, settings, io);
+    const work: Judging = { settings, io, shown, predictions, inferred, mode, method, target, pricing, dir };
+    return settings.recheck === undefined ? await judgeAll(work) : await recheck(work, settings.recheck, open);
   } finally {
-    await dataset?.close();
+    for (const one of opened) await one.close();
   }
 }
 
@@ -136,7 +131,6 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
-    fresh: settings.fresh,
     judge: mode.asksJudge ? `${work.target.model}-${method.name}` : method.name,
   });
   const fresh = settings.fresh || replaces;
@@ -170,11 +164,9 @@ function remarkOnRepeats({ chosen, counts }: Manifest): string | undefined {
 /** What to do with the judged file, and before that what would mend it. */
 function nextStep({ absent, failures }: Counts, judged: string, program: string): string {
   const unpredicted = absent + (failures.prediction ?? 0) + (failures['context-overflow'] ?? 0);
-  const mend =
-    unpredicted > 0
-      ? `repeat awb infer (${counted(unpredicted, 'row')} ${unpredicted === 1 ? 'lacks' : 'lack'} a prediction) and then this command; or `
-      : '';
-  return `${mend}${program} ${shellLine(['score', '--predictions', judged])}`;
+  const lacking = counted(unpredicted, 'row lacks', 'rows lack');
+  const first = unpredicted > 0 ? `repeat awb infer (${lacking} a prediction) and then this command; or ` : '';
+  return `${first}${program} ${shellLine(['score', '--predictions', judged])}`;
 }
 
 function inCwd(io: Io, path: string | undefined): string | undefined {
@@ -184,7 +176,7 @@ function inCwd(io: Io, path: string | undefined): string | undefined {
 /** @throws UserError (65) for a domain that cannot be judged, with the first line of it. */
 function requireJudgeable(method: Method, { path, refs }: PredictionFile): void {
   for (const { domain, line } of refs) {
-    const refusal = method.refusal(domain);
+    const refusal = method.refusal?.(domain);
     if (refusal !== undefined) throw new UserError(`${path}:${line}: ${refusal}`, EXIT.badData);
   }
 }

@@ -1,17 +1,12 @@
 // awb panel: several judgings of the same predictions joined into one judged file, every judge counting alike.
 
 import { resolve } from 'node:path';
-import { manifestBeside } from '../benchmark/judged-path.js';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { keysOf } from '../core/keys.js';
 import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
-import { joinMembers } from '../judge/panel/joining.js';
-import { isWhole, panelIdentity, panelManifest, requireFree } from '../judge/panel/manifest.js';
-import { readMembers } from '../judge/panel/members.js';
-import { writePanel } from '../judge/panel/writing.js';
+import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
 import { panelText } from '../report/panel/text.js';
-import { writeManifest } from '../run/manifest-file.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
@@ -68,19 +63,16 @@ async function panel(settings: Settings<typeof OPTIONS>, io: Io, shown: ShownSet
     );
   }
   const path = resolve(io.cwd, settings.output);
-  const { rows, panel, offsets } = joinMembers(members, { combine, quorum });
-  const identity = panelIdentity(path, members, panel);
-  await requireFree({ path, shown: shownPath(path, io), fresh }, members, identity);
-  const output = await writePanel(path, rows, members, offsets);
-  const manifest = panelManifest({ path, identity, members, rows, panel, settings: shown, output });
-  await writeManifest(manifestBeside(path), manifest);
-  const exitCode = isWhole(panel, manifest.counts) ? EXIT.done : EXIT.incomplete;
+  const joined = joinMembers(members, { combine, quorum });
+  const isWhole = await writePanel({ path, shown: shownPath(path, io), fresh, settings: shown }, members, joined);
+  const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
   if (settings.json) {
-    io.stdout.write(`${JSON.stringify({ schema: 'awb.panel/1', exit_code: exitCode, output: path, ...panel })}\n`);
+    const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
     return exitCode;
   }
   const next = shellLine(['score', '--predictions', shownPath(path, io)]);
-  io.stdout.write(panelText(panel, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
+  io.stdout.write(panelText(joined.panel, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
   io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
   return exitCode;
 }

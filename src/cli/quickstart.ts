@@ -5,14 +5,10 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BASELINES } from '../benchmark/baselines.js';
 import { openDataset, type RowRef } from '../benchmark/dataset.js';
-import { domainName } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
-import { twoDecimals } from '../core/figures.js';
 import { shortenedByWords } from '../core/printable.js';
 import { shellLine } from '../core/shell.js';
-import { type Column, dimensionName, NONE, type Table } from '../core/table.js';
-import { terminal } from '../core/terminal.js';
-import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../core/types.js';
+import { DOMAINS, type Io, type TextSink } from '../core/types.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { hasRuntime } from '../serve/runtime.js';
 import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
@@ -27,17 +23,7 @@ const OPTIONS = {
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const TINY_MODEL = fileURLToPath(new URL('../../fixtures/tiny-random.gguf', import.meta.url));
-const MEASURE = 'chrf';
 const TINY = 'tiny random';
-
-/** What `awb score --json` says of a run, as far as it is shown here. */
-interface ScoreDocument {
-  readonly domains: Readonly<
-    Record<string, { readonly measures: Readonly<Record<string, { readonly value: number }>> }>
-  >;
-  readonly overall: Readonly<Record<string, unknown>>;
-  readonly overall_measures: Readonly<Record<string, { readonly value: number }>>;
-}
 
 /** A command line of awb; what `score` prints is kept under a name. */
 interface Step {
@@ -67,7 +53,7 @@ async function quickstart(
   const madeUp = MADE_UP_STEPS.map(madeUpRun);
   for (const run of madeUp) steps.push(scored(await written(run, dir), run.label));
   const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
-  const kept = new Map<string, ScoreDocument>();
+  const kept = new Map<string, unknown>();
   const say = (line: string) => {
     if (!settings.quiet) io.stderr.write(`$ ${line}\n`);
   };
@@ -84,11 +70,18 @@ async function quickstart(
     const stdout: TextSink = { isTTY: false, columns: io.stdout.columns, write: (text) => void printed.push(text) };
     const code = await awb([...args, ...flags], { ...inside, stdout });
     if (code !== EXIT.done) return code;
-    // `score` has printed one document, by the schema that it keeps.
-    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed.join('')) as ScoreDocument);
+    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed.join('')));
   }
-  report(settings, io, dir, kept);
-  return EXIT.done;
+  if (settings.json) {
+    const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return EXIT.done;
+  }
+  say('awb leaderboard');
+  const code = await awb(['leaderboard', ...flags], inside);
+  if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
+  io.stdout.write(`\n${nextText(dir, io)}`);
+  return code;
 }
 
 function baselineSteps(baseline: string): Step[] {
@@ -142,29 +135,11 @@ async function shortestRows(): Promise<RowRef[]> {
   );
 }
 
-function report(
-  settings: Settings<typeof OPTIONS>,
-  io: Io,
-  dir: string,
-  kept: ReadonlyMap<string, ScoreDocument>,
-): void {
-  if (settings.json) {
-    const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
-    io.stdout.write(`${JSON.stringify(document)}\n`);
-    return;
-  }
-  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  io.stdout.write(`\n${terminal(measureTable(kept), look)}\n`);
-  if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
-  io.stdout.write(`${terminal(ratingTable(kept), look)}\n`);
-  io.stdout.write(`SQLite file: ${shown(join(dir, DEFAULT_DB), io)}\n\n${nextText(dir, io)}`);
-}
-
 function nextText(dir: string, io: Io): string {
   const program = programName({ ...io, cwd: dir });
-  return `Try, with the made-up runs:
+  return `The made-up runs are for trying what compares checkpoints: no model predicted
+their rows, and no judge rated them. Try
   cd ${shellLine([shown(dir, io)])}
-  awb leaderboard
   awb compare made-up-100 made-up-200
   awb gate made-up-100 made-up-200   # GO
   awb gate made-up-200 made-up-300   # NO-GO: one domain got worse
@@ -178,48 +153,4 @@ ${program === 'awb' ? '' : `Here, awb stands for: ${program}\n`}`;
 /** A word of a command line; a path below the current folder as one would type it. */
 function shown(word: string, io: Io): string {
   return isAbsolute(word) ? shownPath(word, io) : word;
-}
-
-function number(heading: string): Column {
-  return { heading, short: heading, align: 'right' };
-}
-
-function measureTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
-  const measured = [...kept].filter(([, document]) => Object.keys(document.overall_measures).length > 0);
-  return {
-    columns: [
-      { heading: 'World model', short: 'Model', align: 'left' },
-      ...DOMAINS.map((domain) => number(domainName(domain))),
-      number('Mean'),
-    ],
-    groups: [
-      measured.map(([name, document]) => [
-        name,
-        ...DOMAINS.map((domain) => textOf(document.domains[domain]?.measures[MEASURE]?.value)),
-        textOf(document.overall_measures[MEASURE]?.value),
-      ]),
-    ],
-    footnotes: [
-      `chrF of prediction against ground truth, 0-100, over 63 recorded rows${kept.has(TINY) ? `; ${TINY}: over one a domain` : ''}.`,
-    ],
-  };
-}
-
-function ratingTable(kept: ReadonlyMap<string, ScoreDocument>): Table {
-  const rated = [...kept].filter(([, document]) => Object.keys(document.overall_measures).length === 0);
-  const headings = [...DIMENSIONS.map(dimensionName), 'Total'];
-  return {
-    columns: [{ heading: 'Judged', short: 'Judged', align: 'left' }, ...headings.map(number)],
-    groups: [
-      rated.map(([name, { overall }]) => [
-        name,
-        ...[...DIMENSIONS, 'total_score'].map((dimension) => textOf(overall[dimension])),
-      ]),
-    ],
-    footnotes: ['Ratings, 0-100, of 2,170 rows each, made up: no model predicted them, and no judge rated them.'],
-  };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'number' ? twoDecimals(value) : NONE;
 }

@@ -7,7 +7,7 @@ import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
-import { PRICE_OPTIONS } from '../model/prices/setting.js';
+import { PRICE_OPTIONS } from '../model/prices/prices.js';
 import { scoreDocument } from '../report/score-document.js';
 import { scoreText, shortLines } from '../report/score-text.js';
 import { trustIn } from '../results/calibration/reading.js';
@@ -19,7 +19,7 @@ import { isForcedPartner, requireForced, rolloutOf } from '../results/rollout.js
 import { scenarioRows } from '../results/score/scenarios.js';
 import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/scored.js';
 import { madeWith } from '../run/made-with.js';
-import { changeSince, readManifest } from '../run/manifest-file.js';
+import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';

@@ -1,7 +1,8 @@
 // `awb serve`: a GGUF model on this machine, behind the wire format that hosted models speak.
 
+import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { cacheFolder } from '../benchmark/hub/cache-folder.js';
+import { cacheFolder } from '../benchmark/hub/client.js';
 import { downloadText, progressText } from '../benchmark/hub/download-text.js';
 import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../benchmark/hub/models.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../core/errors.js';
@@ -10,11 +11,10 @@ import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import type { ServeDocument } from '../model/local.js';
 import { openEngine } from '../serve/engine.js';
-import type { Engine, ModelFacts } from '../serve/engine-contract.js';
-import { type RunningServer, startServer } from '../serve/http/listen.js';
 import { requestLine } from '../serve/http/metrics.js';
+import { startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
-import { requirePossible, settingsThatFit, wishesOf } from '../serve/memory.js';
+import { requirePossible, settingsThatFit } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -66,11 +66,12 @@ export const command = defineCommand({
 async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
   requirePossible(settings);
   const ending = endingOf(settings, io);
-  const stopped = aborted(ending);
+  const stopped = (ending.aborted ? Promise.resolve() : once(ending, 'abort')).then(() => undefined);
   const loading = showLoading(io.stderr, settings.quiet);
+  const { say } = loading;
   const directory = resolve(io.cwd, settings.modelDir ?? cacheFolder(io.env));
   const path = await resolveModel(settings.model, {
-    beforeDownload: (download) => loading.say(downloadText(download, directory)),
+    beforeDownload: (download) => say(downloadText(download, directory)),
     onProgress: (progress) => loading.step('download', progressText(progress)),
     cwd: io.cwd,
     directory,
@@ -78,48 +79,21 @@ async function serve(settings: ServeSettings, io: Io): Promise<ExitCode> {
     signal: ending,
   }).finally(() => loading.finish());
   const file = await readModelFile(path, settings.gpu);
-  const fitting = await settingsThatFit(file, settings.gpu, wishesOf(settings), loading.say);
   const givingUp = new AbortController();
   const opening = openEngine({
-    ...fitting,
+    ...(await settingsThatFit(file, settings.gpu, settings, say)),
     file,
     name: servedName(settings.model),
     gpu: settings.gpu,
     cacheDirectory: directory,
     signal: AbortSignal.any([ending, givingUp.signal]),
-    onNote: loading.say,
+    onNote: say,
     onProgress: (step, done) => loading.step(step, `${step} the model: ${Math.floor(100 * done)} %`),
     threads: settings.threads,
   });
   // Handled below; without this a failure while the port is being opened would end the process.
   opening.catch(() => undefined);
-  const server = await listen(settings, opening, loading.say).catch((error) => {
-    givingUp.abort();
-    throw error;
-  });
-  try {
-    const engine = await Promise.race([opening, stopped]);
-    loading.finish();
-    if (engine === undefined) {
-      await server.close(0);
-      await opening.then((loaded) => loaded.close()).catch(() => undefined);
-      return exitCodeOf(io);
-    }
-    announce(settings, io, server, engine.facts);
-    await stopped;
-    if (io.stop.aborted) loading.say('stopping: requests under way may end; interrupt again to end at once');
-    await server.close(io.stop.aborted ? DRAIN_MS : 0);
-    await engine.close();
-    return exitCodeOf(io);
-  } catch (error) {
-    loading.finish();
-    await server.close(0);
-    throw error;
-  }
-}
-
-function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: string) => void): Promise<RunningServer> {
-  return startServer(engine, {
+  const server = await startServer(opening, {
     host: settings.host,
     port: settings.port,
     queueLimit: settings.queue,
@@ -129,20 +103,35 @@ function listen(settings: ServeSettings, engine: Promise<Engine>, say: (text: st
     thinkingBudget: settings.thinkingBudget,
     onRequest: settings.verbose ? (record) => say(requestLine(record, new Date())) : undefined,
     onError: (error) => say(`engine: ${printable(messageOf(error))}`),
+  }).catch((error) => {
+    givingUp.abort();
+    throw error;
   });
+  try {
+    const engine = await Promise.race([opening, stopped]);
+    loading.finish();
+    if (engine !== undefined) {
+      io.stdout.write(started(settings, { schema: 'awb.serve/1', url: `${server.url}/v1`, model: engine.facts }));
+      await stopped;
+      if (io.stop.aborted) say('stopping: requests under way may end; interrupt again to end at once');
+    }
+    await server.close(engine !== undefined && io.stop.aborted ? DRAIN_MS : 0);
+    await opening.then((loaded) => loaded.close()).catch(() => undefined);
+    // Being stopped is how a server ends well.
+    return io.stop.aborted ? interruption(io.stop) : EXIT.done;
+  } catch (error) {
+    loading.finish();
+    await server.close(0);
+    throw error;
+  }
 }
 
-function announce(settings: ServeSettings, io: Io, server: RunningServer, facts: ModelFacts): void {
-  const document: ServeDocument = { schema: 'awb.serve/1', url: `${server.url}/v1`, model: facts };
-  if (settings.json) {
-    io.stdout.write(`${JSON.stringify(document)}\n`);
-    return;
-  }
-  const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = facts;
+/** What is printed once the model is served. */
+function started({ json }: ServeSettings, document: ServeDocument): string {
+  if (json) return `${JSON.stringify(document)}\n`;
+  const { name, quantization, slots, contextSize, gpu, gpuLayers, threads } = document.model;
   const hardware = gpuLayers > 0 ? `${gpu}, ${counted(gpuLayers, 'layer')}` : `CPU, ${counted(threads, 'thread')}`;
-  io.stdout.write(
-    `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`,
-  );
+  return `serving ${printable(name)} (${printable(quantization)}; ${hardware}; ${slots} x ${contextSize} tokens) at ${document.url}\n`;
 }
 
 /** Aborted by the first interrupt, and where asked when standard input closes. */
@@ -152,16 +141,4 @@ function endingOf(settings: ServeSettings, io: Io): AbortSignal {
   // Ends a download with the exit code of Ctrl-C.
   void io.stdinClosed().then(() => closed.abort('SIGINT'));
   return AbortSignal.any([io.stop, closed.signal]);
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((done) => {
-    if (signal.aborted) done(undefined);
-    signal.addEventListener('abort', () => done(undefined), { once: true });
-  });
-}
-
-/** Being stopped is how a server ends well. */
-function exitCodeOf(io: Io): ExitCode {
-  return io.stop.aborted ? interruption(io.stop) : EXIT.done;
 }

@@ -16,8 +16,8 @@ import type { Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { STEPS } from './watch/checkpoints.js';
+import { argumentsOf } from './watch/evaluating.js';
 import { WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
-import { argumentsOf } from './watch/steps.js';
 import { watch } from './watch/watching.js';
 
 export const command = defineCommand({

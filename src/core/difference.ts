@@ -1,80 +1,100 @@
 // What differs between a ground truth and a prediction: line by line, and within changed lines word by word.
 
 import { equalRuns } from './difference-runs.js';
-import type { Step } from './difference-step.js';
-import { changedWords, sharedWords, wordsOf } from './difference-words.js';
 
-/** Cells above which lines are paired in their order. */
-const MAX_PAIRINGS = 10_000;
-/** Lines that share less of their words than this are not one line changed. */
-const LEAST_SHARED = 0.4;
+/** Changed parts of a line as offsets (UTF-16 units): start, end, start, end ... */
+export type Ranges = readonly number[];
 
 /**
- * The steps that lead from the truth to the prediction, both split at line feeds. Lines that stand once in either text anchor
- * the search (patience diff, B. Cohen); between them the shortest edit is searched for (Myers, "An O(ND) Difference Algorithm
- * and Its Variations", Algorithmica 1, 1986), up to a bound, so that the time stays near linear for texts of any kind.
+ * A step through both texts, in order: `n` lines that are equal; `-` n lines of the truth alone; `+` n lines of the prediction
+ * alone; `~` one line of each, with what changed in either.
  */
+export type Step = number | readonly ['-' | '+', number] | readonly ['~', Ranges, Ranges];
+
+/** A changed line is looked for among so many lines of the prediction. */
+const LOOKED_AT = 50;
+/** Lines that share less of their words than this are not one line changed. */
+const LEAST_SHARED = 0.4;
+/** Words above which a line is not searched for words. */
+const MOST_WORDS = 20_000;
+
+/** The steps that lead from the truth to the prediction, both split at line feeds. Time stays near linear for texts of any kind. */
 export function difference(truth: string, prediction: string): Step[] {
   const a = truth.split('\n');
   const b = prediction.split('\n');
   const steps: Step[] = [];
-  let atA = 0;
-  let atB = 0;
+  let [atA, atB] = [0, 0];
   for (const run of [...equalRuns(a, b), { a: a.length, b: b.length, length: 0 }]) {
-    steps.push(...changedLines(a.slice(atA, run.a), b.slice(atB, run.b)));
+    steps.push(...changedLines(a.slice(atA, run.a).map(wordsOf), b.slice(atB, run.b).map(wordsOf)));
     if (run.length > 0) steps.push(run.length);
-    atA = run.a + run.length;
-    atB = run.b + run.length;
+    [atA, atB] = [run.a + run.length, run.b + run.length];
   }
   return steps;
 }
 
-/** Steps through a block of lines of which none is equal in place: similar ones become changed lines. */
-function changedLines(a: readonly string[], b: readonly string[]): Step[] {
+/** Steps through a block of lines of which none is equal in place: each becomes the next one that is similar to it, if there is one. */
+function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
   const steps: Step[] = [];
-  let atA = 0;
-  let atB = 0;
+  let [atA, atB] = [0, 0];
   const alone = (toA: number, toB: number) => {
     if (toA > atA) steps.push(['-', toA - atA]);
     if (toB > atB) steps.push(['+', toB - atB]);
+    [atA, atB] = [toA + 1, toB + 1];
   };
-  const [wordsA, wordsB] = [a.map(wordsOf), b.map(wordsOf)];
-  for (const [pairA, pairB] of pairsOf(wordsA, wordsB)) {
-    alone(pairA, pairB);
-    steps.push(['~', ...changedWords(wordsA[pairA] ?? [], wordsB[pairB] ?? [])]);
-    atA = pairA + 1;
-    atB = pairB + 1;
+  for (const [at, words] of a.entries()) {
+    const similar = b.slice(atB, atB + LOOKED_AT).findIndex((other) => sharedWords(words, other) >= LEAST_SHARED);
+    if (similar < 0) continue;
+    const other = atB + similar;
+    alone(at, other);
+    steps.push(['~', ...changedWords(words, b[other] ?? [])]);
   }
   alone(a.length, b.length);
   return steps;
 }
 
-/** Which lines of a are changed into which of b: in rising order, with the most words shared in all. */
-function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
-  if (a.length * b.length > MAX_PAIRINGS) {
-    const length = Math.min(a.length, b.length);
-    return Array.from({ length }, (_, i) => [i, i] as const).filter(([i]) => sharedWords(a[i], b[i]) >= LEAST_SHARED);
+/** A line in words, stretches of white space, and single other characters: joined, they are the line. */
+function wordsOf(line: string): string[] {
+  return line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
+}
+
+/** How much of two lines' words (white space apart) is shared: 0 to 1 (Dice). */
+function sharedWords(a: readonly string[], b: readonly string[]): number {
+  const left = new Map<string, number>();
+  const [ownA, ownB] = [a, b].map((words) => words.filter((word) => word.trim() !== ''));
+  for (const word of ownA ?? []) left.set(word, (left.get(word) ?? 0) + 1);
+  let shared = 0;
+  for (const word of ownB ?? []) {
+    const count = left.get(word) ?? 0;
+    if (count > 0) shared++;
+    left.set(word, count - 1);
   }
-  const width = b.length + 1;
-  // best[i * width + j]: the most that lines from i of a and from j of b can share. Cells of the last row and column stay 0.
-  const best = new Float64Array((a.length + 1) * width);
-  // What a line of each would add, if they were paired; too little to be one line changed is less than nothing.
-  const shared = new Float64Array((a.length + 1) * width);
-  const ifPaired = (cell: number) => (shared[cell] ?? 0) + (best[cell + width + 1] ?? 0);
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      const cell = i * width + j;
-      const share = sharedWords(a[i], b[j]);
-      shared[cell] = share >= LEAST_SHARED ? share : -1;
-      best[cell] = Math.max(best[cell + width] ?? 0, best[cell + 1] ?? 0, ifPaired(cell));
+  const total = (ownA?.length ?? 0) + (ownB?.length ?? 0);
+  // Lines of white space alone differ in nothing else.
+  return total === 0 ? 1 : (2 * shared) / total;
+}
+
+/** What changed between the words of two lines: outside of the ranges both have the same text. */
+function changedWords(a: readonly string[], b: readonly string[]): [number[], number[]] {
+  const runs = a.length + b.length > MOST_WORDS ? [] : equalRuns(a, b);
+  const ranges: [number[], number[]] = [[], []];
+  const [placesA, placesB] = [placesOf(a), placesOf(b)];
+  let [doneA, doneB] = [0, 0];
+  for (const [at, run] of [...runs, { a: a.length, b: b.length, length: 0 }].entries()) {
+    // A space between two changes is part of the change: words are read together.
+    const isSpace =
+      at > 0 && run.length === 1 && a[run.a]?.trim() === '' && run.a + 1 < a.length && run.b + 1 < b.length;
+    if (isSpace) continue;
+    for (const [side, places, from, to] of [[0, placesA, doneA, run.a] as const, [1, placesB, doneB, run.b] as const]) {
+      const [start = 0, end = 0] = [places[from], places[to]];
+      if (end > start) ranges[side].push(start, end);
     }
+    [doneA, doneB] = [run.a + run.length, run.b + run.length];
   }
-  const pairs: (readonly [number, number])[] = [];
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
-    const cell = i * width + j;
-    if (best[cell] === ifPaired(cell) && (shared[cell] ?? 0) >= 0) pairs.push([i++, j++]);
-    else if (best[cell] === best[cell + width]) i++;
-    else j++;
-  }
-  return pairs;
+  return ranges;
+}
+
+/** Where each word begins in the line, and where the last one ends. */
+function placesOf(words: readonly string[]): number[] {
+  let end = 0;
+  return [0, ...words.map(({ length }) => (end += length))];
 }

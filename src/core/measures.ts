@@ -28,14 +28,6 @@ const PLAIN_WORDS: MeasureWords = { one: 'measure', many: 'measures' };
 /** A larger value is damage, however wide the range: of smaller ones means and squares still hold. */
 export const LARGEST_MEASURE = 1e100;
 
-/** Why the measure cannot have such a value, as the end of a sentence; undefined where it can. */
-export function measureFault({ range: [low, high] }: Measure, value: number): string | undefined {
-  if (!Number.isFinite(value)) return 'which is not finite';
-  if (value < low) return `which is below ${low}`;
-  if (value > high) return `which is above ${high}`;
-  return Math.abs(value) > LARGEST_MEASURE ? `which is beyond ${LARGEST_MEASURE}` : undefined;
-}
-
 /** What is known of a measure by its name. */
 export type MeasureLookup = (name: string) => Measure;
 

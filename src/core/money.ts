@@ -1,7 +1,6 @@
 // Money in words: one rounding for all who tell what something costs.
 
 import type { Cost } from './costs.js';
-import { counted } from './figures.js';
 
 /** Below this a price in dollars has no digit that says anything. */
 const LEAST = 1e-6;
@@ -12,12 +11,6 @@ export function dollars(usd: number): string {
   const decimals = usd >= 1 || usd === 0 ? 2 : Math.max(2, 1 - Math.floor(Math.log10(usd)));
   const [whole = '', part = ''] = usd.toFixed(decimals).split('.');
   return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${part.replace(/(?<=..)0+$/, '')}`;
-}
-
-/** A cost in a sentence: `$12.35`, `unknown`, or `at least $3.10 (12 rows not counted)`. */
-export function costText({ usd, unpriced }: Cost): string {
-  if (usd === undefined) return unpriced === 0 ? dollars(0) : 'unknown';
-  return unpriced === 0 ? dollars(usd) : `at least ${dollars(usd)} (${counted(unpriced, 'row')} not counted)`;
 }
 
 /** A cost in a cell of a table: `$12.35`, `unknown`, or `≥ $3.10` where some of it is not known. */

@@ -186,7 +186,7 @@ export type Verdict =
 /**
  * Why a row has no judgement. The first group is the world model's doing and can be scored at rating 1 (`too-long`: in a
  * rollout, what the model said before no longer fits into the context; `confusing`: no try could be read of a judge that could be read of
- * nearly all else, see `src/benchmark/confusing.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
+ * nearly all else, see `src/benchmark/judged.ts`; `planted`: the same, found in another way by earlier versions); the second (transport or judge) is missing data.
  */
 export type JudgementFailure = ModelCausedFailure | MissingFailure;
 export const MODEL_CAUSED_FAILURES = ['empty', 'refused', 'planted', 'too-long', 'confusing'] as const;

@@ -5,29 +5,31 @@ import { basename, resolve } from 'node:path';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { holdsRows, readSourceRecord } from '../benchmark/hub/source-record.js';
 import { type Choice, chooseRows } from '../benchmark/selection.js';
+import { type SizesOf, type Survey, surveyRows } from '../benchmark/survey.js';
 import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
+import { counted, grouped } from '../core/figures.js';
 import type { Identity } from '../core/identity.js';
 import { present } from '../core/present.js';
 import { printable } from '../core/printable.js';
+import { CHARS_A_TOKEN } from '../core/question.js';
 import { RELEASED } from '../core/released.js';
 import { shellLine } from '../core/shell.js';
+import { groundTruthOf } from '../core/turn.js';
 import { DOMAINS, type Io } from '../core/types.js';
+import { openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import { requireNamedTokenizer } from '../run/model.js';
-import type { AskingSettings } from '../run/options.js';
-import { priceOf } from '../run/pricing.js';
+import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
-import { samplingIdentity } from '../run/sampling.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
-import { openSystemPrompts, type SystemPrompts } from '../run/system-prompts.js';
-import type { Target } from '../run/target.js';
+import { priceOf, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
+import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { InferSettings } from './options.js';
-import { takenShard } from './shard.js';
+import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages.js';
+import { type InferSettings, takenShard } from './options.js';
 
 /** What the flags say of the rows. */
 type DataSettings = Pick<
@@ -242,5 +244,62 @@ export function askedIdentity(
     protocol: settings.protocol,
     system_prompt: prompts.identity,
     sampling: samplingIdentity(settings, stored),
+  };
+}
+
+/** Rows by their sizes, and how tokens were counted. */
+interface Surveyed {
+  readonly survey: Survey;
+  /** Such as `characters / 4`. */
+  readonly tokens: string;
+}
+
+/** The options that say what is looked at. */
+// biome-ignore format: a table, a line an option
+export const SURVEY_OPTIONS = {
+  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
+  tokenizer: { kind: 'text', value: 'FILE', help: "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)" },
+} as const satisfies OptionTable;
+
+/**
+ * @param step shows how far the work is
+ * @throws UserError as `requireData`, `openTokenizer`, `openDataset` and `surveyRows`
+ */
+export async function surveyData(
+  { dataDir, tokenizer: file }: Pick<Settings<typeof SURVEY_OPTIONS>, 'dataDir' | 'tokenizer'>,
+  io: Io,
+  step: (text: string) => void,
+): Promise<Surveyed> {
+  await requireData(dataDir, io);
+  const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
+  step('indexing rows');
+  const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
+  try {
+    const all = grouped(dataset.rows.length);
+    const onRow = (rows: number) => step(`reading rows: ${grouped(rows)} of ${all}`);
+    const survey = await surveyRows(
+      dataset,
+      sizesBy(tokenizer?.count ?? (({ length }) => length / CHARS_A_TOKEN)),
+      io.stop,
+      onRow,
+    );
+    return {
+      survey,
+      tokens: file === undefined ? `characters / ${CHARS_A_TOKEN}` : `counted by ${printable(file)}`,
+    };
+  } finally {
+    await dataset.close();
+  }
+}
+
+/** By the official protocol, and the row's own system prompt. What a chat template puts around messages is left out. */
+function sizesBy(count: (text: string) => number): SizesOf {
+  const sizeOf = openSizes(count);
+  return (sample) => {
+    const messages = buildMessages(sample, 'history', sample.systemPrompt);
+    return {
+      contextTokens: Math.ceil(sizeOf({ messages }).tokens),
+      truthTokens: Math.ceil(count(groundTruthOf(sample))),
+    };
   };
 }

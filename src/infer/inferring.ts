@@ -15,20 +15,19 @@ import {
   unpredicted,
 } from '../core/prediction.js';
 import { present } from '../core/present.js';
-import { readPrediction } from '../core/reply.js';
+import { countTags, PREDICTION_TAG, pythonStrip, readPrediction, withoutThought } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../core/types.js';
 import { BATCH_OPTIONS } from '../run/batch/options.js';
-import type { JournalRecord } from '../run/journal-record.js';
+import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
-import { requirePriced } from '../run/pricing.js';
 import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
+import { requirePriced } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
 import { buildMessages } from './messages.js';
-import { flagsOf } from './observation.js';
 import { INFER_OPTIONS, type InferSettings } from './options.js';
 import { ROLLOUT_VERSION } from './rollout/rollout-turn.js';
 
@@ -221,4 +220,90 @@ export function inAskingOrder(
   const ordered = ORDERS[order](chosen, sampleSeed).map((row) => present(ofRow.get(row)).slice(0, repeats));
   if (order === 'prefix') return ordered.flat();
   return Array.from({ length: repeats }, (_, repeat) => ordered.map((own) => present(own[repeat]))).flat();
+}
+
+/**
+ * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
+ * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.
+ * `empty`: nothing is left beside thinking and white space. `repetitive`: see `isRepetitive`; thinking counts here, since that is where
+ * models loop. `several-tags`: the tag opens more than once outside thinking.
+ */
+export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
+  const text = withoutThought(reply.content);
+  const tags = countTags(text, PREDICTION_TAG);
+  const flags: Flag[] = [];
+  if (reply.finishReason === 'length') flags.push('truncated');
+  if (text !== '' && tags === 0) flags.push('untagged');
+  if (text === '') flags.push('empty');
+  if (isRepetitive(reply.content)) flags.push('repetitive');
+  if (tags > 1) flags.push('several-tags');
+  return flags;
+}
+
+/** Thresholds, with room above every recorded observation; a unit or line counts as worded when it holds a letter. */
+const LINES_IN_A_ROW = 48;
+const REPEATS_AT_END = 8;
+const WORDED_LENGTH = 2_000;
+/** Real screens and dumps are full of rows of zeros, rules and blanks, so these must go on for longer. */
+const WORDLESS_LENGTH = 16_000;
+/** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
+const END_LENGTH = 32_000;
+/** Room for one search, used by each: new room for each of many replies would be a third of all that is allocated for them. */
+const BACKWARDS = new Uint16Array(END_LENGTH);
+const MATCHES = new Int32Array(END_LENGTH);
+
+/**
+ * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
+ * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
+ * and white space at the end never count. Loops that change from round to round, such as counters, are not found. Linear in the
+ * text's length.
+ */
+function isRepetitive(text: string): boolean {
+  return hasRepeatedLine(text) || endsInLoop(text);
+}
+
+function hasRepeatedLine(text: string): boolean {
+  let previous = '';
+  let run = 0;
+  for (const line of text.split('\n')) {
+    run = line === previous ? run + 1 : 1;
+    previous = line;
+    if (run >= LINES_IN_A_ROW && line.trim() !== '' && spansEnough(line, run * (line.length + 1), 0)) return true;
+  }
+  return false;
+}
+
+function endsInLoop(text: string): boolean {
+  const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
+  const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
+  const backwards = BACKWARDS.subarray(0, end.length);
+  for (let i = 0; i < end.length; i++) backwards[i] = end.charCodeAt(end.length - 1 - i);
+  const same = prefixMatches(backwards);
+  for (let period = 1; period * REPEATS_AT_END <= end.length; period++) {
+    const length = period + (same[period] ?? 0);
+    if (length < period * REPEATS_AT_END) continue;
+    if (spansEnough(end.slice(-period), length, WORDED_LENGTH)) return true;
+  }
+  return false;
+}
+
+function spansEnough(unit: string, length: number, wordedLength: number): boolean {
+  return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
+}
+
+/**
+ * The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing;
+ * Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4).
+ */
+function prefixMatches(values: Uint16Array): Int32Array {
+  const matches = MATCHES.subarray(0, values.length);
+  let left = 0;
+  let right = 0;
+  for (let i = 1; i < values.length; i++) {
+    let length = i < right ? Math.min(right - i, matches[i - left] ?? 0) : 0;
+    while (i + length < values.length && values[length] === values[i + length]) length++;
+    matches[i] = length;
+    if (i + length > right) [left, right] = [i, i + length];
+  }
+  return matches;
 }

@@ -1,6 +1,12 @@
-// The chat messages that put one turn to the world model, by protocol.
+// What a world model is told of its part, and the chat messages that put one turn to it, by protocol.
+
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../benchmark/prompts.js';
+import { EXIT, nearest, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf } from '../core/turn.js';
-import type { ChatMessage, Sample } from '../core/types.js';
+import type { ChatMessage, Io, Sample } from '../core/types.js';
+import { type OptionTable, type Settings, under } from '../settings/options.js';
 
 /**
  * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.
@@ -31,4 +37,118 @@ function dialogue(sample: Sample): ChatMessage[] {
 
 function user(content: string): ChatMessage {
   return { role: 'user', content };
+}
+
+const WAYS = ['row', 'bundled', 'bundled+row'] as const;
+/** Hex digits of a file's SHA-256 in a run's identity. */
+const FILE_DIGITS = 12;
+
+export const SYSTEM_PROMPT_OPTIONS = {
+  ...under('Model', {
+    'system-prompt': {
+      kind: 'text',
+      value: 'WHICH',
+      default: 'row',
+      help: "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
+    },
+    'domain-prompts': {
+      kind: 'text',
+      value: 'DIR',
+      help: 'folder of <domain>.txt that add to the bundled prompts and replace them',
+    },
+  }),
+} as const satisfies OptionTable;
+
+type SystemPromptSettings = Pick<Settings<typeof SYSTEM_PROMPT_OPTIONS>, 'systemPrompt' | 'domainPrompts'>;
+
+/** The system prompts of a run. */
+export interface SystemPrompts {
+  /** What the predictions depend on: `row`, `bundled <fingerprint>`, `bundled+row <fingerprint>`, `file <sha>`. */
+  readonly identity: string;
+  /** Told before rows are asked under other system prompts than their own. */
+  readonly remarks: readonly string[];
+  /** The domains that there are prompts for; empty where any will do. */
+  readonly domains: readonly string[];
+  /** Why nothing of a domain can be asked; undefined where it can. */
+  refusal(domain: string): string | undefined;
+  /** Empty where the row goes without one. */
+  of(sample: Pick<Sample, 'domain' | 'systemPrompt'>): string;
+}
+
+/**
+ * The system prompts that the user chose.
+ * @throws UserError 2 for a word that is no choice and no file, and for a folder of prompts that nothing would use; 66 for what cannot
+ * be read; 65 for a text that is empty or no UTF-8
+ */
+export async function openSystemPrompts(
+  { systemPrompt, domainPrompts }: SystemPromptSettings,
+  io: Pick<Io, 'cwd'>,
+): Promise<SystemPrompts> {
+  if (systemPrompt === 'bundled' || systemPrompt === 'bundled+row') {
+    const folder = domainPrompts === undefined ? undefined : resolve(io.cwd, domainPrompts);
+    return bundledPrompts(systemPrompt, await loadWorldModelPrompts(folder));
+  }
+  if (domainPrompts !== undefined) {
+    throw new UserError(
+      `--domain-prompts ${domainPrompts} has no use under --system-prompt ${systemPrompt}: add --system-prompt bundled or bundled+row`,
+    );
+  }
+  return systemPrompt === 'row' ? ROW_PROMPTS : filePrompt(systemPrompt, io);
+}
+
+/**
+ * The same for worlds that begin with nothing: no row has a prompt for them, so `row` stands for the bundled ones.
+ * @throws UserError as `openSystemPrompts`
+ */
+export function openFreshPrompts(settings: SystemPromptSettings, io: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
+  const systemPrompt = settings.systemPrompt === 'row' ? 'bundled' : settings.systemPrompt;
+  return openSystemPrompts({ ...settings, systemPrompt }, io);
+}
+
+const ROW_PROMPTS: SystemPrompts = {
+  identity: 'row',
+  remarks: [],
+  domains: [],
+  refusal: () => undefined,
+  of: (sample) => sample.systemPrompt,
+};
+
+function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts): SystemPrompts {
+  const remark =
+    way === 'bundled'
+      ? "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)"
+      : "system prompts: the bundled ones in front of the rows' own (--system-prompt bundled+row)";
+  return {
+    identity: `${way} ${prompts.fingerprint}`,
+    remarks: [remark],
+    domains: prompts.domains,
+    refusal: (domain) =>
+      prompts.prompt(domain) === undefined
+        ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, leave such rows out with --domains, or do without --system-prompt ${way}`
+        : undefined,
+    of({ domain, systemPrompt }) {
+      const own = way === 'bundled+row' ? systemPrompt : '';
+      return [prompts.prompt(domain) ?? '', own].filter((text) => text !== '').join('\n\n');
+    },
+  };
+}
+
+async function filePrompt(name: string, { cwd }: Pick<Io, 'cwd'>): Promise<SystemPrompts> {
+  const file = resolve(cwd, name);
+  if (!(await exists(file))) {
+    const near = nearest(name, WAYS);
+    throw new UserError(
+      `--system-prompt ${name}: neither ${WAYS.join(', ')} nor a file${near === undefined ? '' : ` (did you mean ${near}?)`}; there is no ${file}`,
+      /[/\\.]/.test(name) ? EXIT.inputMissing : EXIT.usage,
+    );
+  }
+  const text = (await readText(file)).trim();
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, FILE_DIGITS);
+  return {
+    identity: `file ${hash}`,
+    remarks: [`system prompt: that of ${name} for every row, not the rows' own (--system-prompt)`],
+    domains: [],
+    refusal: () => undefined,
+    of: () => text,
+  };
 }

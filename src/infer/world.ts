@@ -1,10 +1,9 @@
 // A world that is acted in: its turns so far, the request that the next action makes, and what the reply makes of the world.
 
+import { isContainer, isObject, parseJson } from '../core/json.js';
 import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, withoutThought } from '../core/reply.js';
-import { actionOf, earlierTurns, requestIn, withoutRequest } from '../core/turn.js';
+import { ACTION_HEADING, actionHeadingAt, actionOf, earlierTurns, requestIn, withoutRequest } from '../core/turn.js';
 import type { ChatMessage, Domain, Question, Sample } from '../core/types.js';
-import { actionText, languageOf } from './action-text.js';
-import { INSTRUCTION, prefaceOf, readTurnPrompt, type ShownState, turnPrompt } from './turn-prompt.js';
 
 /** What was done in a world, and what came of it. */
 export interface WorldTurn {
@@ -179,4 +178,195 @@ export function trajectoryRow(world: World, id: string | number): Record<string,
     turn_idx: turns.length,
     total_turns: turns.length,
   };
+}
+
+const STATE = 'Current State';
+/** Headed as in the benchmark; a Phone State is what some Android rows call it. */
+const STATE_HEADING = /^\*\*(Current (?:Phone )?State):\*\*[ \t]*(?:\r?\n|(?![\s\S]))/m;
+const HEADED = 'State:**';
+const TASK = 'Task Instruction';
+/** No row of the benchmark has this one: it comes from whoever steers the world. */
+const INSTRUCTION = 'Simulation Instruction';
+
+/** The state that stands in front of an action. */
+interface ShownState {
+  readonly heading: string;
+  readonly text: string;
+}
+
+/** What a turn's prompt is made of, in the order in which it stands there. */
+interface PromptParts {
+  /** 1-based. */
+  readonly turn: number;
+  /** Sections as they are, such as task and state; empty where there are none. */
+  readonly preface?: string;
+  readonly state?: ShownState | undefined;
+  /** What the world is to do in this turn, said to the world model alone. */
+  readonly instruction?: string | undefined;
+  readonly action: string;
+  /** Of the action's fence. */
+  readonly language: string;
+}
+
+export function turnPrompt({ turn, preface = '', state, instruction = '', action, language }: PromptParts): string {
+  const sections = [
+    ...(preface === '' ? [] : [preface]),
+    ...(state === undefined ? [] : [section(state.heading, state.text)]),
+    ...(instruction === '' ? [] : [section(INSTRUCTION, instruction)]),
+    `${ACTION_HEADING}\n${fenced(action, language)}`,
+  ];
+  return `### Turn ${turn}\n${sections.join('\n\n')}`;
+}
+
+/** The sections in front of a first action. */
+export function prefaceOf({
+  task = '',
+  state = '',
+}: {
+  readonly task?: string | undefined;
+  readonly state?: string | undefined;
+}): string {
+  const sections = [...(task === '' ? [] : [section(TASK, task)]), ...(state === '' ? [] : [section(STATE, state)])];
+  return sections.join('\n\n');
+}
+
+/** What stands in a turn's prompt (without its request to predict): all in front of the action, the state there, and the action. */
+export function readTurnPrompt(prompt: string): {
+  readonly preface: string;
+  readonly state?: ShownState;
+  readonly action: string;
+} {
+  const at = actionHeadingAt(prompt);
+  const head = at < 0 ? '' : prompt.slice(0, at);
+  const preface = head.replace(/^\s*### Turn \d+[^\n]*\n/, '').trim();
+  const action = unfenced(at < 0 ? prompt : prompt.slice(at + ACTION_HEADING.length));
+  const state = stateIn(preface);
+  return { preface, action, ...(state === undefined ? {} : { state }) };
+}
+
+function stateIn(preface: string): ShownState | undefined {
+  const found = stateHeadingIn(preface);
+  return found === undefined ? undefined : { heading: found.heading, text: preface.slice(found.end).trim() };
+}
+
+/** The heading of a state in what stands in front of an action, and where it ends. The first one counts, since what follows may be any text. */
+export function stateHeadingIn(front: string): { readonly heading: string; readonly end: number } | undefined {
+  // Most prompts have none, which is told in no time.
+  const found = front.includes(HEADED) ? STATE_HEADING.exec(front) : null;
+  return found === null ? undefined : { heading: found[1] ?? STATE, end: found.index + found[0].length };
+}
+
+function section(heading: string, text: string): string {
+  return `**${heading}:**\n${text}`;
+}
+
+/** In a fence that is longer than any in the text. */
+function fenced(text: string, language: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+function unfenced(text: string): string {
+  const bare = text.trim();
+  const inside = /^(`{3,})[^\n`]*\n([\s\S]*?)\n?\1\s*$/.exec(bare);
+  return inside?.[2] ?? bare;
+}
+
+/** The language of an action's fence, by domain. */
+const LANGUAGES: Readonly<Record<Domain, string>> = {
+  mcp: 'json',
+  search: 'json',
+  terminal: 'json',
+  swe: 'json',
+  android: 'json',
+  web: 'text',
+  os: 'python',
+};
+/** Their actions are calls of tools, and nothing else. */
+const CALLED: readonly Domain[] = ['mcp', 'search', 'swe'];
+/** Seconds waited after typed keys. */
+const PAUSE_S = 0.5;
+
+/** The language of the fence around an action. Android has actions that are no JSON, and of other domains nobody knows what theirs are. */
+export function languageOf(domain: Domain, action: string): string {
+  const language = languageIn(domain);
+  return language === 'json' && !isContainer(parseJson(action)) ? 'text' : language;
+}
+
+/**
+ * The action in its domain's form: JSON on one line is set out over lines, a bare line becomes keystrokes in a terminal and a call of
+ * `bash` in SWE, and `NAME {...}` a call of that tool. What is in no such form stays as it is.
+ */
+export function actionText(domain: Domain, typed: string): string {
+  const text = typed.trim();
+  if (languageIn(domain) !== 'json') return text;
+  const value = parseJson(text);
+  if (domain === 'terminal' && !isKeystrokes(value)) {
+    return shown([{ keystrokes: `${typed.replace(/\n+$/, '')}\n`, duration: PAUSE_S }]);
+  }
+  // A number that would be written otherwise stays as it was: 8.0, or one that JavaScript rounds.
+  if (isContainer(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
+  const call = callIn(text);
+  if (call !== undefined) return shown(call);
+  if (domain === 'swe' && !/^[[{]/.test(text)) return shown({ name: 'bash', arguments: { command: text } });
+  return text;
+}
+
+/** Why a typed action is in none of its domain's forms, with the remedy; undefined where it is in one. */
+export function actionFlaw(domain: Domain, typed: string): string | undefined {
+  if (!CALLED.includes(domain) || isContainer(parseJson(actionText(domain, typed)))) return undefined;
+  return `an action of the domain ${domain} is JSON, {"name": "TOOL", "arguments": {...}}, or in short TOOL {...}`;
+}
+
+/** Whether a typed text has begun JSON that further lines have to end. */
+export function isUnfinished(domain: Domain, typed: string): boolean {
+  const text = typed.trim();
+  if (languageIn(domain) !== 'json') return false;
+  const from = /^(?:\{\s*(?:"|$)|\[\s*(?:\{|$))/.test(text) ? 0 : CALL.exec(text)?.[1]?.length;
+  if (from === undefined || (from > 0 && domain === 'terminal')) return false;
+  return depthOf(text.slice(from)) > 0;
+}
+
+const CALL = /^([A-Za-z_][\w.:/-]*)\s+(?=\{)/;
+
+/** `NAME {...}` as the call of a tool. */
+function callIn(text: string): Record<string, unknown> | undefined {
+  const name = CALL.exec(text)?.[1];
+  if (name === undefined) return undefined;
+  const argumentsOf = parseJson(text.slice(name.length));
+  return isObject(argumentsOf) ? { name, arguments: argumentsOf } : undefined;
+}
+
+/** How many brackets are open at the end; those in strings are none. An unended string counts as one more. */
+function depthOf(json: string): number {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < json.length; at++) {
+    const character = json.charAt(at);
+    if (inString && character === '\\') at++;
+    else if (character === '"') inString = !inString;
+    else if (!inString && '[{'.includes(character)) depth++;
+    else if (!inString && ']}'.includes(character)) depth--;
+  }
+  return depth + (inString ? 1 : 0);
+}
+
+/** JSON without the white space between its signs. */
+function squeezed(json: string): string {
+  return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+}
+
+function languageIn(domain: Domain): string {
+  return (Object.hasOwn(LANGUAGES, domain) ? LANGUAGES[domain] : undefined) ?? 'text';
+}
+
+/** One action of a terminal, or a list of them. */
+function isKeystrokes(value: unknown): boolean {
+  const items = Array.isArray(value) ? value : [value];
+  return items.length > 0 && items.every((item) => isObject(item) && 'keystrokes' in item);
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value, null, 2);
 }

@@ -5,13 +5,12 @@ import type { Identity } from '../core/identity.js';
 import { type JudgementRecord, recordedJudgement } from '../core/judgement.js';
 import { present } from '../core/present.js';
 import type { Manifest } from '../run/manifest.js';
-import type { AskingSettings } from '../run/options.js';
+import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Run } from '../run/run.js';
-import { samplingIdentity } from '../run/sampling.js';
 import { type AskModel, markOf } from '../run/stage-contract.js';
 import type { Target } from '../run/target.js';
 import type { Answer, Method, Reading, Subject } from './mode.js';
-import { type Judged, LegibilityWatch, recordOf } from './records.js';
+import { type Judged, legibilityWatch, recordOf } from './records.js';
 
 interface Judging {
   readonly method: Pick<Method, 'parts' | 'join' | 'fail'>;
@@ -31,13 +30,14 @@ export async function judgementOf(judging: Judging, ask: AskModel): Promise<Judg
   const answers: Answer<Reading>[] = [];
   for (let tried = 0; ; ) {
     const place = answers.length;
+    const partOf = (subject: Subject) => present(method.parts(subject)[place]);
     const seedOffset = seedOf(place, tried);
-    const outcome = await ask(async () => ({ ...partAt(method, await read(), place).request(tried), seedOffset }));
+    const outcome = await ask(async () => ({ ...partOf(await read()).request(tried), seedOffset }));
     const subject = await read();
     if (outcome.status === 'failed') {
       return method.fail({ class: `judge-${outcome.class}`, reason: outcome.reason }, subject);
     }
-    const part = partAt(method, subject, place);
+    const part = partOf(subject);
     let reading = part.read(outcome, tried);
     if (reading.status === 'unreadable') {
       if (++tried < maxRetries) {
@@ -54,18 +54,19 @@ export async function judgementOf(judging: Judging, ask: AskModel): Promise<Judg
   }
 }
 
-function partAt({ parts }: Pick<Method, 'parts'>, subject: Subject, place: number) {
-  return present(parts(subject)[place]);
-}
-
 /** A judge that is asked in a run: how judging and calibrating both put predictions to it. */
 export function openJudge(
   run: Run,
   settings: { readonly maxRetries: number; readonly keepGoing: boolean },
   method: Method,
 ) {
-  adoptSnapshot(run);
-  const watch = new LegibilityWatch(run.journal, settings);
+  const { journal } = run;
+  const judged = [...journal.ids()].find((id) => journal.summaryOf(id)?.status === 'ok');
+  if (run.identity.snapshot === undefined && judged !== undefined) {
+    // From the rows judged before, where a kill left it out of the manifest.
+    adoptSnapshot(run, recordedJudgement(journal.read(judged).row).judge.model);
+  }
+  const watch = legibilityWatch(journal, settings);
   const { maxRetries } = settings;
   return {
     /** Who ends a judging of which nothing can be read. */
@@ -74,33 +75,14 @@ export function openJudge(
     async judge(job: Judged, read: () => Promise<Subject>, seedOf: Judging['seedOf'], ask: AskModel) {
       // Of batch files each further try is another batch: what cannot be read is noted at once.
       const onUnread = (reply: string) => run.batch !== undefined && watch.unread(job.id, reply);
-      const record = await judgementOf({ method, read, maxRetries, seedOf, onUnread }, sameSnapshot(run, ask));
-      return recordOf(job, record, markOf(run));
+      const askSame: AskModel = async (question) => {
+        const outcome = await ask(question);
+        if (outcome.status === 'ok') adoptSnapshot(run, outcome.servedModel);
+        return outcome;
+      };
+      return recordOf(job, await judgementOf({ method, read, maxRetries, seedOf, onUnread }, askSame), markOf(run));
     },
     questions: async (read: () => Promise<Subject>) => method.parts(await read()).map((part) => part.request(0)),
-  };
-}
-
-/** Takes the snapshot from the rows judged before, where a kill left it out of the manifest. */
-function adoptSnapshot(run: Run): void {
-  if (run.identity.snapshot !== undefined) return;
-  const judged = firstJudged(run);
-  if (judged === undefined) return;
-  const { model } = recordedJudgement(run.journal.read(judged).row).judge;
-  if (model !== undefined) run.identity = { ...run.identity, snapshot: model };
-}
-
-function firstJudged({ journal }: Run): string | undefined {
-  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') return id;
-  return undefined;
-}
-
-/** Asks one snapshot alone. @throws UserError (78) where another one answers */
-function sameSnapshot(run: Run, ask: AskModel): AskModel {
-  return async (question) => {
-    const outcome = await ask(question);
-    if (outcome.status === 'ok') requireSameSnapshot(run, outcome.servedModel);
-    return outcome;
   };
 }
 
@@ -108,16 +90,16 @@ function sameSnapshot(run: Run, ask: AskModel): AskModel {
  * A judge is the snapshot that answers, not the name it is asked by.
  * @throws UserError (78) where the server reports another one than for the rows judged before.
  */
-function requireSameSnapshot(run: Run, served: string | undefined): void {
-  if (served === undefined) return;
+function adoptSnapshot(run: Run, served: string | undefined): void {
   const { snapshot } = run.identity;
-  if (snapshot === undefined) run.identity = { ...run.identity, snapshot: served };
-  else if (snapshot !== served) {
+  if (served === undefined || snapshot === served) return;
+  if (snapshot !== undefined) {
     throw new UserError(
       `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
       EXIT.identityDiffers,
     );
   }
+  run.identity = { ...run.identity, snapshot: served };
 }
 
 /** What ratings depend on beside what is rated: which judge, told what, read how. */

@@ -6,9 +6,17 @@ import { measured, unmeasured } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
 import { present } from '../core/present.js';
 import { shownPrediction } from '../core/reply.js';
-import { groundTruthOf } from '../core/turn.js';
-import type { AgentAnswer } from './agent-answers.js';
-import type { Mode } from './mode.js';
+import { actionOf, earlierTurns, groundTruthOf } from '../core/turn.js';
+import type { ChatMessage, ModelReply, Sample } from '../core/types.js';
+import { type Mode, type Part, type Reading, unreadable } from './mode.js';
+
+/** Changes with what an agent is shown, with what is read as its action, and with which actions count as the same. */
+const AGENT_QUESTION = 1;
+
+/** What an agent did; nothing where none of its replies held an action. */
+interface AgentAnswer extends Reading {
+  readonly action: AgentAction | undefined;
+}
 
 type Answers = readonly [AgentAnswer, AgentAnswer, AgentAnswer, ...AgentAnswer[]];
 
@@ -28,8 +36,8 @@ export const decision: Mode<Answers> = {
   words: { one: 'measure', many: 'measures', of: "of an agent's next actions" },
   async open({ agentPrompts }) {
     // Whoever only asks what the mode declares does not load it.
-    const { AGENT_QUESTION, agentQuestion, readAnswer } = await import('./agent-answers.js');
-    const { sameAction, screenOf } = await import('../benchmark/actions/agent-action.js');
+    const { readAction, sameAction, screenOf } = await import('../benchmark/actions/agent-action.js');
+    const dialogue = await import('../benchmark/actions/agent-dialogue.js');
     const prompts = await present(agentPrompts)();
     return {
       name: 'decision',
@@ -40,9 +48,13 @@ export const decision: Mode<Answers> = {
           : undefined,
       parts({ sample, gen, beside }) {
         const system = present(prompts.prompt(sample.domain));
-        const part = (observation: string, place = '') => ({
-          request: () => ({ messages: agentQuestion(system, sample, observation) }),
-          read: (reply: Parameters<typeof readAnswer>[1]) => readAnswer(sample, reply, place),
+        const part = (observation: string, place = ''): Part<AgentAnswer> => ({
+          request: () => ({ messages: agentQuestion(dialogue, system, sample, observation) }),
+          read({ content }: ModelReply) {
+            // What was cut off behind a whole action does not matter.
+            const read = readAction(sample.domain, content);
+            return 'flaw' in read ? unreadable(`${place}${read.flaw}`) : { status: 'ok', action: read.action };
+          },
         });
         // An agent that cannot act on what really happened tells nothing of the prediction.
         const afterTruth = part(groundTruthOf(sample), 'after the true observation ');
@@ -76,3 +88,26 @@ export const decision: Mode<Answers> = {
     };
   },
 };
+
+/**
+ * The messages that ask for the next action. A GUI's prompts repeat the state, which the observation before has shown: of what stands in
+ * front of actions, the agent is shown the first turn's. All that stands in front of the observation is the same whatever is observed.
+ * @param prompt how to act in the domain
+ * @param observation what the environment is said to have answered to the sample's action
+ */
+function agentQuestion(
+  {
+    agentMessages,
+    agentSystemPrompt,
+    describedTools,
+    partsOfPrompt,
+  }: typeof import('../benchmark/actions/agent-dialogue.js'),
+  prompt: string,
+  sample: Sample,
+  observation: string,
+): ChatMessage[] {
+  const earlier = earlierTurns(sample).map((turn) => ({ ...partsOfPrompt(turn.prompt), observation: turn.response }));
+  const turns = [...earlier, { ...partsOfPrompt(actionOf(sample)), observation }];
+  const system = agentSystemPrompt(prompt, describedTools(sample.systemPrompt));
+  return agentMessages(system, turns[0]?.preface ?? '', turns);
+}

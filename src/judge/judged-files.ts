@@ -3,11 +3,8 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EXIT, UserError } from '../core/errors.js';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
-import { modeIdentity } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
 export interface StoredJudging {
@@ -30,27 +27,18 @@ interface ChosenFile {
 /**
  * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
  * one of its own, named by the label, or after what judges.
- * @throws UserError (78) where it was begun by a version that judged otherwise, unless `fresh`.
  */
 export async function chooseFile(
   dir: string,
   identity: (stored: Manifest | undefined) => Identity,
-  names: {
-    readonly label: string | undefined;
-    readonly judge: string;
-    readonly fresh: boolean;
-  },
+  names: { readonly label: string | undefined; readonly judge: string },
 ): Promise<ChosenFile> {
   const stored = await judgingsIn(dir);
   const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
-  const same = stored.find(({ manifest }) => isSame(identity(manifest), manifest.identity));
   const begun = stored.filter(isBegun);
-  const own =
-    begun.find(({ name }) => name === labelled) ??
-    same ??
-    (labelled === undefined ? begun.find((judging) => isEarlier(judging, identity)) : undefined);
-  if (own !== undefined && !names.fresh && isEarlier(own, identity))
-    throw begunEarlier(join(dir, own.name), own, identity);
+  const isSame = ({ manifest }: StoredJudging) =>
+    fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
+  const own = begun.find(({ name }) => name === labelled) ?? stored.find(isSame);
   if (own !== undefined) return { name: own.name, replaces: false };
   const first = begun.find(({ name }) => name === FIRST);
   const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
@@ -87,33 +75,4 @@ export function fileOfLabel(label: string): string {
 /** The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed. */
 function isBegun({ manifest }: StoredJudging): boolean {
   return manifest.state !== 'stopped' || manifest.counts.ok > 0;
-}
-
-/** Fields of a mode's identity that the user chooses: all others change with the version alone. */
-const CHOSEN = ['verdicts', 'verdict_schema', 'rubrics.name', 'reference'];
-/** Changes with the version, or where the user has changed a pack of the same name. */
-const WORDED = 'rubrics.fingerprint';
-
-/** Whether it differs in nothing but what its mode is, though the user gave the mode the same settings. */
-function isEarlier({ manifest }: StoredJudging, identity: (stored: Manifest) => Identity): boolean {
-  const now = identity(manifest);
-  const differences = differencesOf(modeIdentity(manifest.identity), modeIdentity(now));
-  if (differences.length < differencesOf(manifest.identity, now).length) return false;
-  const fields = differences.map((line) => line.slice(0, line.indexOf(': ')));
-  return fields.some((field) => field !== WORDED) && !fields.some((field) => CHOSEN.includes(field));
-}
-
-function begunEarlier(path: string, { manifest }: StoredJudging, identity: (stored: Manifest) => Identity): UserError {
-  return new UserError(
-    [
-      `${path}.jsonl was begun by an earlier version, which judged otherwise, and judgements of both must not mix:`,
-      ...differencesOf(manifest.identity, identity(manifest)).map((line) => `  ${line}`),
-      'What is finished of it can still be scored and compared. --fresh judges every row again (the old files are kept aside), --label NAME judges into a file of its own.',
-    ].join('\n'),
-    EXIT.identityDiffers,
-  );
-}
-
-function isSame(a: Identity, b: Identity): boolean {
-  return fingerprintOf(a) === fingerprintOf(b);
 }

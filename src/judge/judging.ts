@@ -8,19 +8,18 @@ import { groupBy } from '../core/groups.js';
 import { fingerprintOf, type Identity } from '../core/identity.js';
 import type { JsonObject } from '../core/json.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
-import { type JudgementRecord, MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../core/judgement.js';
+import { MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../core/judgement.js';
 import { MOST_REPEATS } from '../core/prediction.js';
 import { readPrediction } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
 import type { Flag, Io } from '../core/types.js';
-import { flagsOf } from '../infer/observation.js';
+import { flagsOf } from '../infer/inferring.js';
 import type { HeardStage } from '../run/command.js';
-import type { JournalRecord } from '../run/journal-record.js';
+import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
-import { priceOf, requirePriced } from '../run/pricing.js';
 import type { Pricing, RowSummary, Run } from '../run/run.js';
 import { markOf, oneByOne, type StageJob } from '../run/stage-contract.js';
-import type { Target } from '../run/target.js';
+import { priceOf, requirePriced, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import { identityOfJudge, openJudge } from './asking.js';
 import { type Method, MOST_PARTS, type Mode } from './mode.js';
@@ -77,15 +76,14 @@ export function judgeStage(
     stampOf,
     asks,
     solve: oneByOne(async (job, ask) => {
-      const { ref } = job;
-      const read = () => predictions.read(ref);
+      const { failure } = job.ref;
+      const read = () => predictions.read(job.ref);
       const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, settings.maxRetries);
       if (asks(job)) return judge.judge(job, read, seedOf, ask);
       const subject = await read();
-      const record =
-        ref.failure === undefined
-          ? (method.alone?.(subject) ?? method.join([], subject))
-          : method.fail(withoutPrediction(ref.failure), subject);
+      const record = failure
+        ? method.fail(withoutPrediction(failure), subject)
+        : (method.alone?.(subject) ?? method.join([], subject));
       return recordOf(job, record, markOf(run));
     }),
     questions: ({ ref }) => judge.questions(() => predictions.read(ref)),
@@ -125,21 +123,18 @@ export function judgeOutput(
   return {
     rows,
     isDone: (_job: JudgeJob, summary: RowSummary) => isDone(summary),
+    /** The prediction's own text, an earlier judgement in it replaced by this one. */
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
-      return rowText(ref, await predictions.read(ref), recordedJudgement(row), index);
+      const predicted = await predictions.read(ref);
+      const { key, trajectory, repeat } = ref;
+      const prediction = { key, trajectory, repeat, gen: predicted.gen, ...flagged(predicted) };
+      const members = judgementMembers(prediction, recordedJudgement(row), index);
+      return withMembers(predicted.text, JUDGEMENT_KEYS, members);
     },
     outputForm: {
       predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
     },
   };
-}
-
-/** The prediction's own text, an earlier judgement in it replaced by this one. */
-function rowText(ref: PredictionRef, predicted: PredictedRow, record: JudgementRecord, index: number): string {
-  const { key, trajectory, repeat } = ref;
-  const { text, gen } = predicted;
-  const prediction = { key, trajectory, repeat, gen, ...flagged(predicted) };
-  return withMembers(text, JUDGEMENT_KEYS, judgementMembers(prediction, record, index));
 }
 
 /** The prediction's flags. An `awb` object that infer wrote has its own; one that it wrote before it knew suspicion gets that flag. */
@@ -156,8 +151,8 @@ export function judgeIdentity(work: Judging, stored: Manifest | undefined): Iden
   const { settings, inferred, mode, method } = work;
   // Two checkpoints may be asked under one name and one set of settings: the file tells them apart, wherever the folders are moved.
   const predictions = { file: relative(work.dir, work.predictions.path), run: inferred?.fingerprint };
-  if (!mode.asksJudge) return { mode: settings.mode, predictions, ...method.identity };
-  return { mode: settings.mode, predictions, ...identityOfJudge(work, stored) };
+  const own = mode.asksJudge ? identityOfJudge(work, stored) : method.identity;
+  return { mode: settings.mode, predictions, ...own };
 }
 
 /** Rows that infer chose and that have no line in the predictions, by domain. */
@@ -193,8 +188,7 @@ export function judgeJob(ref: PredictionRef, index: number): JudgeJob {
 
 /** How many judgements of one prediction a journal holds at most, by the ids of its records. */
 export function recordedCount(ids: Iterable<string>): number {
-  let most = 0;
-  for (const id of ids) most = Math.max(most, (parseRowId(id)?.index ?? 0) + 1);
+  const most = Array.from(ids).reduce((most, id) => Math.max(most, (parseRowId(id)?.index ?? 0) + 1), 0);
   return Math.min(most, MOST_JUDGEMENTS);
 }
 

@@ -1,10 +1,15 @@
-// The mode `metrics`: text measures of a prediction against the ground truth, what can be said of it without a judge.
+// The mode `metrics`: text measures of a prediction against its ground truth, without a judge: how alike two texts are by the edits between
+// them, and how many of their lines, or of their JSON values, they share.
 
+import { chrf } from '../core/chrf.js';
+import { isContainer, parseJson } from '../core/json.js';
 import { measured, unmeasured } from '../core/judgement.js';
 import type { Measure } from '../core/measures.js';
 import { isModelCaused } from '../core/points.js';
 import { withoutMarker, writtenPrediction } from '../core/reply.js';
+import { commonCount, encode, intern, numbered } from '../core/symbols.js';
 import { groundTruthOf } from '../core/turn.js';
+import type { Measures } from '../core/types.js';
 import type { Mode } from './mode.js';
 
 const PERCENT: Measure = { range: [0, 100], better: 'larger' };
@@ -24,12 +29,9 @@ export const metrics: Mode<readonly []> = {
   lead: 'chrf',
   words: { one: 'text measure', many: 'text measures', of: 'of prediction against ground truth' },
   async open() {
-    // Whoever only asks what the mode declares does not load it.
-    const { measure } = await import('./text-measures.js');
     return {
       name: 'metrics',
       identity: {},
-      refusal: () => undefined,
       parts: () => [],
       join: (_none, { sample, gen }) => measured(measure(writtenPrediction(gen), withoutMarker(groundTruthOf(sample)))),
       // Whatever left no prediction counts as an empty one, except where infer's transport failed.
@@ -40,3 +42,145 @@ export const metrics: Mode<readonly []> = {
     };
   },
 };
+
+/** White space as Python's `str.split` knows it, so that chrF is sacreBLEU's to the last digit (`\s` differs in U+001C to U+001F, U+0085 and U+FEFF). */
+const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
+
+/**
+ * Measures of a prediction against its ground truth, each 0 to 100, both texts without the observation marker:
+ *
+ * - `exact_match`: 100 where both are the same string, else 0.
+ * - `edit_similarity`: `1 - d / max(m, n)`, with d the Levenshtein distance over code points.
+ * - `chrf`: chrF2 as sacreBLEU 2 computes it for a sentence (see `chrf` below).
+ * - `line_f1`: F1 over the multisets of lines; white space at line ends and blank lines do not count.
+ * - `json_f1`: F1 over the multisets of (path, leaf). Only where both are JSON and the truth is an object or an array,
+ *   else absent: its mean is over the rows that have it, to be read beside their number.
+ *
+ * A text of white space alone is empty: an empty prediction rates 0 in every measure that applies, or 100 where the
+ * truth is empty as well. Time grows with the product of the lengths (edit distance, 32 cells a step), memory with their sum.
+ */
+export function measure(prediction: string, truth: string): Measures {
+  const bare = { prediction: prediction.replace(WHITE_SPACE, ''), truth: truth.replace(WHITE_SPACE, '') };
+  if (bare.prediction === '' || bare.truth === '') {
+    const rating = bare.prediction === bare.truth ? 100 : 0;
+    return { exact_match: rating, edit_similarity: rating, chrf: rating, line_f1: rating };
+  }
+  const structural = jsonF1(prediction, truth);
+  return {
+    exact_match: prediction === truth ? 100 : 0,
+    edit_similarity: editSimilarity(prediction, truth),
+    chrf: chrf(bare.prediction, bare.truth),
+    line_f1: lineF1(prediction, truth),
+    ...(structural === undefined ? {} : { json_f1: structural }),
+  };
+}
+
+/** `1 - d / max(m, n)` times 100, with d the Levenshtein distance over code points. One of the texts must not be empty. */
+export function editSimilarity(prediction: string, truth: string): number {
+  const { p, t, alphabet } = encode(prediction, truth);
+  const longer = Math.max(p.length, t.length);
+  return (100 * (longer - editDistance(p, t, alphabet))) / longer;
+}
+
+/**
+ * Levenshtein distance, exact: the bit-parallel algorithm of Myers (J. ACM 46(3), 1999) in the block form of
+ * Hyyrö (Nordic J. Computing 10, 2003), after cutting what both texts start and end with.
+ *
+ * One block of 32 rows is carried over all columns before the next begins, so that the match table holds the symbols of
+ * one block only and memory stays linear even for texts with a large alphabet.
+ */
+function editDistance(first: Int32Array, second: Int32Array, alphabet: number): number {
+  const [a, b] = trimCommon(first, second);
+  const [rows, columns] = a.length <= b.length ? [a, b] : [b, a];
+  if (rows.length === 0) return columns.length;
+  const matches = new Int32Array(alphabet);
+  // The step from one column to the next on the row above the block: bit 0 says +1, bit 1 says -1.
+  const steps = new Uint8Array(columns.length).fill(1);
+  for (let start = 0; start < rows.length; start += 32) {
+    const block = rows.subarray(start, start + 32);
+    for (const [row, symbol] of block.entries()) {
+      // Symbols are numbered from 0 to below `alphabet`, which is the table's length.
+      matches[symbol] = (matches[symbol] as number) | (1 << row);
+    }
+    crossBlock(columns, matches, block.length - 1, steps);
+    for (const symbol of block) matches[symbol] = 0;
+  }
+  let distance = rows.length;
+  for (const step of steps) distance += (step & 1) - (step >> 1);
+  return distance;
+}
+
+/** Carries one block of rows over all columns; `steps` holds the row above the block before, the block's last row after. */
+function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, steps: Uint8Array): void {
+  let up = -1;
+  let down = 0;
+  for (let column = 0; column < columns.length; column++) {
+    // `steps` is as long as `columns`, and their symbols are places in the table; the loop is too hot for checks.
+    const step = steps[column] as number;
+    // The same holds here.
+    const match = matches[columns[column] as number] as number;
+    const vertical = match | down;
+    const reached = match | (step >> 1);
+    const diagonal = ((((reached & up) + up) | 0) ^ up) | reached;
+    const plus = down | ~(diagonal | up);
+    const minus = up & diagonal;
+    steps[column] = ((plus >>> lastRow) & 1) | (((minus >>> lastRow) & 1) << 1);
+    const plusBelow = (plus << 1) | (step & 1);
+    up = (minus << 1) | (step >> 1) | ~(vertical | plusBelow);
+    down = plusBelow & vertical;
+  }
+}
+
+function trimCommon(a: Int32Array, b: Int32Array): readonly [Int32Array, Int32Array] {
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return [a.subarray(head, a.length - tail), b.subarray(head, b.length - tail)];
+}
+
+/** F1 over the multisets of lines; white space at line ends and blank lines do not count. Both texts hold more than white space. */
+export function lineF1(prediction: string, truth: string): number {
+  return multisetF1(lines(prediction), lines(truth));
+}
+
+function lines(text: string): string[] {
+  return text.split('\n').flatMap((line) => line.trimEnd() || []);
+}
+
+/** F1 = 2 |P ∩ T| / (|P| + |T|) over multisets that are not both empty, times 100. */
+function multisetF1(prediction: readonly string[], truth: readonly string[]): number {
+  const known = new Map<string, number>();
+  const p = numbered(prediction, known);
+  const t = numbered(truth, known);
+  return (200 * commonCount(p, t, known.size)) / (p.length + t.length);
+}
+
+/** F1 over the multisets of (path, leaf); undefined unless both texts are JSON and the truth is an object or a list. */
+export function jsonF1(prediction: string, truth: string): number | undefined {
+  const wanted = parseJson(truth);
+  // A bare scalar has no structure: terminal output such as `42` would otherwise count as JSON.
+  if (typeof wanted !== 'object' || wanted === null) return undefined;
+  const given = parseJson(prediction);
+  if (given === undefined) return undefined;
+  const paths = new Map<string, number>();
+  return multisetF1(leaves(given, paths), leaves(wanted, paths));
+}
+
+/**
+ * Every leaf with its path. An empty object or array is a leaf. Paths are numbers, drawn from one table for both texts,
+ * and the walk keeps its own stack: hostile nesting of any depth costs linear time and memory.
+ */
+function leaves(root: unknown, paths: Map<string, number>): string[] {
+  const found: string[] = [];
+  const pending: { readonly path: number; readonly value: unknown }[] = [{ path: intern(paths, ''), value: root }];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    const { path, value } = node;
+    const kind = Array.isArray(value) ? '[' : '.';
+    const entries = isContainer(value) ? Object.entries(value) : [];
+    if (entries.length === 0) found.push(`${path} ${JSON.stringify(value)}`);
+    for (const [key, child] of entries) pending.push({ path: intern(paths, `${path}${kind}${key}`), value: child });
+  }
+  return found;
+}

@@ -74,8 +74,8 @@ export interface Method<Readings extends readonly Reading[] = readonly Reading[]
   readonly name: string;
   /** The `response_format` that replies are held to; absent where they are free. */
   readonly replyForm?: unknown;
-  /** Why predictions of a domain cannot be judged; undefined where they can. */
-  refusal(domain: string): string | undefined;
+  /** Why predictions of a domain cannot be judged; undefined where they can. Absent where all can. */
+  refusal?(domain: string): string | undefined;
   /** What it asks about a prediction, one part after the other: at least one where the mode asks a judge, else none. */
   parts(subject: Subject): { readonly [Place in keyof Readings]: Part<Readings[Place]> };
   /** The record of a prediction that no judge need be asked about; undefined where one has to be. Absent where that is so of all. */
@@ -121,6 +121,10 @@ export interface Reading {
 export interface Unreadable {
   readonly status: 'unreadable';
   readonly reason: string;
+}
+
+export function unreadable(reason: string): Unreadable {
+  return { status: 'unreadable', reason };
 }
 
 /** A part's reply, and what was read out of it. */

@@ -3,12 +3,11 @@
 
 import { type Measure, type MeasureLookup, measuresOf } from '../core/measures.js';
 import { SCENARIO_MEASURES } from '../core/scenario-row.js';
+import { reference, turing } from './choices.js';
 import { decision } from './decision.js';
 import { metrics } from './metrics.js';
 import type { Mode } from './mode.js';
-import { reference } from './reference.js';
 import { rubric } from './rubric.js';
-import { turing } from './turing.js';
 
 export const MODES = { rubric, metrics, reference, turing, decision } satisfies Record<string, Mode>;
 

@@ -4,16 +4,15 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
-import { type DomainPrompts, loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
+import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { present } from '../core/present.js';
-import type { RubricPack } from '../core/rubric.js';
 import type { Io } from '../core/types.js';
-import { proxiedDownloads } from '../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../model/http/wire.js';
 import { requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
-import { readManifest } from '../run/manifest-file.js';
+import { readManifest } from '../run/manifest.js';
 import type { AskingSettings } from '../run/options.js';
 import type { Given, Method, Mode } from './mode.js';
 import type { JudgeSettings } from './options.js';
@@ -33,14 +32,42 @@ export async function openJudging(
   files: { readonly predictions: string; readonly reference: string | undefined },
   io: Io,
 ): Promise<Method> {
-  requireReference(mode, settings.mode, files.predictions, files.reference);
-  requireSight(mode, settings);
+  const { domainPrompts, judgeSees } = settings;
+  const { predictions, reference } = files;
+  const comparesFiles = mode.beside === 'prediction';
+  const name = `--mode ${settings.mode}`;
+  requireNone([
+    [
+      !comparesFiles && reference !== undefined,
+      `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
+    ],
+    [
+      comparesFiles && reference === predictions,
+      '--reference names the very file of --predictions; name the predictions of another world model',
+    ],
+    [
+      judgeSees !== 'history' && !mode.judgesWithoutTruth,
+      `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
+    ],
+    [
+      domainPrompts !== undefined && mode.asksAgent !== true,
+      `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
+    ],
+  ]);
   return openMode(mode, settings, io, {
-    sees: settings.judgeSees,
+    sees: judgeSees,
     prompt: loadJudgePrompt,
-    agentPrompts: agentPromptsFor(mode, settings, io.cwd),
-    reference: () => referenceIdentity(files.reference),
+    // A folder of the user's prompts keeps those of agents in a folder of its own.
+    agentPrompts: () =>
+      loadAgentPrompts(domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent')),
+    reference: () => referenceIdentity(present(reference)),
   });
+}
+
+/** @throws UserError (2) for the first of these that is so. */
+function requireNone(faults: readonly (readonly [isSo: boolean, sentence: string])[]): void {
+  const [, sentence] = faults.find(([isSo]) => isSo) ?? [];
+  if (sentence !== undefined) throw new UserError(sentence);
 }
 
 /** @throws UserError (2) for --verdict-schema where it has no use; what opening rubrics throws */
@@ -50,11 +77,28 @@ export async function openMode(
   io: Io,
   more: Partial<Given> = {},
 ): Promise<Method> {
-  const { verdicts, verdictSchema, local } = settings;
-  // A judge that is served here is always held to the form.
-  const holdsReplies = verdictSchema || local !== undefined;
-  const method = await mode.open({ verdicts, holdsReplies, rubrics: rubricsOf(settings, io), ...more });
-  requireForm(settings, method);
+  const { verdicts, verdictSchema, local, extraBody, quiet } = settings;
+  // The official pack is fetched when it is wanted.
+  const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
+  const official = () =>
+    officialRubrics({ env: io.env, fetch: proxiedDownloads(io.env).fetch, signal: io.stop, onFetch });
+  const method = await mode.open({
+    verdicts,
+    // A judge that is served here is always held to the form.
+    holdsReplies: verdictSchema || local !== undefined,
+    rubrics: () => loadRubricPack(settings.rubrics, { cwd: io.cwd, official }),
+    ...more,
+  });
+  requireNone([
+    [
+      verdictSchema && method.replyForm === undefined,
+      `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
+    ],
+    [
+      verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
+      '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
+    ],
+  ]);
   return method;
 }
 
@@ -70,18 +114,6 @@ export function requireJudge({ asksJudge }: Mode, settings: JudgeSettings): void
   );
 }
 
-/** @throws UserError (2) where --reference is given to a mode that has no use for it, or names the predictions themselves. */
-function requireReference({ beside }: Mode, mode: string, predictions: string, reference: string | undefined): void {
-  if (beside !== 'prediction' && reference !== undefined) {
-    throw new UserError(`--reference belongs to --mode reference, and --mode ${mode} has no use for it; leave one out`);
-  }
-  if (beside === 'prediction' && reference === predictions) {
-    throw new UserError(
-      '--reference names the very file of --predictions; name the predictions of another world model',
-    );
-  }
-}
-
 /** As much of a fingerprint as tells runs apart that began at the same time. */
 const SHORT = 12;
 
@@ -89,8 +121,7 @@ const SHORT = 12;
  * What a predictions file is known by, wherever it lies and however often it is continued: the run that made it, and when that began.
  * One without a manifest is known by its bytes. In words, since tables show it. @throws UserError (66) where it cannot be read.
  */
-async function referenceIdentity(named: string | undefined): Promise<string> {
-  const path = present(named);
+async function referenceIdentity(path: string): Promise<string> {
   const beside = await readManifest(path.replace(/\.jsonl$/, '.manifest.json'));
   const manifest = beside?.kind === 'judge' ? beside.predictions : beside;
   if (manifest?.startedAt !== undefined) {
@@ -107,54 +138,4 @@ async function referenceIdentity(named: string | undefined): Promise<string> {
     );
   }
   return `sha256 ${hash.digest('hex')}`;
-}
-
-/** @throws UserError (2) for a mode that needs the truth. */
-function requireSight({ judgesWithoutTruth }: Mode, { judgeSees, mode }: JudgeSettings): void {
-  if (judgeSees === 'history' || judgesWithoutTruth) return;
-  throw new UserError(
-    `--judge-sees rollout shows a judge no truth, and --mode ${mode} needs one; leave --judge-sees out, or take --mode rubric`,
-  );
-}
-
-/** Reads the pack when it is wanted; the official one is fetched then. @throws UserError as `loadRubricPack` and `officialRubrics` */
-function rubricsOf({ rubrics, quiet }: InstrumentSettings, io: Io): () => Promise<RubricPack> {
-  const { fetch } = proxiedDownloads(io.env);
-  const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
-  const official = () => officialRubrics({ env: io.env, fetch, signal: io.stop, onFetch });
-  return () => loadRubricPack(rubrics, { cwd: io.cwd, official });
-}
-
-/** Where a folder of the user's prompts keeps those of agents. */
-const AGENT = 'agent';
-
-/** Reads them when they are wanted. @throws UserError (2) where --domain-prompts is given to a mode that asks no agent */
-function agentPromptsFor(
-  { asksAgent }: Mode,
-  { mode, domainPrompts }: { readonly mode: string; readonly domainPrompts?: string | undefined },
-  cwd: string,
-): () => Promise<DomainPrompts> {
-  if (domainPrompts !== undefined && asksAgent !== true) {
-    throw new UserError(
-      `--domain-prompts says how an agent acts, and --mode ${mode} asks none; leave it out, or give --mode decision`,
-    );
-  }
-  return () => loadAgentPrompts(domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), AGENT));
-}
-
-/** @throws UserError (2) where --verdict-schema is given, and there is no such form or another one stands in its way. */
-function requireForm({ verdictSchema, extraBody }: InstrumentSettings, method: Method): void {
-  if (!verdictSchema) return;
-  if (method.replyForm === undefined) {
-    throw new UserError(
-      `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
-      EXIT.usage,
-    );
-  }
-  if (extraBody !== undefined && 'response_format' in extraBody) {
-    throw new UserError(
-      '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
-      EXIT.usage,
-    );
-  }
 }

@@ -22,112 +22,83 @@ interface Parsed {
 
 /** The JSON object that is the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. */
 export function parseJson(text: string): Parsed {
-  const reader = new Reader(text);
-  const { repeated } = reader;
+  const repeated = new Set<string>();
   try {
-    const value = reader.whole();
+    const value = read(text, repeated);
     return value instanceof Map ? { value, repeated } : { fault: 'syntax', repeated };
   } catch (error) {
     return { fault: error instanceof RangeError ? 'limit' : 'syntax', repeated };
   }
 }
 
-const NUMBER = /(-?(?:0|[1-9]\d*))(\.\d+)?([eE][-+]?\d+)?/y;
-const LITERALS: readonly (readonly [string, Json])[] = [
+const LITERALS = new Map<string, Json>([
   ['null', null],
   ['true', true],
   ['false', false],
   ['NaN', Number.NaN],
   ['Infinity', Number.POSITIVE_INFINITY],
   ['-Infinity', Number.NEGATIVE_INFINITY],
-];
+]);
+const token = (pattern: string) => new RegExp(`[ \\t\\n\\r]*(${pattern})`, 'y');
+const STRING = token(String.raw`"[^"\\]*(?:\\[\s\S][^"\\]*)*"`);
+const LITERAL = token([...LITERALS.keys()].join('|'));
+const NUMBER = token(String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?`);
+const OPEN = token('[{[]');
+const END_OF_OBJECT = token('}');
+const END_OF_LIST = token(']');
+const COLON = token(':');
+const COMMA = token(',');
 
-/** Reads a text from its start. Its methods throw a SyntaxError where the text is no JSON, a RangeError at Python's limits. */
-class Reader {
-  readonly repeated = new Set<string>();
-  #at = 0;
-
-  constructor(private readonly text: string) {}
-
-  /** The value that is all of the text. */
-  whole(): Json {
-    const value = this.#value(0);
-    if (this.#peek() !== '') throw new SyntaxError(`more at ${this.#at}`);
-    return value;
-  }
-
-  #value(depth: number): Json {
-    const char = this.#peek();
-    if (char === '"') return this.#string();
-    if (char === '{' || char === '[') {
-      if (depth === MAX_DEPTH) throw new RangeError('nested too deep');
-      this.#at++;
-      return char === '{' ? this.#object(depth + 1) : this.#list(depth + 1);
+/** @throws SyntaxError where the text is not JSON, RangeError at Python's limits. */
+function read(text: string, repeated: Set<string>): Json {
+  let at = 0;
+  const take = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[1];
+    if (found !== undefined) at = pattern.lastIndex;
+    return found;
+  };
+  const need = (pattern: RegExp): string => {
+    const found = take(pattern);
+    if (found === undefined) throw new SyntaxError(`no ${pattern.source} at ${at}`);
+    return found;
+  };
+  const items = (end: RegExp, readItem: () => unknown) => {
+    if (take(end) !== undefined) return;
+    do readItem();
+    while (take(COMMA) !== undefined);
+    need(end);
+  };
+  const value = (depth: number): Json => {
+    const string = take(STRING);
+    if (string !== undefined) return String(JSON.parse(string));
+    const open = take(OPEN);
+    if (open !== undefined && depth === MAX_DEPTH) throw new RangeError('nested too deep');
+    if (open === '[') {
+      const list: Json[] = [];
+      items(END_OF_LIST, () => list.push(value(depth + 1)));
+      return list;
     }
-    for (const [literal, value] of LITERALS) {
-      if (!this.text.startsWith(literal, this.#at)) continue;
-      this.#at += literal.length;
-      return value;
+    if (open === '{') {
+      const object: JsonObject = new Map();
+      items(END_OF_OBJECT, () => {
+        const key = String(JSON.parse(need(STRING)));
+        if (object.has(key)) repeated.add(key);
+        need(COLON);
+        object.set(key, value(depth + 1));
+      });
+      return object;
     }
-    return this.#number();
-  }
-
-  #object(depth: number): JsonObject {
-    const object: JsonObject = new Map();
-    if (this.#take('}')) return object;
-    do {
-      if (this.#peek() !== '"') throw new SyntaxError(`no key at ${this.#at}`);
-      const key = this.#string();
-      if (object.has(key)) this.repeated.add(key);
-      this.#expect(':');
-      object.set(key, this.#value(depth));
-    } while (this.#take(','));
-    this.#expect('}');
-    return object;
-  }
-
-  #list(depth: number): Json[] {
-    const list: Json[] = [];
-    if (this.#take(']')) return list;
-    do list.push(this.#value(depth));
-    while (this.#take(','));
-    this.#expect(']');
-    return list;
-  }
-
-  #string(): string {
-    const start = this.#at;
-    for (this.#at++; this.#at < this.text.length && this.text[this.#at] !== '"'; this.#at++) {
-      if (this.text[this.#at] === '\\') this.#at++;
-    }
-    return String(JSON.parse(this.text.slice(start, ++this.#at)));
-  }
-
-  #number(): bigint | number {
-    NUMBER.lastIndex = this.#at;
-    const [token, whole, fraction, exponent] = NUMBER.exec(this.text) ?? [''];
-    if (whole === undefined) throw new SyntaxError(`no value at ${this.#at}`);
-    this.#at += token.length;
-    if (fraction !== undefined || exponent !== undefined) return Number(token);
-    if (whole.replace('-', '').length > MAX_DIGITS) throw new RangeError('an integer is too long');
-    return BigInt(token);
-  }
-
-  /** The next character that is no white space; empty at the end. */
-  #peek(): string {
-    while (/[ \t\n\r]/.test(this.text.charAt(this.#at))) this.#at++;
-    return this.text.charAt(this.#at);
-  }
-
-  #take(char: string): boolean {
-    const there = this.#peek() === char;
-    if (there) this.#at++;
-    return there;
-  }
-
-  #expect(char: string): void {
-    if (!this.#take(char)) throw new SyntaxError(`no ${char} at ${this.#at}`);
-  }
+    const literal = take(LITERAL);
+    if (literal !== undefined) return LITERALS.get(literal) ?? null;
+    const number = need(NUMBER);
+    if (/[.eE]/.test(number)) return Number(number);
+    if (number.replace('-', '').length > MAX_DIGITS) throw new RangeError('an integer is too long');
+    return BigInt(number);
+  };
+  const whole = value(0);
+  if (/[^ \t\n\r]/.test(text.slice(at))) throw new SyntaxError(`more at ${at}`);
+  return whole;
 }
 
 /** The number that Python's `int()` makes of a text, in decimal digits of any script; undefined where it makes none. */
@@ -151,10 +122,7 @@ export function pythonRepr(value: Json): string {
 
 /** Python and JavaScript print the same digits, but turn to exponents elsewhere. */
 function reprFloat(value: number): string {
-  if (!Number.isFinite(value))
-    return String(value)
-      .slice(0, value < 0 ? 4 : 3)
-      .toLowerCase();
+  if (!Number.isFinite(value)) return `${value}`.slice(0, value < 0 ? 4 : 3).toLowerCase();
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e16)) return value.toExponential().replace(/([+-])(\d)$/, '$10$2');
   const text = Object.is(value, -0) ? '-0' : String(value);

@@ -7,7 +7,7 @@ import type { PredictionFile, PredictionRef } from '../benchmark/predictions.js'
 import { estimateDocument } from '../core/document.js';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
-import { differencesOf, type Identity } from '../core/identity.js';
+import { differencesOf } from '../core/identity.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
@@ -35,38 +35,36 @@ export async function recheck(
   count: number,
   open: (path: string) => Promise<PredictionFile>,
 ): Promise<ExitCode> {
-  if (!work.mode.asksJudge) {
-    throw new UserError(`--recheck measures the shift of a judge, and --mode ${work.settings.mode} asks none`);
-  }
-  if (!work.mode.rates) {
+  const { mode, dir, pricing, io } = work;
+  const { fresh, dryRun, json } = work.settings;
+  if (!mode.asksJudge || !mode.rates) {
     throw new UserError(
       `--recheck measures the shift of a judge's ratings, and --mode ${work.settings.mode} makes none`,
     );
   }
   const stored = await storedJudging(work);
-  const path = join(work.dir, `${stored.name}.jsonl`);
-  const before = await readJudged(path);
-  const predictions = await open(path);
+  const judged = join(dir, `${stored.name}.jsonl`);
+  const before = totalsOf((await readJudged(judged)).rows);
+  const predictions = await open(judged);
+  const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
+  const identity = (manifest: Manifest | undefined) => ({
+    ...judgeIdentity(work, manifest),
+    recheck: stored.manifest.fingerprint,
+  });
   try {
-    const sample = sampleOf(before.rows, predictions.refs, count);
-    const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
-    const { fresh, dryRun } = work.settings;
-    const identity = (manifest: Manifest | undefined) => ({
-      ...judgeIdentity(work, manifest),
-      recheck: stored.manifest.fingerprint,
-    });
-    const { dir, pricing } = work;
+    const sample = sampleOf(predictions.refs, [...before.keys()], count);
     return await withRun(
       { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing },
       (run) =>
         billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
-          const after = result.manifest.counts.ok === 0 ? [] : (await readJudged(run.outputPath)).rows;
-          const found = { judged: path, stored, result, shift: shiftOf(before.rows, after) };
-          work.io.stdout.write(
-            work.settings.json
-              ? `${JSON.stringify(documentOf(found))}\n`
-              : `${withShownPaths(linesOf(found).join('\n'), work.io)}\n`,
-          );
+          const hasSome = result.manifest.counts.ok > 0;
+          const after = totalsOf(hasSome ? (await readJudged(run.outputPath)).rows : []);
+          const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
+            const a = before.get(id)?.points;
+            return a === undefined ? [] : [{ a, b, cluster }];
+          });
+          const { document, lines } = told(judged, stored, result, pairs);
+          io.stdout.write(`${json ? JSON.stringify(document) : withShownPaths(lines.join('\n'), io)}\n`);
           return result.exitCode;
         }),
     );
@@ -75,12 +73,71 @@ export async function recheck(
   }
 }
 
+/** What `pairs` of judgements, then and now, say of the judge: the document of `--json`, and the same for people. */
+function told(
+  judged: string,
+  stored: StoredJudging,
+  { manifest, exitCode, stopReason }: StageResult,
+  pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
+) {
+  const { counts, state, output } = manifest;
+  const shift = pairs.length === 0 ? undefined : pairedShift(pairs);
+  const before = madeWith(stored.manifest).snapshot;
+  const now = madeWith(manifest).snapshot;
+  const document = {
+    schema: 'awb.recheck/1',
+    exit_code: exitCode,
+    state,
+    judged,
+    output: output?.file,
+    snapshot_before: before ?? null,
+    snapshot_now: now ?? null,
+    counts,
+    // In points of 0-100, as the two after it; null where nothing was compared.
+    shift: shift === undefined ? null : estimateDocument(shift),
+    // The standard deviation of one judgement: the judge's own noise.
+    judge_sd: shift === undefined ? null : noiseOf(pairs),
+    // What these rows would have shown, with 80 % power.
+    smallest_shift: (shift && smallestEffect(shift)) ?? null,
+    // Null where nothing can be concluded.
+    drifted: (shift && hasDrifted(shift)) ?? null,
+  };
+  const lines = [
+    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
+    `judge before: ${printable(before ?? 'not reported')}; now: ${printable(now ?? 'not reported')}`,
+  ];
+  if (shift !== undefined) {
+    const over = `${counted(shift.rows, 'row')} in ${counted(shift.clusters, 'trajectory', 'trajectories')}`;
+    const interval = intervalText(shift, signed);
+    const sureness = interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
+    lines.push(
+      `shift of the total: ${signed(shift.value)} points (${isUniform(shift) ? `the same for each of ${over}` : sureness})`,
+      CONCLUSIONS[`${document.drifted}`],
+      `the judge's own noise: a judgement has a standard deviation of ${twoDecimals(document.judge_sd ?? 0)} points`,
+    );
+  }
+  const { smallest_shift: least } = document;
+  if (least !== null) {
+    lines.push(
+      `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
+    );
+  }
+  if (output !== undefined) lines.push(`written: ${output.file}`);
+  if (state !== 'complete') {
+    const why = stopReason === undefined ? '' : ` ${printable(stopReason)};`;
+    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, exitCode)}`);
+  }
+  return { document, lines };
+}
+
 /** The judging to compare with: the labelled one, or one under these settings, whatever snapshot judged it. */
 async function storedJudging(work: Judging): Promise<StoredJudging> {
   const { label } = work.settings;
   const judgings = await judgingsIn(work.dir);
+  // The snapshot is what a recheck measures; everything else has to be as it was.
+  const snapshot = undefined;
   const differences = ({ manifest }: StoredJudging) =>
-    differencesOf(withoutSnapshot(manifest.identity), withoutSnapshot(judgeIdentity(work, manifest)));
+    differencesOf({ ...manifest.identity, snapshot }, { ...judgeIdentity(work, manifest), snapshot });
   const wanted = judgings.filter(({ name }) => label === undefined || name === fileOfLabel(label));
   const same = wanted.find((judging) => differences(judging).length === 0);
   if (same !== undefined) return same;
@@ -93,90 +150,31 @@ async function storedJudging(work: Judging): Promise<StoredJudging> {
   }
   throw new UserError(
     [
-      `--recheck compares a judge with itself, and these settings are not those of ${other.name}.jsonl:`,
+      `--recheck compares a judge with itself; give the settings of ${other.name}.jsonl again, which these are not:`,
       ...differences(other).map((line) => `  ${line}`),
-      'Give the settings of before.',
     ].join('\n'),
     EXIT.identityDiffers,
   );
 }
 
-/** The snapshot is what a recheck measures; everything else has to be as it was. */
-function withoutSnapshot({ snapshot: _snapshot, ...identity }: Identity): Identity {
-  return identity;
+/**
+ * What the judge gave each prediction at first, in points of 0-100, since a recheck judges each once; only where it rated any dimension.
+ */
+function totalsOf(rows: readonly JudgedRow[]) {
+  return new Map(
+    rows.flatMap((row) => {
+      const points = row.index === 0 && isRated(row) ? countedPoints(row, 'total') : undefined;
+      return points === undefined ? [] : [[rowId(row.key, row.repeat), { points, cluster: row.trajectory }] as const];
+    }),
+  );
 }
 
 /** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
-function sampleOf(rows: readonly JudgedRow[], refs: readonly PredictionRef[], count: number): PredictionRef[] {
+function sampleOf(refs: readonly PredictionRef[], judged: readonly string[], count: number): PredictionRef[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
-  const judged = firstJudgements(rows)
-    .filter((row) => totalOf(row) !== undefined)
-    .map(idOf);
-  const taken = new Set(judged.sort((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
+  const taken = new Set(judged.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
   if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
-  return refs.filter((ref) => taken.has(idOf(ref)));
-}
-
-/** A recheck judges each prediction once, so it compares with the first judgement of each. */
-function firstJudgements(rows: readonly JudgedRow[]): JudgedRow[] {
-  return rows.filter(({ index }) => index === 0);
-}
-
-function idOf({ key, repeat }: Pick<JudgedRow, 'key' | 'repeat'>): string {
-  return rowId(key, repeat);
-}
-
-/** Undefined where no row could be judged again. */
-function shiftOf(before: readonly JudgedRow[], after: readonly JudgedRow[]): Shift | undefined {
-  const totals = new Map(firstJudgements(before).map((row) => [idOf(row), totalOf(row)]));
-  const pairs = after.flatMap((row) => {
-    const [a, b] = [totals.get(idOf(row)), totalOf(row)];
-    return a === undefined || b === undefined ? [] : [{ a, b, cluster: row.trajectory }];
-  });
-  return pairs.length === 0 ? undefined : { estimate: pairedShift(pairs), noise: noiseOf(pairs) };
-}
-
-/** What the judge gave, in points of 0-100; undefined where it rated no dimension. */
-function totalOf(row: JudgedRow): number | undefined {
-  return isRated(row) ? countedPoints(row, 'total') : undefined;
-}
-
-/** How the totals of the rows have changed that were judged then and now. */
-interface Shift {
-  /** Now minus before, in points of 0-100. */
-  readonly estimate: Estimate;
-  /** The standard deviation of one judgement, in points: the judge's own noise. */
-  readonly noise: number;
-}
-
-/** What a recheck has found. */
-interface Recheck {
-  readonly judged: string;
-  readonly stored: StoredJudging;
-  readonly result: StageResult;
-  readonly shift: Shift | undefined;
-}
-
-/**
- * The document of `--json`. In points of 0-100: `shift`, null where nothing was compared, `judge_sd` and `smallest_shift` (what
- * these rows would have shown, with 80 % power). `drifted` is null where nothing can be concluded.
- */
-function documentOf({ judged, stored, result, shift }: Recheck) {
-  const { manifest } = result;
-  return {
-    schema: 'awb.recheck/1',
-    exit_code: result.exitCode,
-    state: manifest.state,
-    judged,
-    output: manifest.output?.file,
-    snapshot_before: madeWith(stored.manifest).snapshot ?? null,
-    snapshot_now: madeWith(manifest).snapshot ?? null,
-    counts: manifest.counts,
-    shift: shift === undefined ? null : estimateDocument(shift.estimate),
-    judge_sd: shift?.noise ?? null,
-    smallest_shift: (shift && smallestEffect(shift.estimate)) ?? null,
-    drifted: (shift && hasDrifted(shift.estimate)) ?? null,
-  };
+  return refs.filter(({ key, repeat }) => taken.has(rowId(key, repeat)));
 }
 
 /** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
@@ -189,41 +187,5 @@ function hasDrifted(shift: Estimate): boolean | undefined {
 const CONCLUSIONS = {
   true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
   false: 'no drift shown',
-  undefined: 'nothing can be concluded without an interval: take more rows, of more trajectories',
+  null: 'nothing can be concluded without an interval: take more rows, of more trajectories',
 };
-
-function linesOf({ judged, stored, result, shift }: Recheck): string[] {
-  const { counts, state, output } = result.manifest;
-  const { snapshot: before = 'not reported' } = madeWith(stored.manifest);
-  const { snapshot: now = 'not reported' } = madeWith(result.manifest);
-  const lines = [
-    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
-    `judge before: ${printable(before)}; now: ${printable(now)}`,
-  ];
-  if (shift !== undefined) {
-    const { estimate, noise } = shift;
-    const least = smallestEffect(estimate);
-    lines.push(`shift of the total: ${signed(estimate.value)} points (${surenessOf(estimate)})`);
-    lines.push(CONCLUSIONS[`${hasDrifted(estimate)}`]);
-    lines.push(`the judge's own noise: a judgement has a standard deviation of ${twoDecimals(noise)} points`);
-    if (least !== undefined) {
-      lines.push(
-        `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
-      );
-    }
-  }
-  if (output !== undefined) lines.push(`written: ${output.file}`);
-  if (state !== 'complete') {
-    const why = result.stopReason === undefined ? '' : ` ${printable(result.stopReason)};`;
-    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, result.exitCode)}`);
-  }
-  return lines;
-}
-
-function surenessOf(shift: Estimate): string {
-  const { rows, clusters } = shift;
-  const over = `${counted(rows, 'row')} in ${counted(clusters, 'trajectory', 'trajectories')}`;
-  if (isUniform(shift)) return `the same for each of ${over}`;
-  const interval = intervalText(shift, signed);
-  return interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
-}

@@ -4,10 +4,9 @@ import { EXIT } from '../core/errors.js';
 import { isUnasked, type JudgementRecord, recordedJudgement } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
-import type { JournalRecord } from '../run/journal-record.js';
-import type { Beginning, StageListener } from '../run/listeners.js';
+import type { JournalRecord } from '../run/journal.js';
 import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
-import type { StageJob } from '../run/stage-contract.js';
+import type { Beginning, StageListener } from '../run/stage-contract.js';
 
 /** A judgement; `stamp` tells what it is made from. */
 export interface Judged {
@@ -54,43 +53,34 @@ const HOPELESS = 20;
 const MOST_SHOWN = 200;
 
 /** Ends a judging (65) of which nothing can be read, in this session and in those before. */
-export class LegibilityWatch implements StageListener {
-  #asking: Beginning | undefined;
-  #isOver: boolean;
-  #before = 0;
-  readonly #unread = new Set<string>();
-
-  constructor(
-    private readonly journal: Run['journal'],
-    { keepGoing }: { readonly keepGoing: boolean },
-  ) {
-    this.#isOver = keepGoing;
-  }
-
-  begins(asking: Beginning): void {
-    this.#asking = asking;
-    for (const id of this.journal.ids()) {
-      const summary = this.journal.summaryOf(id);
-      this.#isOver ||= isRead(summary);
-      if (this.#isOver || this.#before === HOPELESS) break;
-      if (summary?.class === 'unreadable') this.#before++;
-    }
-  }
-
-  settled({ id }: StageJob, summary: RowSummary): void {
-    this.#isOver ||= isRead(summary);
-    if (this.#isOver || summary.class !== 'unreadable') return;
-    const { judge } = recordedJudgement(this.journal.read(id).row);
-    this.unread(id, judge.status === 'failed' ? judge.raw_output : undefined);
-  }
-
+export function legibilityWatch(journal: Run['journal'], { keepGoing }: { readonly keepGoing: boolean }) {
+  let isOver = keepGoing;
+  let asking: Beginning | undefined;
+  const found = new Set<string>();
   /** A judgement could not be read; `reply` is the last one to it. */
-  unread(id: string, reply = ''): void {
-    const count = this.#before + this.#unread.add(id).size;
-    if (this.#isOver || count < HOPELESS) return;
+  const unread = (id: string, reply = '') => {
+    if (isOver || found.add(id).size < HOPELESS) return;
     const shown = reply.trim() === '' ? 'is empty' : `reads "${oneLine(reply, MOST_SHOWN)}"`;
-    this.#asking?.stop(`none of ${count} judgements could be read, and the last reply ${shown}`, EXIT.badData);
-  }
+    asking?.stop(`none of ${found.size} judgements could be read, and the last reply ${shown}`, EXIT.badData);
+  };
+  return {
+    unread,
+    begins(beginning) {
+      asking = beginning;
+      for (const id of journal.ids()) {
+        const summary = journal.summaryOf(id);
+        isOver ||= isRead(summary);
+        if (isOver) break;
+        if (summary?.class === 'unreadable') found.add(id);
+      }
+    },
+    settled({ id }, summary) {
+      isOver ||= isRead(summary);
+      if (isOver || summary.class !== 'unreadable') return;
+      const { judge } = recordedJudgement(journal.read(id).row);
+      unread(id, judge.status === 'failed' ? judge.raw_output : undefined);
+    },
+  } satisfies StageListener & { readonly unread: typeof unread };
 }
 
 /** Whether a judge was asked, and understood. */

@@ -73,19 +73,6 @@ function readCase({ official }: RubricPack, sample: Sample, prediction: string):
   };
 }
 
-/** What stands in the optional slots that the pack has. */
-type Extras = Readonly<Partial<Record<OptionalSlot, string>>>;
-
-function extrasOf(pack: RubricPack, sample: Sample, shown: Case): Extras {
-  const before = previousState(sample);
-  const previous = before === undefined ? undefined : withIndent(withoutMarker(before), before);
-  const texts = {
-    told: () => toldExcerpt(sample.systemPrompt, shown.currentTurn),
-    changes: () => changesOf({ ...shown, previous }),
-  };
-  return Object.fromEntries(optionalSlots(pack).map((slot) => [slot, texts[slot]()]));
-}
-
 type Slots = Readonly<Partial<Record<TemplateSlot, string>>>;
 
 function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots {
@@ -104,22 +91,23 @@ function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots
  * knows, and is another one where the prediction holds it all the same: so no prediction can hold its own mark.
  */
 function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
-  const { key, trajectory } = sample;
-  const extras = extrasOf(pack, sample, shown);
   const { history, turn, currentTurn, prediction, truth } = shown;
-  const historyMark = unusedMark(trajectory, textsOf(history));
-  const mark = unusedMark([historyMark, key, truth].join('\n'), [
-    currentTurn,
-    truth,
-    prediction,
-    ...Object.values(extras),
-  ]);
+  const before = previousState(sample);
+  const previous = before === undefined ? undefined : withIndent(withoutMarker(before), before);
+  const optional = {
+    told: () => toldExcerpt(sample.systemPrompt, currentTurn),
+    changes: () => changesOf({ truth, prediction, previous }),
+  };
+  const extras = optionalSlots(pack).map((slot) => [slot, optional[slot]()] as const);
+  const historyMark = unusedMark(sample.trajectory, textsOf(history));
+  const texts = [currentTurn, truth, prediction, ...extras.map(([, text]) => text)];
+  const mark = unusedMark([historyMark, sample.key, truth].join('\n'), texts);
   return {
     context: framedHistory(historyMark, history),
     world_model_input: framed('input', mark, turn, currentTurn),
     predicted_observation: framed('prediction', mark, turn, prediction),
     ground_truth: framed('truth', mark, turn, truth),
-    ...Object.fromEntries(Object.entries(extras).map(([slot, text]) => [slot, framed(slot, mark, turn, text)])),
+    ...Object.fromEntries(extras.map(([slot, text]) => [slot, framed(slot, mark, turn, text)])),
   };
 }
 
@@ -160,7 +148,9 @@ export function toldExcerpt(systemPrompt: string, action: string): string {
     const kept = wholeLines(first, room);
     return `${kept}${LEFT_OUT(systemPrompt.length - kept.length)}`;
   }
-  const rest = without(systemPrompt, schemas);
+  const rest = schemas
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), systemPrompt);
   const before = first === '' ? '' : `${first}\n\n`;
   const head = wholeLines(rest, Math.max(0, room - before.length));
   return `${before}${head}${LEFT_OUT(rest.length - head.length)}`;
@@ -197,11 +187,8 @@ function namedSchemas(systemPrompt: string, action: string): Span[] {
 
 /** Where the action holds the name as a word of its own; -1 where it does not. */
 function placeOfName(action: string, name: string): number {
-  const isPart = (character: string) => /[\p{L}\p{N}_-]/u.test(character);
-  for (let at = action.indexOf(name); at !== -1; at = action.indexOf(name, at + 1)) {
-    if (!isPart(action.charAt(at - 1)) && !isPart(action.charAt(at + name.length))) return at;
-  }
-  return -1;
+  const literal = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${literal}(?![\\p{L}\\p{N}_-])`, 'u'));
 }
 
 /** The smallest JSON object around a place. */
@@ -215,28 +202,14 @@ function objectAround(text: string, place: number): Span | undefined {
   return undefined;
 }
 
-function without(text: string, spans: readonly Span[]): string {
-  const parts: string[] = [];
-  let from = 0;
-  for (const { start, end } of [...spans].sort((a, b) => a.start - b.start)) {
-    parts.push(text.slice(from, start));
-    from = end;
-  }
-  parts.push(text.slice(from));
-  return parts.join('');
-}
-
 /** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
 function objectEnd(text: string): number | undefined {
   let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charAt(i);
-    if (quoted && char === '\\') i++;
-    else if (char === '"') quoted = !quoted;
-    else if (quoted) continue;
-    else if (char === '{') depth++;
-    else if (char === '}' && --depth === 0) return i + 1;
+  for (const { index, 0: token } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|["{}]/gs)) {
+    // A string that never ends.
+    if (token === '"') return undefined;
+    if (token === '{') depth++;
+    if (token === '}' && --depth === 0) return index + 1;
   }
   return undefined;
 }
@@ -244,13 +217,6 @@ function objectEnd(text: string): number | undefined {
 /** UTF-16 units that the lines of one section may take, and one line of them. */
 const SECTION_LENGTH = 1_800;
 const LINE_LENGTH = 200;
-
-/** The texts that are compared; `previous` is absent where the row shows no state before the turn. */
-interface Observations {
-  readonly previous: string | undefined;
-  readonly truth: string;
-  readonly prediction: string;
-}
 
 /** A line of the first text, of the second, or of both where they are equal. */
 interface Aligned {
@@ -263,35 +229,31 @@ interface Aligned {
 /**
  * The list, in sections of lines with a sign in front: `=` new in the truth, and the prediction has it; `-` in the truth, and the
  * prediction lacks it; `!` gone in the truth, and the prediction still has it; `+` in the prediction alone. Blank lines, and white space
- * at line ends, do not count.
+ * at line ends, do not count. `previous` is undefined where the row shows no state before the turn.
  */
-export function changesOf({ previous, truth, prediction }: Observations): string {
+export function changesOf(texts: { previous: string | undefined; truth: string; prediction: string }): string {
+  const { previous, truth, prediction } = texts;
   const against = aligned(truth, prediction);
-  const numbers = { truth: linesIn(truth), prediction: linesIn(prediction) };
   const differing = against.flatMap(({ first, second }) => {
     if (first !== undefined && second !== undefined) return [];
     return [first === undefined ? `+ ${second}` : `- ${first}`];
   });
-  const difference = section(
-    `the prediction against the truth: ${counted(differing.length, 'line that differs', 'lines that differ')}`,
-    differing,
-  );
-  if (previous === undefined)
-    return [`truth ${numbers.truth}, prediction ${numbers.prediction}`, ...difference].join('\n');
+  const many = counted(differing.length, 'line that differs', 'lines that differ');
+  const difference = section(`the prediction against the truth: ${many}`, differing);
+  const numbers = `truth ${linesIn(truth)}, prediction ${linesIn(prediction)}`;
+  if (previous === undefined) return [numbers, ...difference].join('\n');
 
   const met = new Set(
-    against.flatMap(({ first, second, at }) => (first === undefined || second === undefined ? [] : [at])),
+    against.filter(({ first, second }) => first !== undefined && second !== undefined).map(({ at }) => at),
   );
-  const beyond = new Set(
-    against.flatMap(({ first, second }) => (first === undefined && second !== undefined ? [second] : [])),
-  );
+  const beyond = new Set(against.filter(({ first }) => first === undefined).map(({ second }) => second));
   const turn = aligned(previous, truth);
   const added = turn.filter(({ first }) => first === undefined);
   const gone = turn.filter(({ second }) => second === undefined);
   const has = added.filter(({ at }) => met.has(at)).length;
-  const kept = gone.flatMap(({ first = '' }) => (beyond.has(first) ? [`! ${first}`] : []));
+  const kept = gone.flatMap(({ first }) => (beyond.has(first) ? [`! ${first}`] : []));
   return [
-    `previous state ${linesIn(previous)}, truth ${numbers.truth}, prediction ${numbers.prediction}`,
+    `previous state ${linesIn(previous)}, ${numbers}`,
     ...section(
       `new in the truth: ${counted(added.length, 'line')}, of which the prediction has ${has}`,
       added.map(({ second, at }) => `${met.has(at) ? '=' : '-'} ${second}`),
@@ -328,18 +290,13 @@ function section(heading: string, lines: readonly string[]): string[] {
   const shown: string[] = [];
   let room = SECTION_LENGTH;
   for (const line of lines) {
-    const short = shortLine(line);
+    const short = line.length <= LINE_LENGTH ? line : `${startOf(line, LINE_LENGTH)} [...]`;
     if (short.length >= room) break;
     room -= short.length + 1;
     shown.push(short);
   }
   const left = lines.length - shown.length;
   return [heading, ...shown, ...(left > 0 ? [`[... ${left} more]`] : [])];
-}
-
-function shortLine(line: string): string {
-  if (line.length <= LINE_LENGTH) return line;
-  return `${startOf(line, LINE_LENGTH)} [...]`;
 }
 
 function linesIn(text: string): string {

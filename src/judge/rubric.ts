@@ -24,10 +24,9 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   },
   async open({ verdicts: wanted, rubrics, holdsReplies = false, sees = 'history' }) {
     // Whoever only asks what the mode declares does not load it.
-    const { READINGS } = await import('./verdicts.js');
+    const { READINGS, SCHEMA_VERSION, verdictFormat } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
     const { buildJudgeMessages, messageVersions, textsShown } = await import('./rubric-messages.js');
-    const { SCHEMA_VERSION, verdictFormat } = await import('./verdict-form.js');
     const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);

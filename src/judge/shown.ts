@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
-import { openRolloutTurns, type RolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
+import { openRolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
@@ -58,31 +58,43 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
     for (const id of [rowId(ref.key, ref.repeat), ref.key]) if (!partners.has(id)) partners.set(id, ref);
   }
   const partnerOf = ({ key, repeat }: PredictionRef) => partners.get(rowId(key, repeat)) ?? partners.get(key);
-  // A judgement is stale where either of the two has changed.
-  const refs = file.refs.map((ref) => ({ ...ref, stamp: `${ref.stamp}+${partnerOf(ref)?.stamp ?? ''}` }));
   const read = async (ref: PredictionRef) => {
     const partner = partnerOf(ref);
-    const beside: Beside =
-      partner === undefined
-        ? { text: '', failure: { class: 'absent', reason: 'the reference has no prediction of this row' } }
-        : {
-            text: (await other.read(partner)).gen,
-            ...(partner.failure && { failure: partner.failure }),
-          };
-    return { ...(await file.read(ref)), beside };
+    if (partner === undefined) {
+      return { ...(await file.read(ref)), beside: missing('the reference has no prediction of this row') };
+    }
+    const { gen: text } = await other.read(partner);
+    return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
   };
-  const alone = refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
-  const close = async () => {
-    await other.close();
-    await file.close();
+  const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
+  const named = `${alone.length === 1 ? 'line' : 'lines'} ${alone.slice(0, MOST_NAMED).join(', ')}${alone.length > MOST_NAMED ? ', ...' : ''}`;
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared: ${basename(file.path)}, ${named}`;
+  return {
+    // A judgement is stale where either of the two has changed.
+    ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),
+    read,
+    notices: alone.length === 0 ? [] : [notice],
   };
-  return { ...file, refs, read, close, notices: alone.length === 0 ? [] : [aloneNotice(alone, file, other)] };
 }
 
-function aloneNotice(lines: readonly number[], file: PredictionFile, other: PredictionFile): string {
-  const named = lines.slice(0, MOST_NAMED).join(', ');
-  const more = lines.length > MOST_NAMED ? ', ...' : '';
-  return `${counted(lines.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared: ${basename(file.path)}, ${lines.length === 1 ? 'line' : 'lines'} ${named}${more}`;
+/** The predictions with the stamps of what else they are judged by in theirs, which is closed with them. */
+function withSource(
+  file: PredictionFile,
+  source: { close(): Promise<unknown> },
+  stampOf: (ref: PredictionRef) => string | undefined,
+): PredictionFile {
+  return {
+    ...file,
+    refs: file.refs.map((ref) => ({ ...ref, stamp: `${ref.stamp}+${stampOf(ref) ?? ''}` })),
+    async close() {
+      await source.close();
+      await file.close();
+    },
+  };
+}
+
+function missing(reason: string): Beside {
+  return { text: '', failure: { class: 'absent', reason } };
 }
 
 /** How many other rows are looked at for a truth that is another one. */
@@ -98,8 +110,7 @@ function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
       const text = groundTruthOf((await file.read(other)).sample);
       if (text !== truth) return { ...row, beside: { text } };
     }
-    const reason = 'the file holds no other truth of this domain';
-    return { ...row, beside: { text: '', failure: { class: 'absent', reason } } };
+    return { ...row, beside: missing('the file holds no other truth of this domain') };
   };
 }
 
@@ -114,7 +125,7 @@ function othersOf({ key, trajectory }: PredictionRef, refs: readonly PredictionR
 }
 
 /**
- * Predictions as the judge is to see them.
+ * Predictions as the judge is to see them: of a rollout with the histories that their world model saw, and without the truth.
  * @param path what infer wrote: the turns of a rollout lie beside it, wherever a judged file of it lies
  * @throws UserError: 65 for a prediction whose turn the rollout does not have, and as `openRolloutTurns`
  */
@@ -129,35 +140,18 @@ export async function asSeen(
     await file.close();
     throw error;
   });
-  const close = async () => {
-    await turns.close();
-    await file.close();
-  };
-  try {
-    return { ...asSimulated(file, turns), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-/** The predictions with the histories that their world model saw, and without the truth. @throws UserError as `asSeen`. */
-function asSimulated(file: PredictionFile, turns: RolloutTurns): PredictionFile {
-  for (const { key, repeat, line } of file.refs) {
-    if (turns.stampOf(key, repeat) !== undefined) continue;
+  // A judgement is stale where the history has changed, too.
+  const seen = withSource(file, turns, ({ key, repeat }) => turns.stampOf(key, repeat));
+  const strange = file.refs.find(({ key, repeat }) => turns.stampOf(key, repeat) === undefined);
+  if (strange !== undefined) {
+    await seen.close();
     throw new UserError(
-      `${file.path}:${line}: ${turns.path} has no turn of this row (key ${key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
+      `${file.path}:${strange.line}: ${turns.path} has no turn of this row (key ${strange.key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
       EXIT.badData,
     );
   }
-  // A judgement is stale where the history has changed, too.
-  const refs = file.refs.map((ref) => ({
-    ...ref,
-    stamp: `${ref.stamp}+${turns.stampOf(ref.key, ref.repeat) ?? ''}`,
-  }));
   return {
-    ...file,
-    refs,
+    ...seen,
     async read(ref) {
       const read = await file.read(ref);
       return { ...read, sample: simulated(read.sample, await turns.read(ref.key, ref.repeat)) };

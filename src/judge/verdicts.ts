@@ -1,11 +1,13 @@
-// How verdicts are read: strictly, or exactly as the official script reads them.
+// Verdicts: the JSON schema that a judge can be held to, and how its replies are read: strictly, or exactly as the official script does.
 
 import { jsonrepair } from 'jsonrepair';
-import { readFacts } from '../core/facts.js';
+import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS, readFacts } from '../core/facts.js';
+import type { JsonObject as PlainObject } from '../core/json.js';
 import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../core/reply.js';
+import type { RubricPack } from '../core/rubric.js';
 import { DIMENSIONS, type ModelReply, type Ratings, type Verdict } from '../core/types.js';
-import { markedBlocks, soleBlock } from './answer-mark.js';
-import type { VerdictReading } from './mode.js';
+import { MARK_LENGTH, markedBlocks, soleBlock } from './answer-mark.js';
+import { unreadable, type VerdictReading } from './mode.js';
 import { type Json, type JsonObject, parseJson, pythonInt, pythonRepr } from './python-json.js';
 
 interface VerdictReader {
@@ -262,10 +264,6 @@ function matchedBackwards(text: string): Span | undefined {
   return undefined;
 }
 
-function unreadable(reason: string): Verdict & { readonly status: 'unreadable' } {
-  return { status: 'unreadable', reason };
-}
-
 /** The verdict of these ratings, with the remarks and the checklist that stand beside them. */
 function accepted(verdict: JsonObject, ratings: Ratings): Verdict {
   const rated = Object.values(ratings).filter((rating) => rating > 0);
@@ -298,4 +296,53 @@ function wholeNumber(score: Json | undefined): number | undefined {
   const below = Math.floor(score);
   const above = score - below - 0.5;
   return above > 0 || (above === 0 && below % 2 !== 0) ? below + 1 : below;
+}
+
+/** Changes with what a judge is held to. */
+export const SCHEMA_VERSION = 2;
+
+/** The most remarks of a kind: packs without a checklist have been held to three since the first version. */
+const MOST_REMARKS = { plain: 3, checked: 4 } as const;
+const LONGEST_REMARK = 200;
+
+/**
+ * The `response_format` for the pack's verdicts. The mark comes first. Checklist and reasons come before the scores: a judge that is held to it writes in this
+ * order, and so it still thinks first. There is no `strict`: some servers then refuse bounds of texts, and the reader checks all of it.
+ */
+export function verdictFormat(
+  { facts }: Pick<RubricPack, 'facts'>,
+  { asksMark }: { readonly asksMark: boolean },
+): PlainObject {
+  const [most, scores] = facts === undefined ? [MOST_REMARKS.plain, SCORES] : [MOST_REMARKS.checked, TYPED_SCORES];
+  const remarks = { type: 'array', items: { type: 'string', maxLength: LONGEST_REMARK }, maxItems: most };
+  const properties = {
+    // It is another one in each case: a schema of its own for each would have to be compiled anew.
+    ...(asksMark ? { mark: { type: 'string', minLength: MARK_LENGTH, maxLength: MARK_LENGTH } } : {}),
+    ...(facts === undefined ? {} : { facts: FACTS }),
+    strengths: remarks,
+    weaknesses: remarks,
+    scores,
+  };
+  return { type: 'json_schema', json_schema: { name: 'verdict', schema: closed(properties) } };
+}
+
+const SCORES = closed(Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, { enum: [1, 2, 3, 4, 5] }])));
+const TYPED_SCORES = closed(
+  Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, { type: 'integer', enum: [1, 2, 3, 4, 5] }])),
+);
+const FACTS = {
+  type: 'array',
+  items: closed({
+    claim: { type: 'string', minLength: 1, maxLength: LONGEST_CLAIM },
+    kind: { type: 'string', enum: FACT_KINDS },
+    met: { type: 'boolean' },
+    // Empty where nothing is quoted: not every server takes members that may be absent.
+    quote: { type: 'string', maxLength: LONGEST_CLAIM },
+  }),
+  maxItems: MOST_FACTS,
+};
+
+/** An object that has all of these properties and no others. */
+function closed(properties: PlainObject): PlainObject {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 }

@@ -1,12 +1,15 @@
-// What one try of one request comes to: an endpoint makes it, the schedule acts on it.
+// What one try of one request comes to, and what it cost: an endpoint makes it, the pool acts on it.
 
 import type { UserError } from '../core/errors.js';
-import type { FailureClass, ModelReply, Usage } from '../core/types.js';
+import type { CallCost, FailureClass, ModelReply, Usage } from '../core/types.js';
 
 export const INTERRUPTED = { status: 'interrupted' } as const;
 
 /** Is told each piece of a reply as it comes, without secrets. */
 export type Hear = (piece: string, kind: 'content' | 'reasoning') => void;
+
+/** Failures that may pass. */
+export const TRIED_AGAIN: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 
 export type Attempt = AttemptReply | AttemptFailure | typeof INTERRUPTED;
 
@@ -41,4 +44,25 @@ export interface AttemptFailure {
   readonly usage?: Usage;
   /** The server had taken the request and was working on it; so many characters of a reply had come. */
   readonly received?: number;
+}
+
+/**
+ * What a try cost. A failure costs nothing unless the server was at work when it came: what is refused, limited or not reached is
+ * charged by nobody. A try that was broken off is charged for its prompt at least. `sent` counts the characters of the request.
+ */
+export function costOfTry(sent: () => number, attempt: Attempt): CallCost {
+  if (attempt.status === 'interrupted') return { usage: {}, uncounted: { sent: sent(), received: 0 } };
+  const { usage = {} } = attempt;
+  const isFailed = attempt.status === 'failed';
+  const isCounted = usage.promptTokens !== undefined && usage.completionTokens !== undefined;
+  const wasIdle = isFailed && attempt.received === undefined && attempt.class !== 'timeout';
+  if (isCounted || wasIdle) return { usage };
+  const received = isFailed ? (attempt.received ?? 0) : attempt.content.length + (attempt.reasoning?.length ?? 0);
+  return {
+    usage,
+    uncounted: {
+      sent: usage.promptTokens === undefined ? sent() : 0,
+      received: usage.completionTokens === undefined ? received : 0,
+    },
+  };
 }

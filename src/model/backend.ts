@@ -1,40 +1,20 @@
-// What every backend is opened with, and what it reports beside the outcomes.
+// Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
 
-import type { JsonObject } from '../core/json.js';
+import { isInteger, type JsonObject } from '../core/json.js';
+import { openRedaction } from '../core/redaction.js';
 import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
-import type { Dialect } from './endpoint/dialect.js';
+import type { ServerFacts } from './bill.js';
+import { openContextWatch, type ServedContext } from './context.js';
+import { OpenAiEndpoint } from './endpoint/endpoint.js';
+import { KnownModels } from './endpoint/known-models.js';
+import { type Dialect, openDialect } from './endpoint/request.js';
+import { type HttpProxy, readAddress } from './http/address.js';
 import type { TimeLimits } from './http/time-limits.js';
-import type { Clock } from './schedule/clock.js';
-import type { Pace, Reserving } from './schedule/pace.js';
-
-/** How many calls at once, how often and how long a failure is tried again, and by which clock. */
-export interface ScheduleOptions {
-  /** Calls at once per endpoint. Each endpoint has a limit of its own; a number is kept exactly. */
-  readonly concurrency: number | 'adaptive';
-  /** What an adaptive limit never exceeds (256). */
-  readonly ceiling?: number;
-  /** Tries of one request. Tries that met a rate limit or an outage do not count, since neither may lose a row. */
-  readonly maxAttempts: number;
-  /**
-   * A request is not tried again once so much time has passed since its first failure; no outage is waited out for longer
-   * either.
-   */
-  readonly retryMs: number;
-  /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
-  readonly waitReadyMs?: number;
-  /** Goes on although the first twenty rows failed in one way. */
-  readonly keepGoing?: boolean;
-  readonly clock?: Clock;
-  /** 0 to 1, for the jitter. */
-  readonly random?: () => number;
-  readonly onNotice?: (text: string) => void;
-  /** What holds calls back to so many a minute. */
-  readonly pace?: Pace;
-}
-
-/** What the pool was told, with what holds where nothing was. */
-export type PoolSettings = Required<ScheduleOptions>;
+import { Wire } from './http/wire.js';
+import type { ScheduleOptions } from './schedule/lane.js';
+import { Pace, type Reserving } from './schedule/pace.js';
+import { openPool } from './schedule/pool.js';
 
 /** The options of every backend. Where one is absent, the backend decides. */
 export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
@@ -59,14 +39,6 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly dialect?: Dialect;
 }
 
-/** What a server tells of its model's context before it is asked. */
-export interface ServedContext {
-  readonly host: string;
-  readonly tokens: number;
-  /** It refuses a prompt that fits without its whole output budget; others end the reply where the context does. */
-  readonly refusesBudgets: boolean;
-}
-
 /** A backend, and what it learnt about the servers that it asks. */
 export interface OpenBackend extends Backend {
   /** What `awb serve` says of its models; none for any other server. */
@@ -78,4 +50,94 @@ export interface OpenBackend extends Backend {
   contexts(): Promise<readonly ServedContext[]>;
   /** The parameters that are left out, sorted: part of a run's identity. */
   dropped(): readonly string[];
+}
+
+export interface NamedEndpoints {
+  readonly baseUrls: readonly string[];
+  /** The proxy in front of each base URL. */
+  readonly proxies: readonly (HttpProxy | undefined)[];
+  readonly model: string;
+  /** Empty where none is needed. */
+  readonly apiKey: string;
+  /** Whose flags a remedy names. */
+  readonly prefix: 'model' | 'judge' | 'agent';
+  /**
+   * For a server that runs for this run alone: how many requests it serves at once, and a signal that is aborted when it is
+   * lost.
+   */
+  readonly own?: { readonly slots: number; readonly lost: AbortSignal };
+}
+
+/** Opens one endpoint for each base URL, and the pool over them. Reads what each server says about its model; that never fails. */
+export async function openEndpoints(named: NamedEndpoints, options: BackendOptions): Promise<OpenBackend> {
+  const { sampling, fitMaxTokens, allowParamDrop, dropped, rpm, tpm, reserve, clock, onNotice = () => {} } = options;
+  const { own, model, apiKey, prefix: flagPrefix } = named;
+  const dialect = options.dialect ?? openDialect({ allowParamDrop, onNotice, dropped });
+  const context = openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice });
+  const pace = new Pace({ rpm, tpm, reserve, maxTokens: sampling.maxTokens, clock, onNotice });
+  const shared = { ...options, model, apiKey, flagPrefix, dialect, context, pace };
+  const endpoints = named.baseUrls.map(
+    (baseUrl, index) => new OpenAiEndpoint({ ...shared, baseUrl, proxy: named.proxies[index] }),
+  );
+  const contexts = Promise.all(endpoints.map((endpoint) => endpoint.readContext())).then((all) =>
+    all.filter((told) => told !== undefined),
+  );
+  // Whoever asks reports it.
+  contexts.catch(() => {});
+  const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  const pool = openPool(endpoints, {
+    ...options,
+    pace,
+    concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
+    ...ceilingOf(described),
+  });
+  return {
+    models: described.filter((facts) => facts !== undefined),
+    contexts: () => contexts,
+    dropped: () => dialect.dropped(),
+    async work(jobs, solve, signals, hooks) {
+      await contexts;
+      if (own === undefined) return pool.work(jobs, solve, signals, hooks);
+      await pool.work(jobs, solve, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) }, hooks);
+      own.lost.throwIfAborted();
+    },
+    status: () => pool.status(),
+    close: () => pool.close(),
+  };
+}
+
+/**
+ * Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell
+ * their slots.
+ */
+function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
+  const slots = described.map((facts) => Number(facts?.slots));
+  return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
+}
+
+/**
+ * Asks each server for its models, and for nothing else. One that cannot be reached, or has no such list, says nothing.
+ * @throws UserError (2) for a base URL or a key that cannot be used
+ */
+export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
+  const { baseUrls, proxies, apiKey, model } = named;
+  return Promise.all(
+    baseUrls.map(async (baseUrl, index) => {
+      const proxy = proxies[index];
+      const address = readAddress(baseUrl, apiKey);
+      const wire = new Wire(address, apiKey, proxy);
+      try {
+        const known = new KnownModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
+        const [names, context] = await Promise.all([known.names(), known.context(model)]);
+        const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
+        return {
+          host: address.host,
+          ...(name === undefined ? {} : { model: name }),
+          ...(context === undefined ? {} : { contextTokens: context.tokens, refusesBudgets: context.refusesBudgets }),
+        };
+      } finally {
+        await wire.close();
+      }
+    }),
+  );
 }

@@ -1,22 +1,24 @@
 // What a model's context leaves: to a prompt, to a reply, and to the next request of a dialogue; and what is done where it is too little.
 
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, throwIfStopped, UserError } from '../core/errors.js';
+import { throwIfStopped, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
 import type { Domain } from '../core/types.js';
-import type { Attempt, AttemptFailure } from './attempt.js';
-import type { ServedContext } from './backend.js';
+import type { Attempt } from './attempt.js';
+
+/** What a server tells of its model's context before it is asked. */
+export interface ServedContext {
+  readonly host: string;
+  readonly tokens: number;
+  /** It refuses a prompt that fits without its whole output budget; others end the reply where the context does. */
+  readonly refusesBudgets: boolean;
+}
 
 /** With fewer tokens a reply is cut off: such a call is not worth making. */
 const LEAST_REPLY = 256;
 /** Tokens left free, since servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
-
-/** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
-const ENOUGH = 5;
-/** ... if they are at least this share of the calls. */
-const SHARE = 0.05;
 
 /** Sizes in tokens, as far as the server told. */
 interface Sizes {
@@ -24,53 +26,86 @@ interface Sizes {
   readonly promptTokens?: number | undefined;
 }
 
+/** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
+const ENOUGH = 5;
+/** ... if they are at least this share of the calls. */
+const SHARE = 0.05;
+
 /** What the run has learned about its servers' contexts, shared by all endpoints. */
 export type ContextWatch = ReturnType<typeof openContextWatch>;
 
 /** Opens a watch. `maxTokens` is the output budget, `fits` whether it is lowered to what the context leaves. */
-export function openContextWatch(options: {
+export function openContextWatch({
+  maxTokens = 0,
+  fits,
+  onNotice,
+}: {
   readonly maxTokens: number | undefined;
   readonly fits: boolean;
   onNotice(text: string): void;
 }) {
-  const { maxTokens = 0, fits, onNotice } = options;
   let calls = 0;
   let overBudget = 0;
-  let longest = 0;
+  let leastLeft = Number.POSITIVE_INFINITY;
   let saidTooLong = false;
+
+  /** A prompt does not fit even alone, or it is not known whether it would. The user is told of the first. */
+  const sayTooLong = (host: string, { contextTokens, promptTokens }: Sizes) => {
+    const isKnown = contextTokens !== undefined && promptTokens !== undefined;
+    const what = isKnown
+      ? `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`
+      : 'the context overflows';
+    const remedy =
+      'serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)';
+    if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, no failures of the model; ${remedy}`);
+    saidTooLong = true;
+  };
+
   return {
-    /** A call was answered, or overflowed. */
-    called(): void {
-      calls++;
-    },
     /**
-     * A prompt fits, but not together with the output budget. The user is told of the first; once there are many, the error that ends
-     * the run is returned.
+     * What a call comes to whose first request came to `first`. Where prompt and output budget together overflow the context, it is
+     * asked again with the tokens that the context leaves, or is the failure with its reason: the user is told of the first, and once
+     * there are many, the failure ends the run. `ask` asks with a given budget.
      */
-    overBudget(host: string, { contextTokens, promptTokens = 0 }: Sizes): UserError | undefined {
+    async fitted(
+      first: Attempt,
+      { host, budget }: { readonly host: string; readonly budget: number | undefined },
+      ask: (maxTokens: number) => Promise<Attempt>,
+    ): Promise<Attempt> {
+      const overflow = first.status === 'failed' ? first.overflow : undefined;
+      if (first.status === 'ok' || overflow !== undefined) calls++;
+      if (first.status !== 'failed' || overflow === undefined) return first;
+      let { contextTokens, promptTokens }: Sizes = overflow;
+      if (contextTokens !== undefined && promptTokens === undefined && budget !== undefined) {
+        // The server did not count the prompt: a request for a reply of one token makes it do so.
+        const counting = await ask(1);
+        if (counting.status === 'ok') promptTokens = counting.usage.promptTokens;
+        else if (counting.status === 'failed' && counting.overflow !== undefined) {
+          ({ contextTokens = contextTokens, promptTokens } = counting.overflow);
+        } else return counting;
+      }
+      const left = (contextTokens ?? 0) - (promptTokens ?? Number.POSITIVE_INFINITY) - FIT_MARGIN;
+      if (budget === undefined || left >= budget || left < LEAST_REPLY) {
+        sayTooLong(host, { contextTokens, promptTokens });
+        return first;
+      }
+      if (fits) {
+        const second = await ask(left);
+        return second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second;
+      }
       overBudget++;
-      longest = Math.max(longest, promptTokens);
-      const left = contextTokens === undefined ? 0 : contextTokens - longest;
-      const lower = left > 0 && longest > 0 ? ` (or --max-tokens ${usualBudget(left)}, from the start)` : '';
-      const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it${lower}, or serve a longer context`;
-      const what = `${host}: prompts fit into the context${ofTokens(contextTokens)}, but not with --max-tokens ${maxTokens} beside them`;
+      leastLeft = Math.min(leastLeft, left);
+      const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens} beside them`;
+      const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it (or --max-tokens ${usualBudget(leastLeft)}, from the start), or serve a longer context`;
       if (overBudget === 1) onNotice(`${what}: such rows are missing; ${remedy}`);
-      if (overBudget < ENOUGH || overBudget < SHARE * calls) return undefined;
-      return new UserError(
-        `${what} (${overBudget} of ${counted(calls, 'call')}): ${remedy}, and repeat the command: finished rows are kept`,
-      );
-    },
-    /** A prompt does not fit even alone, or nobody knows whether it would. The user is told of the first. */
-    overLong(host: string, { contextTokens, promptTokens }: Sizes): void {
-      if (saidTooLong) return;
-      saidTooLong = true;
-      const what =
-        contextTokens === undefined
-          ? 'the context overflows'
-          : `a prompt${ofTokens(promptTokens)} leaves no room for a reply in the context${ofTokens(contextTokens)}`;
-      onNotice(
-        `${host}: ${what}: such rows are missing, no failures of the model; serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)`,
-      );
+      const stop =
+        overBudget < ENOUGH || overBudget < SHARE * calls
+          ? undefined
+          : new UserError(
+              `${what} (${overBudget} of ${counted(calls, 'call')}): ${remedy}, and repeat the command: finished rows are kept`,
+            );
+      const reason = `the prompt fits into the context, but not with --max-tokens ${budget}: ${first.reason}`;
+      return { ...first, reason, ...(stop && { stop }) };
     },
     /**
      * What a server says about its model at /models, before anything is asked.
@@ -78,69 +113,15 @@ export function openContextWatch(options: {
      */
     described(host: string, contextTokens: number, endsReplies: boolean): void {
       if (maxTokens < contextTokens || fits) return;
-      const what = `${host} has a context${ofTokens(contextTokens)}, prompt included, and --max-tokens is ${maxTokens}`;
+      const what = `${host} has a context of ${tokensText(contextTokens)}, prompt included, and --max-tokens is ${maxTokens}`;
       if (endsReplies) onNotice(`${what}: replies end where the context does`);
       else {
         throw new UserError(
           `${what}: no row can fit; add --fit-max-tokens, give a lower --max-tokens, or serve a longer context`,
-          EXIT.usage,
         );
       }
     },
   };
-}
-
-interface Fitting {
-  /** The output budget that was asked for; undefined where it was left to the server. */
-  readonly maxTokens: number | undefined;
-  /** Whether to ask once more with the tokens that are left. */
-  readonly fits: boolean;
-  readonly host: string;
-  readonly context: ContextWatch;
-}
-
-/**
- * Handles a call whose prompt and output budget together overflow the context: asks again with the tokens that the context leaves, or
- * returns the failure with its reason. `ask` asks with a given budget.
- */
-export async function afterOverflow(
-  failure: AttemptFailure,
-  overflow: Sizes,
-  { maxTokens, fits, host, context }: Fitting,
-  ask: (maxTokens: number) => Promise<Attempt>,
-): Promise<Attempt> {
-  context.called();
-  const sizes = await measured(overflow, maxTokens, ask);
-  if ('status' in sizes) return sizes;
-  const { contextTokens, promptTokens } = sizes;
-  const left =
-    contextTokens === undefined || promptTokens === undefined ? 0 : contextTokens - promptTokens - FIT_MARGIN;
-  if (maxTokens === undefined || left >= maxTokens || left < LEAST_REPLY) {
-    context.overLong(host, sizes);
-    return failure;
-  }
-  if (!fits) {
-    const stop = context.overBudget(host, sizes);
-    const reason = `the prompt fits into the context, but not with --max-tokens ${maxTokens}: ${failure.reason}`;
-    return { ...failure, reason, ...(stop && { stop }) };
-  }
-  const second = await ask(left);
-  return second.status === 'ok' ? { ...second, fittedMaxTokens: left } : second;
-}
-
-/**
- * The sizes that show whether the prompt alone would fit. If the server did not count the prompt, a request for a reply of one
- * token makes it do so; if that fails, its failure is the call's.
- */
-async function measured(
-  sizes: Sizes,
-  maxTokens: number | undefined,
-  ask: (maxTokens: number) => Promise<Attempt>,
-): Promise<Sizes | Attempt> {
-  if (sizes.contextTokens === undefined || sizes.promptTokens !== undefined || maxTokens === undefined) return sizes;
-  const attempt = await ask(1);
-  if (attempt.status === 'failed' && attempt.overflow !== undefined) return { ...sizes, ...attempt.overflow };
-  return attempt.status === 'ok' ? { ...sizes, promptTokens: attempt.usage.promptTokens } : attempt;
 }
 
 /** What asking leaves of a context to the prompt. */
@@ -188,9 +169,8 @@ export interface SizableRow {
 
 /** What stands around a row in a prompt at most: a system prompt, a rubric. */
 const MOST_AROUND = 32_768;
-/** So many rows are read, the longest among them; of the others that may be too long, the size is told by their bytes. */
+/** So many rows are read, the longest of them; the size of the others is told by their bytes. */
 const MOST_READ = 60;
-const LONGEST_READ = 10;
 
 /**
  * The rows whose prompts are longer than the room, the longest first. A row's line bounds its characters, so that few are read.
@@ -203,27 +183,20 @@ export async function overlongRows(
   stop: AbortSignal,
 ): Promise<SizedRow[]> {
   const leastBytes = room.tokens * charsAToken - MOST_AROUND;
-  const candidates: SizableRow[] = [];
-  for (const row of rows) if (row.bytes > leastBytes) candidates.push(row);
-  candidates.sort((a, b) => b.bytes - a.bytes);
-  const step = candidates.length <= MOST_READ ? 1 : Math.ceil(candidates.length / (MOST_READ - LONGEST_READ));
-  const read = new Map<SizableRow, number>();
+  const candidates = [...rows].filter(({ bytes }) => bytes > leastBytes).sort((a, b) => b.bytes - a.bytes);
+  const sized: SizedRow[] = [];
   let [allChars, allBytes] = [0, 0];
-  for (const [place, row] of candidates.entries()) {
-    if (place >= LONGEST_READ && place % step > 0) continue;
+  for (const row of candidates) {
     throwIfStopped(stop);
-    const chars = await row.characters();
-    read.set(row, chars);
-    allChars += chars;
-    allBytes += row.bytes;
+    let chars = (row.bytes * allChars) / allBytes;
+    if (sized.length < MOST_READ) {
+      chars = await row.characters();
+      allChars += chars;
+      allBytes += row.bytes;
+    }
+    sized.push({ place: row.place, domain: row.domain, tokens: Math.ceil(chars / charsAToken) });
   }
-  return candidates
-    .map((row) => {
-      const chars = read.get(row) ?? (row.bytes * allChars) / allBytes;
-      return { place: row.place, domain: row.domain, tokens: Math.ceil(chars / charsAToken) };
-    })
-    .filter(({ tokens }) => tokens > room.tokens)
-    .sort((a, b) => b.tokens - a.tokens);
+  return sized.filter(({ tokens }) => tokens > room.tokens).sort((a, b) => b.tokens - a.tokens);
 }
 
 /** How many rows are named. */
@@ -314,10 +287,6 @@ export function roomFor(
   const state =
     promptTokens + LEAST_REPLY > contextTokens ? 'full' : promptTokens >= NEAR * contextTokens ? 'near' : 'open';
   return { contextTokens, promptTokens, replyTokens, state };
-}
-
-function ofTokens(count: number | undefined): string {
-  return count === undefined ? '' : ` of ${tokensText(count)}`;
 }
 
 function tokensText(count: number): string {

@@ -14,9 +14,8 @@ import type {
   Question,
   Solve,
 } from '../core/types.js';
-import type { BackendOptions } from './backend.js';
+import { type BackendOptions, type NamedEndpoints, openEndpoints } from './backend.js';
 import { type Measured, type Room, roomFor } from './context.js';
-import { type NamedEndpoints, openEndpoints } from './http-backend.js';
 
 /** How one question is watched and ended. */
 export interface LiveHooks {
@@ -31,15 +30,11 @@ export interface LiveHooks {
 /** A failure; `stop` where no other question would fare better: its message has the remedy. */
 export type LiveFailure = ModelFailure & { readonly stop?: UserError };
 
-/** A question that its user has ended, and what had come of the reply. */
-interface LiveInterruption {
-  readonly status: 'interrupted';
-  readonly content: string;
-  readonly reasoning: string;
-  readonly log: CallLog;
-}
-
-export type LiveOutcome = ModelReply | LiveFailure | LiveInterruption;
+/** What a question came to; `interrupted` where its user has ended it, with what had come of the reply. */
+export type LiveOutcome =
+  | ModelReply
+  | LiveFailure
+  | { readonly status: 'interrupted'; readonly content: string; readonly reasoning: string; readonly log: CallLog };
 
 export interface LiveModel {
   /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */
@@ -59,32 +54,30 @@ export async function openLive(
   context?: number,
 ): Promise<LiveModel> {
   const backend = await openEndpoints(named, { ...options, keepGoing: true });
-  try {
-    const told = (await backend.contexts()).map(({ tokens }) => tokens);
-    const contextTokens = context ?? Math.min(...told);
-    const all = { chars: 0, promptTokens: 0 };
-    return {
-      roomFor(question, before) {
-        if (contextTokens === Number.POSITIVE_INFINITY) return undefined;
-        const charsAToken = all.promptTokens === 0 ? undefined : all.chars / all.promptTokens;
-        return roomFor(contextTokens, charactersOf(question), { before, charsAToken });
-      },
-      async ask(request, hooks) {
-        const outcome = await askIn(backend, request, hooks, named.own?.lost);
-        const { chars, promptTokens } = measuredBy(request, outcome) ?? { chars: 0, promptTokens: 0 };
-        all.chars += chars;
-        all.promptTokens += promptTokens;
-        return outcome;
-      },
-      close: () => backend.close(),
-    };
-  } catch (error) {
+  const contexts = await backend.contexts().catch(async (error: unknown) => {
     await backend.close();
     throw error;
-  }
+  });
+  const contextTokens = context ?? Math.min(...contexts.map(({ tokens }) => tokens));
+  const all = { chars: 0, promptTokens: 0 };
+  return {
+    roomFor(question, before) {
+      if (contextTokens === Number.POSITIVE_INFINITY) return undefined;
+      const charsAToken = all.promptTokens === 0 ? undefined : all.chars / all.promptTokens;
+      return roomFor(contextTokens, charactersOf(question), { before, charsAToken });
+    },
+    async ask(request, hooks) {
+      const outcome = await askIn(backend, request, hooks, named.own?.lost);
+      const { chars = 0, promptTokens = 0 } = measuredBy(request, outcome) ?? {};
+      all.chars += chars;
+      all.promptTokens += promptTokens;
+      return outcome;
+    },
+    close: () => backend.close(),
+  };
 }
 
-/** What a question's prompt was counted as; undefined where nobody counted it alone. */
+/** What a question's prompt was counted as; undefined where it was not counted alone. */
 export function measuredBy(question: Question, outcome: LiveOutcome): Measured | undefined {
   const { attempts, usage } = outcome.log;
   // A try under a fitted budget may be of several requests.
@@ -124,9 +117,9 @@ async function askIn(
   // Whatever else was begun for it, such as a probe, is not needed any more.
   done.abort();
   if (outcome.status !== 'interrupted') return outcome;
-  const { log = { attempts: 0, usage: {}, ms: 0, host: '' }, failure } = outcome;
-  if (lost?.aborted) return { status: 'failed', ...failureOf(lost.reason), log };
-  if (failure !== undefined && !signal.aborted) {
+  const { log = { attempts: 0, usage: {}, ms: 0, host: '' } } = outcome;
+  const failure = lost?.aborted ? failureOf(lost.reason) : signal.aborted ? undefined : outcome.failure;
+  if (failure !== undefined) {
     const { stop, ...what } = failure;
     return { status: 'failed', ...what, log, ...(stop instanceof UserError && { stop }) };
   }

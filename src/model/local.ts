@@ -4,12 +4,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import { EXIT, interruption, UserError } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
 import { parseObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import type { ModelFacts } from '../serve/engine-contract.js';
+
+/** What is printed once requests are taken: with --json this document, and nothing else. */
+export interface ServeDocument {
+  readonly schema: 'awb.serve/1';
+  /** Base URL for clients, ending in /v1. */
+  readonly url: string;
+  readonly model: ModelFacts;
+}
 
 interface LocalServer {
   /** Base URL, ending in /v1. */
@@ -26,6 +34,16 @@ interface LocalServer {
   readonly lost: AbortSignal;
   close(): Promise<void>;
 }
+
+const PROGRAM = fileURLToPath(new URL('../bin.js', import.meta.url));
+const KILL_AFTER_MS = 10_000;
+/** While it downloads, checks and loads it says every few seconds how far it is. */
+const MOST_SILENCE_MS = 10 * 60_000;
+/** Of what it says, so much is kept for a message. */
+const KEPT_WORDS = 4_000;
+
+/** Starts a server process with these arguments and environment, its three streams piped. */
+type StartServer = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) => ChildProcess;
 
 /**
  * Starts the server on a free port of loopback and waits until it takes requests; what it says goes to stderr. It ends by itself when
@@ -44,29 +62,34 @@ export async function startLocal(
   },
   start: StartServer = (args, env) => startProcess(args, env, io),
 ): Promise<LocalServer> {
+  const { quiet, config, concurrency, alias } = settings;
   if (io.stop.aborted) throw interrupted(io);
-  const slots = settings.concurrency === 'adaptive' ? [] : ['--parallel', String(settings.concurrency)];
   const args = [
     ...['serve', '--model', model, '--host', '127.0.0.1', '--port', '0', '--until-stdin-closes', '--json'],
-    ...slots,
-    ...(settings.alias === undefined ? [] : ['--alias', settings.alias]),
-    ...(settings.config === undefined ? [] : ['--config', settings.config]),
+    ...(concurrency === 'adaptive' ? [] : ['--parallel', String(concurrency)]),
+    ...(alias === undefined ? [] : ['--alias', alias]),
+    ...(config === undefined ? [] : ['--config', config]),
   ];
   const apiKey = randomBytes(24).toString('base64url');
   // The server needs no key of any endpoint; its own is not that of the settings file, which is for other clients.
   const env = Object.fromEntries(Object.entries(io.env).filter(([name]) => !/API_KEY$/.test(name)));
   const child = start(args, { ...env, AWB_API_KEY: apiKey });
-  const words = wordsOf(child, io, settings.quiet);
-  const document = await ready(child, io, words, settings.quiet);
-  const { sha256, kvCache } = document.model;
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = `${said}${text}`.slice(-KEPT_WORDS);
+    if (!quiet) io.stderr.write(printable(text, { multiline: true }));
+  });
+  const lastWords = () => printable(said.trim().split('\n').at(-1) ?? '').replace(/^awb: /, '');
+  const document = await ready(child, io, lastWords, quiet);
+  const { sha256, kvCache, name, slots } = document.model;
   const lost = new AbortController();
-  const onEnd = (code: number | null, signal: NodeJS.Signals | null) => lost.abort(died(code, signal, words.last()));
+  const onEnd = (code: number | null, signal: NodeJS.Signals | null) => lost.abort(died(code, signal, lastWords()));
   child.once('close', onEnd);
   return {
     url: document.url,
-    name: document.model.name,
+    name,
     apiKey,
-    slots: document.model.slots,
+    slots,
     identity: { sha256, kv_cache: kvCache },
     lost: lost.signal,
     close() {
@@ -76,69 +99,17 @@ export async function startLocal(
   };
 }
 
-function died(code: number | null, signal: NodeJS.Signals | null, last: string): UserError {
-  return new UserError(
-    `the local server ${howItDied(code, signal, last)}; all finished rows are saved, and the same command goes on with the others`,
-    EXIT.unavailable,
-  );
-}
-
-function howItDied(code: number | null, signal: NodeJS.Signals | null, last: string): string {
-  if (signal === 'SIGKILL') {
-    return 'was killed (SIGKILL), as systems do when they are out of memory: AWB_CONTEXT, AWB_KV_CACHE=q8_0 or a smaller file needs less';
-  }
-  const said = last === '' ? '' : ` and last said: ${last}`;
-  return signal === null ? `ended with exit code ${code}${said}` : `ended by ${signal}${said}`;
-}
-
-/** What is printed once requests are taken: with --json this document, and nothing else. */
-export interface ServeDocument {
-  readonly schema: 'awb.serve/1';
-  /** Base URL for clients, ending in /v1. */
-  readonly url: string;
-  readonly model: ModelFacts;
-}
-
-const PROGRAM = fileURLToPath(new URL('../bin.js', import.meta.url));
-const KILL_AFTER_MS = 10_000;
-/** While it downloads, checks and loads it says every few seconds how far it is. */
-const MOST_SILENCE_MS = 10 * 60_000;
-/** Of what it says, so much is kept for a message. */
-const KEPT_WORDS = 4_000;
-
-/** Starts a server process with these arguments and environment, its three streams piped. */
-type StartServer = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) => ChildProcess;
-
 /** Starts this program's own `awb serve`. */
-function startProcess(
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-  io: Io,
-): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, ...args], {
-    cwd: io.cwd,
-    env,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
-    detached: true,
-  });
-}
-
-/** What the server says: shown as it comes unless quiet, and the last line kept. */
-function wordsOf(child: ChildProcess, io: Io, quiet: boolean): { last(): string } {
-  let said = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = `${said}${text}`.slice(-KEPT_WORDS);
-    if (!quiet) io.stderr.write(printable(text, { multiline: true }));
-  });
-  return { last: () => printable(said.trim().split('\n').at(-1) ?? '').replace(/^awb: /, '') };
+function startProcess(args: Parameters<StartServer>[0], env: Parameters<StartServer>[1], io: Io): ChildProcess {
+  // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
+  return spawn(process.execPath, [PROGRAM, ...args], { cwd: io.cwd, env, stdio: 'pipe', detached: true });
 }
 
 /** Resolves with the document that the server prints once it takes requests; where it does not, the process has ended. */
-async function ready(child: ChildProcess, io: Io, words: { last(): string }, quiet: boolean): Promise<ServeDocument> {
+async function ready(child: ChildProcess, io: Io, lastWords: () => string, quiet: boolean): Promise<ServeDocument> {
+  let isSilent = false;
   // While it loads there is nothing to save, and loading cannot be broken off.
   const kill = () => child.kill('SIGKILL');
-  let isSilent = false;
   const deadline = setTimeout(() => {
     isSilent = true;
     kill();
@@ -150,14 +121,14 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
   try {
     return await new Promise<ServeDocument>((done, failed) => {
       printed?.on('line', (line) => {
-        const document = documentIn(line);
-        if (document !== undefined) done(document);
+        const value = parseObject(line);
+        // A GPU's driver may print there, too. This very version of the program has printed the document.
+        if (value?.schema === 'awb.serve/1') done(value as unknown as ServeDocument);
       });
       child.once('error', failed);
-      child.once('close', (code) => {
-        if (io.stop.aborted) failed(interrupted(io));
-        else failed(isSilent ? silent(words.last()) : failure(code, words.last(), quiet));
-      });
+      child.once('close', (code) =>
+        failed(io.stop.aborted ? interrupted(io) : unready(code, isSilent, lastWords(), quiet)),
+      );
     });
   } finally {
     clearTimeout(deadline);
@@ -169,32 +140,29 @@ async function ready(child: ChildProcess, io: Io, words: { last(): string }, qui
   }
 }
 
-/** Undefined for a line of anybody else: a GPU's driver may print there too. */
-function documentIn(line: string): ServeDocument | undefined {
-  const value = parseObject(line);
-  // This very version of the program has printed it.
-  return value?.schema === 'awb.serve/1' ? (value as unknown as ServeDocument) : undefined;
-}
-
 /** What an interrupt before the server takes requests ends a run with. */
 function interrupted(io: Io): UserError {
   const exitCode = interruption(io.stop);
   return new UserError('interrupted before the local server took requests; the same command starts it again', exitCode);
 }
 
-function silent(last: string): UserError {
-  const heard = last === '' ? '' : `; it last said: ${last}`;
-  return new UserError(
-    `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended${heard}`,
-    EXIT.unavailable,
-  );
+function unready(code: number | null, isSilent: boolean, last: string, quiet: boolean): UserError {
+  if (isSilent) {
+    const what = `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended`;
+    return new UserError(`${what}; it last said: ${last}`, EXIT.unavailable);
+  }
+  const known = Object.values(EXIT).find((exitCode) => exitCode === code && exitCode !== EXIT.done);
+  const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';
+  return new UserError(`the local server ended before it took requests${why}`, known ?? EXIT.unavailable);
 }
 
-function failure(code: number | null, last: string, quiet: boolean): UserError {
-  const known = Object.values(EXIT).find((exitCode) => exitCode === code);
-  const exitCode: ExitCode = known === undefined || known === EXIT.done ? EXIT.unavailable : known;
-  const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';
-  return new UserError(`the local server ended before it took requests${why}`, exitCode);
+function died(code: number | null, signal: NodeJS.Signals | null, last: string): UserError {
+  const how =
+    signal === 'SIGKILL'
+      ? 'was killed (SIGKILL), as systems do when they are out of memory: AWB_CONTEXT, AWB_KV_CACHE=q8_0 or a smaller file needs less'
+      : `ended with ${signal ?? `exit code ${code}`} and last said: ${last}`;
+  const saved = 'all finished rows are saved, and the same command goes on with the others';
+  return new UserError(`the local server ${how}; ${saved}`, EXIT.unavailable);
 }
 
 /** Ends the process: it does by itself once its standard input has ended, and is killed where it does not in time. */

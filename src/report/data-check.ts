@@ -1,6 +1,6 @@
 // A copy of the benchmark beside its release: as a table with remarks, as JSON, and what it comes to.
 
-import type { SourceCheck } from '../benchmark/hub/dataset-files.js';
+import type { SourceCheck } from '../benchmark/hub/dataset.js';
 import type { DataCheck, Place } from '../benchmark/survey.js';
 import { domainName } from '../core/domains.js';
 import { counted, grouped } from '../core/figures.js';

@@ -9,7 +9,7 @@ import { possibleRating } from '../core/points.js';
 import { shownPrediction } from '../core/reply.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type JudgedRow } from '../core/types.js';
-import type { PersonFigures, RatedPrediction } from '../stats/agreement/people.js';
+import type { RatedPrediction } from '../stats/agreement/people.js';
 import { mean } from '../stats/mean.js';
 import { meanFigure } from '../stats/predictions.js';
 
@@ -38,11 +38,6 @@ export interface Matched {
   readonly unchecked: number;
 }
 
-interface Found {
-  readonly rating: PlacedRating;
-  readonly prediction: JudgedPrediction;
-}
-
 /**
  * Puts ratings to predictions. Of several ratings that one person gave one prediction the last counts.
  * @param byRow the predictions of each row, by `key#repeat`
@@ -52,36 +47,35 @@ export function matchRatings(
   byRow: ReadonlyMap<string, readonly JudgedPrediction[]>,
 ): Matched {
   const leftOut = new Map<PlacedRating, Reason>();
-  const found: Found[] = [];
+  const found = new Map<JudgedPrediction, Map<string, PlacedRating>>();
   for (const rating of ratings) {
     const prediction = predictionOf(rating, byRow.get(rowId(rating.key, rating.repeat)) ?? []);
-    if (typeof prediction === 'string') leftOut.set(rating, prediction);
-    else found.push({ rating, prediction });
-  }
-  // One person's ratings of one prediction: the map keeps the last.
-  const latest = new Map<JudgedPrediction, Map<string, PlacedRating>>();
-  for (const { rating, prediction } of found) {
-    const byRater = latest.get(prediction) ?? new Map<string, PlacedRating>();
+    if (typeof prediction === 'string') {
+      leftOut.set(rating, prediction);
+      continue;
+    }
+    const byRater = found.get(prediction) ?? new Map<string, PlacedRating>();
     const before = byRater.get(rating.rater);
     if (before !== undefined) leftOut.set(before, 'repeated');
-    latest.set(prediction, byRater.set(rating.rater, rating));
+    if (rating.revised) leftOut.set(rating, 'revised');
+    found.set(prediction, byRater.set(rating.rater, rating));
   }
-  const counted = found.filter(({ rating }) => {
-    if (rating.revised && !leftOut.has(rating)) leftOut.set(rating, 'revised');
-    return !leftOut.has(rating);
-  });
   return {
-    predictions: [...groupBy(counted, ({ prediction }) => prediction)].map(([prediction, [first, ...more]]) => ({
-      domain: prediction.rows[0].domain,
-      trajectory: prediction.rows[0].trajectory,
-      judge: judgeFigures(prediction),
-      people: [personFigures(first.rating), ...more.map(({ rating }) => personFigures(rating))],
-    })),
+    predictions: [...found].flatMap(([prediction, byRater]) => {
+      const counted = [...byRater.values()].filter((rating) => !leftOut.has(rating));
+      const [first, ...more] = counted.map(({ rater, ratings: given }) => {
+        return { rater, figures: { ...given, total: mean(DIMENSIONS.map((dimension) => given[dimension])) } };
+      });
+      const { domain, trajectory } = prediction.rows[0];
+      return first === undefined
+        ? []
+        : [{ domain, trajectory, judge: judgeFigures(prediction), people: [first, ...more] }];
+    }),
     leftOut: ratings.flatMap((rating) => {
       const why = leftOut.get(rating);
       return why === undefined ? [] : [{ place: rating.place, why }];
     }),
-    unchecked: counted.filter(({ rating }) => rating.predictionSha256 === undefined).length,
+    unchecked: ratings.filter((rating) => rating.predictionSha256 === undefined && !leftOut.has(rating)).length,
   };
 }
 
@@ -93,10 +87,6 @@ function predictionOf(
   if (first === undefined) return 'no-row';
   if (hash === undefined) return others.length === 0 ? first : 'ambiguous';
   return predictions.find(({ sha256 }) => sha256 === hash) ?? 'changed';
-}
-
-function personFigures({ rater, ratings }: PlacedRating): PersonFigures {
-  return { rater, figures: { ...ratings, total: mean(DIMENSIONS.map((dimension) => ratings[dimension])) } };
 }
 
 /** A prediction and its judgements, which may stand in several files. */
@@ -130,14 +120,20 @@ export async function readPredictions(
     });
     warnings.push(...file.warnings);
   }
-  const predictions = new Map<string, JudgedPrediction[]>();
-  for (const [id, own] of groupBy(found, ({ id }) => id)) {
-    const texts = [...groupBy(own, ({ sha256 }) => sha256)];
-    predictions.set(
-      id,
-      texts.map(([sha256, [first, ...more]]) => ({ sha256, rows: [first.row, ...more.map(({ row }) => row)] })),
-    );
-  }
+  const predictions = new Map(
+    Array.from(
+      groupBy(found, ({ id }) => id),
+      ([id, own]) => [
+        id,
+        Array.from(
+          groupBy(own, ({ sha256 }) => sha256),
+          ([sha256, [first, ...more]]): JudgedPrediction => {
+            return { sha256, rows: [first.row, ...more.map(({ row }) => row)] };
+          },
+        ),
+      ],
+    ),
+  );
   return { predictions, warnings };
 }
 

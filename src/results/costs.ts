@@ -11,11 +11,9 @@ import { rowId } from '../core/row-id.js';
 import { asksWorldModel } from '../core/run-kind.js';
 import { placeIn } from '../core/scenario-row.js';
 import type { Domain, Io, JudgedRow } from '../core/types.js';
-import type { PriceList } from '../model/prices/prices.js';
-import { openPriceList } from '../model/prices/setting.js';
+import { openPriceList, type PriceList } from '../model/prices/prices.js';
 import { worldModelManifest } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { readManifest } from '../run/manifest-file.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 import type { StoredJudgement } from '../store/runs.js';
 
 /** A judged file that was read. */

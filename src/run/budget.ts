@@ -6,8 +6,8 @@ import { dollars } from '../core/money.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
 import type { Usage } from '../core/types.js';
 import type { Ledger } from './ledger.js';
-import type { Beginning, StageListener } from './listeners.js';
 import type { BudgetSettings } from './options.js';
+import type { Beginning, StageListener } from './stage-contract.js';
 
 /** Looks so often whether a call in flight has ended. */
 const LOOK_EVERY_MS = 20;

@@ -3,17 +3,15 @@
 import { resolve } from 'node:path';
 import type { ExitCode } from '../core/errors.js';
 import type { Io } from '../core/types.js';
-import { printBill } from './bill/dry-run.js';
+import { printBill } from './bill.js';
 import { budgetListener, spendingOf, spendingText } from './budget.js';
-import { eventsListener } from './events-listener.js';
-import type { StageListener } from './listeners.js';
+import { eventsListener } from './events.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
-import { openPricing } from './pricing.js';
-import { openProgress, type Progress } from './progress/progress.js';
+import { openProgress, type Progress } from './progress.js';
 import { openRun, type Pricing, type RowSummary, type Run } from './run.js';
 import { runStage, type StageResult } from './stage.js';
-import type { Stage, StageJob } from './stage-contract.js';
-import { openTarget, type Target } from './target.js';
+import type { Stage, StageJob, StageListener } from './stage-contract.js';
+import { openPricing, openTarget, type Target } from './target.js';
 
 /** A stage, and who is to hear it beside progress, events and the budget. */
 export type HeardStage<J extends StageJob> = Stage<J> & { readonly listeners?: readonly StageListener[] };

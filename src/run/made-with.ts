@@ -114,7 +114,7 @@ const BESIDE_THE_MODE = [
 ];
 
 /** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
-export function modeIdentity(judging: Manifest['identity']): JsonObject {
+function modeIdentity(judging: Manifest['identity']): JsonObject {
   return Object.fromEntries(Object.entries(judging).filter(([name]) => !BESIDE_THE_MODE.includes(name)));
 }
 

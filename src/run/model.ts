@@ -4,14 +4,12 @@ import { resolve } from 'node:path';
 import { present } from '../core/present.js';
 import { charactersOf, textsOf } from '../core/question.js';
 import type { Io, Question } from '../core/types.js';
-import type { BackendOptions, OpenBackend } from '../model/backend.js';
+import { type BackendOptions, type OpenBackend, openEndpoints } from '../model/backend.js';
 import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
-import { openEndpoints } from '../model/http-backend.js';
 import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';
 import { Reserve } from './budget.js';
-import type { AskingSettings, CallSettings } from './options.js';
+import { type AskingSettings, type CallSettings, samplingOf } from './options.js';
 import type { Run } from './run.js';
-import { samplingOf } from './sampling.js';
 import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
 
 /** What a session needs of a model that is open. */

@@ -9,12 +9,22 @@ import { present } from '../core/present.js';
 import { charactersOf } from '../core/question.js';
 import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest } from '../core/types.js';
 import { callsTogether, costOfBoth } from '../core/usage.js';
-import type { JournalRecord } from './journal-record.js';
-import { type Beginning, Listeners, nameOf, type StageListener } from './listeners.js';
+import type { JournalRecord } from './journal.js';
 import type { Unrecorded } from './manifest.js';
 import type { Model, OpenModel } from './model.js';
 import type { RowSummary } from './run.js';
-import { type AskModel, droppedOf, markOf, type Stage, type StageJob, summaryOf } from './stage-contract.js';
+import {
+  type AskModel,
+  type Beginning,
+  droppedOf,
+  Listeners,
+  markOf,
+  nameOf,
+  type Stage,
+  type StageJob,
+  type StageListener,
+  summaryOf,
+} from './stage-contract.js';
 
 /** How long calls in flight may go on after the first interrupt. */
 const DRAIN_MS = 3_000;

@@ -126,33 +126,16 @@ export type GenerateEvent =
     }
   | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
 
-/** Thrown by `generate` before any event. */
-type EngineRefusal =
-  | {
-      readonly reason: 'context-overflow';
-      readonly promptTokens: number;
-      readonly contextSize: number;
-      /** Set where counting ended early: the prompt has more than `promptTokens`. */
-      readonly more?: true;
-    }
-  | { readonly reason: 'invalid-request'; readonly message: string; readonly param: string };
-
-export class EngineError extends Error {
-  constructor(readonly refusal: EngineRefusal) {
-    super(refusal.reason);
-  }
-}
-
 export interface Engine {
   readonly facts: ModelFacts;
   /**
    * Takes a free slot, or waits for one; the caller bounds how many wait. Ends early, its slot free at once, when `signal` aborts. Throws
-   * EngineError before the first event where the request cannot be served.
+   * ApiError before the first event where the request cannot be served.
    */
   generate(prompt: EnginePrompt, options: GenerateOptions, signal: AbortSignal): AsyncIterable<GenerateEvent>;
-  /** The prompt's tokens, as `generate` would evaluate them. Throws EngineError where they are more than the context holds. */
+  /** The prompt's tokens, as `generate` would evaluate them. Throws ApiError where they are more than the context holds. */
   tokenize(prompt: EnginePrompt, options: PromptOptions): Promise<readonly number[]>;
-  /** The text of tokens, special ones included. Throws EngineError for a number that is no token of the model. */
+  /** The text of tokens, special ones included. Throws ApiError for a number that is no token of the model. */
   detokenize(tokens: readonly number[]): string;
   /** Slots that work now. */
   readonly busy: number;

@@ -1,12 +1,12 @@
 // node-llama-cpp behind the engine contract: opening a GGUF file, and taking requests for its slots.
 
+import { on } from 'node:events';
 import type { Engine, GenerateEvent, ModelFacts, ScoreOptions, TokenScore } from './engine-contract.js';
-import { Preparation, type Request } from './engine-request.js';
+import { prepareRequests, type Request } from './engine-request.js';
 import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, unload } from './load.js';
 import { hashFiles } from './model-file.js';
 import { readTemplate, type Templating } from './prompt.js';
-import { importRuntime } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { Slot } from './slot.js';
 
@@ -20,7 +20,6 @@ import { Slot } from './slot.js';
  * floating-point sums.
  */
 export async function openEngine(settings: EngineSettings): Promise<Engine> {
-  const { runtime, jinja } = await importRuntime();
   const stopHashing = new AbortController();
   const hashing = hashFiles(
     settings.file.parts.map(({ path }) => path),
@@ -33,10 +32,10 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
   hashing.catch(() => undefined);
   let loaded: Loaded | undefined;
   try {
-    loaded = await load(runtime, settings);
-    const template = readTemplate(loaded, jinja, settings.file.path);
+    loaded = await load(settings);
+    const template = readTemplate(loaded, settings.file.path);
     const facts: ModelFacts = { ...describe(loaded, settings), sha256: await hashing };
-    return createEngine(loaded, createSlots(loaded, settings), template, facts);
+    return createEngine(loaded, settings, template, facts);
   } catch (error) {
     stopHashing.abort();
     if (loaded !== undefined) await unload(loaded);
@@ -44,130 +43,113 @@ export async function openEngine(settings: EngineSettings): Promise<Engine> {
   }
 }
 
+/** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
+const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
 /** Generates nothing and scores nothing. */
 const NO_SCORES = { reply: false, top: 0 };
 
-/** Roughly: of a prompt, evaluated in the time of a reply's step, which reads all weights however few tokens it has. */
-const TOKENS_PER_STEP = { cpu: 7, gpu: 32 };
-
-function createSlots(loaded: Loaded, { slots, checkpointBytes }: EngineSettings): Slot[] {
+function createEngine(loaded: Loaded, settings: EngineSettings, template: Templating, facts: ModelFacts): Engine {
   const calls = innerCalls(loaded.llama, loaded.model, loaded.context);
-  const each = Math.floor(checkpointBytes / slots);
-  return Array.from({ length: slots }, () => new Slot(loaded, calls, each));
-}
-
-function createEngine(loaded: Loaded, slots: readonly Slot[], template: Templating, facts: ModelFacts): Engine {
-  const scheduler = new Scheduler(slots, {
-    batchSize: facts.batchSize,
-    tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu,
-  });
-  const prepare = new Preparation(loaded, template);
+  const bytes = Math.floor(settings.checkpointBytes / settings.slots);
+  const scheduler = new Scheduler(
+    Array.from({ length: settings.slots }, () => new Slot(loaded, calls, bytes)),
+    { batchSize: facts.batchSize, tokensPerStep: facts.gpu === 'off' ? TOKENS_PER_STEP.cpu : TOKENS_PER_STEP.gpu },
+  );
+  const prepare = prepareRequests(loaded, template);
   const open = new Set<Request>();
   let closed = false;
 
+  /** Takes a request through its slot. */
   async function* run(request: Request, signal: AbortSignal): AsyncGenerator<GenerateEvent, void, void> {
     if (closed || signal.aborted) return;
+    const events: AsyncIterable<GenerateEvent[]> = on(request.events, 'event', { close: ['end'] });
     const leave = (): void => {
       open.delete(request);
-      request.events.close();
+      request.events.emit('end');
       scheduler.withdraw(request);
     };
     signal.addEventListener('abort', leave, { once: true });
     open.add(request);
     try {
       scheduler.submit(request);
-      yield* request.events.read();
+      for await (const told of events) yield* told;
     } finally {
       signal.removeEventListener('abort', leave);
       leave();
     }
   }
 
+  /**
+   * The same reply as without scores, since llama.cpp samples it alone: its probabilities after cuts and penalties are not the model's own.
+   * So its text comes when it has ended.
+   */
+  async function* scoredReply(
+    request: Request,
+    scores: ScoreOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<GenerateEvent, void, void> {
+    const { tokens } = request.prompt;
+    const texts = { reasoning: '', content: '' };
+    const found: TokenScore[] = [];
+    /** Resolves with the end; undefined where the reader has left. */
+    const read = async (part: Request) => {
+      for await (const event of run(part, signal)) {
+        if (event.type === 'text') texts[event.channel] += event.text;
+        else if (event.type === 'prompt') found.push(...event.scores);
+        else return event;
+      }
+      return undefined;
+    };
+    const isSilent = request.options.maxTokens === 0;
+    const said = isSilent ? undefined : await read(request);
+    if (!isSilent && said === undefined) return;
+    const all = scores.reply ? [...tokens, ...request.reader.spoken] : tokens;
+    const from = scores.promptFrom ?? tokens.length;
+    const scored = from < all.length ? await read(prepare.scoring(all, from, request)) : undefined;
+    if (found.length < all.length - from) return;
+    const ofPrompt = found.slice(0, tokens.length - from);
+    if (ofPrompt.length > 0) yield { type: 'prompt', scores: ofPrompt };
+    const ofReply = splitScores(found.slice(ofPrompt.length), request.reader.spokenThinking, texts.content);
+    for (const channel of ['reasoning', 'content'] as const) {
+      if (texts[channel] === '' && ofReply[channel].length === 0) continue;
+      yield { type: 'text', channel, text: texts[channel], scores: ofReply[channel] };
+    }
+    const cachedTokens = scored?.usage.cachedTokens ?? 0;
+    const usage = { promptTokens: tokens.length, cachedTokens, completionTokens: 0, reasoningTokens: 0 };
+    yield said ?? { type: 'end', finishReason: 'length', usage };
+  }
+
   return {
     facts,
-    tokenize: async (prompt, options) => (await prepare.prompt(prompt, options)).tokens,
-    detokenize: (tokens) => prepare.textOf(tokens),
+    tokenize: async (prompt, options) => (await prepare.promptOf(prompt, options)).tokens,
+    detokenize: prepare.textOf,
     async *generate(prompt, options, signal) {
       if (closed || signal.aborted) return;
       const request = await prepare.request(prompt, options);
       const scores = options.scores ?? (options.maxTokens === 0 ? NO_SCORES : undefined);
-      if (scores === undefined) yield* run(request, signal);
-      else {
-        const scoring = (tokens: readonly number[], from: number) => prepare.scoring(tokens, from, request);
-        yield* scoredReply(request, scores, (part) => run(part, signal), scoring);
-      }
+      yield* scores === undefined ? run(request, signal) : scoredReply(request, scores, signal);
     },
     get busy() {
       return scheduler.busy;
     },
     async close() {
       closed = true;
-      for (const { events } of open) events.close();
+      for (const { events } of open) events.emit('end');
       await scheduler.close();
       await unload(loaded);
     },
   };
 }
 
-type End = Extract<GenerateEvent, { type: 'end' }>;
-
-/**
- * The same reply as without scores, since llama.cpp samples it alone: its probabilities after cuts and penalties are not the model's own.
- * So its text comes when it has ended. `run` puts a request through the engine; `scoring` makes the one that scores tokens from a position.
- */
-async function* scoredReply(
-  request: Request,
-  scores: ScoreOptions,
-  run: (request: Request) => AsyncIterable<GenerateEvent>,
-  scoring: (tokens: readonly number[], from: number) => Request,
-): AsyncGenerator<GenerateEvent, void, void> {
-  const { tokens } = request.prompt;
-  const texts = { reasoning: '', content: '' };
-  let end: End | undefined;
-  if (request.options.maxTokens !== 0) {
-    for await (const event of run(request)) {
-      if (event.type === 'text') texts[event.channel] += event.text;
-      if (event.type === 'end') end = event;
-    }
-    // The reader has left.
-    if (end === undefined) return;
-  }
-  const scored = scores.reply ? [...tokens, ...request.reader.spoken] : tokens;
-  const from = scores.promptFrom ?? tokens.length;
-  const found: TokenScore[] = [];
-  let cachedTokens = 0;
-  if (from < scored.length) {
-    for await (const event of run(scoring(scored, from))) {
-      if (event.type === 'prompt') found.push(...event.scores);
-      if (event.type === 'end') cachedTokens = event.usage.cachedTokens;
-    }
-    if (found.length < scored.length - from) return;
-  }
-  const ofPrompt = found.slice(0, tokens.length - from);
-  if (ofPrompt.length > 0) yield { type: 'prompt', scores: ofPrompt };
-  const ofReply = splitScores(found.slice(ofPrompt.length), request.reader.spokenThinking, texts.content);
-  for (const channel of ['reasoning', 'content'] as const) {
-    if (texts[channel] === '' && ofReply[channel].length === 0) continue;
-    yield { type: 'text', channel, text: texts[channel], scores: ofReply[channel] };
-  }
-  const silent = { promptTokens: tokens.length, cachedTokens, completionTokens: 0, reasoningTokens: 0 };
-  yield end ?? { type: 'end', finishReason: 'length', usage: silent };
-}
-
 /** Thinking has the newlines behind it too; what was said behind the content (a stop string, the end) has no score. */
-function splitScores(
-  scores: readonly TokenScore[],
-  thinking: number,
-  content: string,
-): { reasoning: readonly TokenScore[]; content: readonly TokenScore[] } {
+function splitScores(scores: readonly TokenScore[], thinking: number, content: string) {
   const said = thinking === 0 ? 0 : scores.findIndex(({ text }, index) => index >= thinking && !/^\n+$/.test(text));
   const start = said < 0 ? scores.length : said;
   let left = Buffer.byteLength(content);
-  const ofContent: TokenScore[] = [];
-  for (const score of scores.slice(start)) {
-    if (left <= 0) break;
-    ofContent.push(score);
-    left -= score.bytes.length;
-  }
+  const ofContent = scores.slice(start).filter(({ bytes }) => {
+    const isInside = left > 0;
+    left -= bytes.length;
+    return isInside;
+  });
   return { reasoning: scores.slice(0, start), content: ofContent };
 }

@@ -1,13 +1,14 @@
 // What holds a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema of which it can hold all that it says.
 
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
-import { EngineError, type GenerateOptions } from './engine-contract.js';
+import type { GenerateOptions } from './engine-contract.js';
+import { type ApiError, invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
 import { type LlamaCpp, lineOf } from './runtime.js';
 
-/** What holds the reply, if anything does. Throws EngineError for a schema that no grammar can hold. */
+/** What holds the reply, if anything does. Throws ApiError for a schema that no grammar can hold. */
 export async function grammarOf(
-  { runtime, llama, model }: Loaded,
+  { runtime, llama, model }: Omit<Loaded, 'context'>,
   { responseFormat }: GenerateOptions,
 ): Promise<LlamaCpp.LlamaGrammarEvaluationState | undefined> {
   if (responseFormat.type === 'text') return undefined;
@@ -31,203 +32,149 @@ export async function grammarOf(
 }
 
 /** What of the schema cannot be honoured: where it stands, and why. */
-function refused(path: readonly string[], reason: string): EngineError {
-  const message = `${['schema', ...path].join('.')}: ${reason}`;
-  return new EngineError({ reason: 'invalid-request', message, param: 'response_format' });
+function refused(path: readonly string[], reason: string): ApiError {
+  return invalid(`${['schema', ...path].join('.')}: ${reason}`, 'response_format');
 }
 
 /** Says something to people, constrains nothing. */
-const ANNOTATIONS = [
-  'title',
-  'description',
-  'default',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  '$schema',
-  '$id',
-  '$comment',
-];
+const ANNOTATIONS = 'title description default examples deprecated readOnly writeOnly $schema $id $comment'.split(' ');
+/** What a schema is told apart by, and what may stand beside it. */
+const FORMS: Readonly<Record<string, readonly string[]>> = {
+  $ref: [],
+  anyOf: [],
+  oneOf: [],
+  const: ['type'],
+  enum: ['type'],
+  object: ['type', 'properties', 'required', 'additionalProperties', 'minProperties', 'maxProperties'],
+  array: ['type', 'items', 'prefixItems', 'minItems', 'maxItems'],
+  string: ['type', 'minLength', 'maxLength', 'format'],
+  scalars: ['type'],
+};
 const SCALARS: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'null'];
 const FORMATS: readonly unknown[] = ['date-time', 'time', 'date'];
 /** llama.cpp refuses a grammar that repeats something at least so often, and prints all of it. */
 const MOST_REPETITIONS = 1000;
 
-interface Place {
-  readonly path: readonly string[];
-  /** Names in `$defs`. */
-  readonly definitions: readonly string[];
-}
+type Path = readonly string[];
 
 /**
  * The schema in the grammar maker's dialect, which silently passes over what it does not know or cannot hold; here that is refused. What
  * is generated satisfies the given schema, though not everything that satisfies it can be generated: all named properties are written, in
- * their order, and others only where none is named. Throws EngineError naming place and keyword.
+ * their order, and others only where none is named. Throws ApiError naming place and keyword.
  */
-export function grammarSchema(schema: JsonObject): JsonObject {
-  const given = recordAt(schema.$defs ?? {}, ['$defs']);
-  const definitions = Object.keys(given);
-  const { $defs: _, ...root } = schema;
-  const converted = convert(root, { path: [], definitions });
-  if (schema.$defs === undefined) return converted;
-  const $defs = mapValues(given, (value, name) => convert(value, { path: ['$defs', name], definitions }));
+export function grammarSchema({ $defs: definitions, ...root }: JsonObject): JsonObject {
+  const names = Object.keys(recordAt(definitions ?? {}, ['$defs']));
+  const converted = convert(root, [], names);
+  if (definitions === undefined) return converted;
+  const $defs = mapValues(definitions, (value, name) => convert(value, ['$defs', name], names));
   requireEnd(converted, $defs);
   return { ...converted, $defs };
 }
 
-function convert(schema: unknown, place: Place): JsonObject {
-  const { path } = place;
+/** @param names those of definitions */
+function convert(schema: unknown, path: Path, names: readonly string[]): JsonObject {
   const given = recordAt(schema, path);
-  const known = (...keywords: readonly string[]): void => {
-    const odd = Object.keys(given).find((keyword) => ![...ANNOTATIONS, ...keywords].includes(keyword));
-    if (odd !== undefined) throw refused(path, `"${odd}" is not supported here`);
-  };
-  if (given.$ref !== undefined) {
-    known('$ref');
-    const name = /^#\/\$defs\/(.+)$/.exec(String(given.$ref))?.[1] ?? '';
-    if (!place.definitions.includes(name)) throw refused(path, `"$ref" points to no entry of $defs`);
-    return { $ref: given.$ref };
-  }
-  const alternatives = given.anyOf !== undefined ? 'anyOf' : 'oneOf';
-  if (given[alternatives] !== undefined) {
-    known(alternatives);
-    return { oneOf: convertList(given, alternatives, place) };
-  }
-  if (given.const !== undefined || given.enum !== undefined) {
-    const keyword = given.const === undefined ? 'enum' : 'const';
-    known(keyword, 'type');
-    return values(given, keyword, path);
-  }
   const { type } = given;
-  if (type === 'object') {
-    known('type', 'properties', 'required', 'additionalProperties', 'minProperties', 'maxProperties');
-    return object(given, place);
-  }
-  if (type === 'array') {
-    known('type', 'items', 'prefixItems', 'minItems', 'maxItems');
-    return array(given, place);
-  }
-  if (type === 'string') {
-    known('type', 'minLength', 'maxLength', 'format');
-    return string(given, path);
-  }
-  if (![type].flat().every((one) => SCALARS.includes(one)) || [type].flat().length === 0) {
+  const keyword = ['$ref', 'anyOf', 'oneOf', 'const', 'enum'].find((one) => given[one] !== undefined);
+  const form = keyword ?? (type === 'object' || type === 'array' || type === 'string' ? type : 'scalars');
+  const odd = Object.keys(given).find((one) => ![form, ...ANNOTATIONS, ...(FORMS[form] ?? [])].includes(one));
+  if (form === 'scalars' && !([type].flat().length > 0 && [type].flat().every((one) => SCALARS.includes(one)))) {
     const scalars = `a list of types may hold ${SCALARS.join(', ')} only`;
     throw refused(path, Array.isArray(type) ? scalars : 'needs a "type", "enum", "const", "anyOf", "oneOf" or "$ref"');
   }
-  known('type');
-  return { type };
-}
-
-function within(value: unknown, { path, definitions }: Place, ...steps: string[]): JsonObject {
-  return convert(value, { path: [...path, ...steps], definitions });
-}
-
-function convertList(given: JsonObject, keyword: string, place: Place): JsonObject[] {
-  return listAt(given[keyword], [...place.path, keyword]).map((value, index) =>
-    within(value, place, keyword, `${index}`),
-  );
+  if (odd !== undefined) throw refused(path, `"${odd}" is not supported here`);
+  const within = (value: unknown, ...steps: string[]) => convert(value, [...path, ...steps], names);
+  const each = (key: string) => listAt(given[key], [...path, key]).map((value, at) => within(value, key, `${at}`));
+  if (form === '$ref') {
+    const name = /^#\/\$defs\/(.+)$/.exec(String(given.$ref))?.[1] ?? '';
+    if (!names.includes(name)) throw refused(path, `"$ref" points to no entry of $defs`);
+    return { $ref: given.$ref };
+  }
+  if (form === 'anyOf' || form === 'oneOf') return { oneOf: each(form) };
+  if (form === 'const' || form === 'enum') return values(given, form, [...path, form]);
+  if (form === 'object') return object(given, path, within);
+  if (form === 'array') {
+    const prefixItems = given.prefixItems === undefined ? [] : each('prefixItems');
+    const counts = countsOf(given, 'minItems', 'maxItems', path);
+    if ((counts.maxItems ?? prefixItems.length) < prefixItems.length) {
+      const reason = `all ${prefixItems.length} "prefixItems" are written, but "maxItems" is ${counts.maxItems}`;
+      throw refused(path, reason);
+    }
+    const items = given.items === undefined ? {} : { items: within(given.items, 'items') };
+    return { type, ...(prefixItems.length > 0 && { prefixItems }), ...items, ...counts };
+  }
+  if (form === 'scalars') return { type };
+  const lengths = countsOf(given, 'minLength', 'maxLength', path);
+  const { format } = given;
+  if (format === undefined) return { type, ...lengths };
+  if (!FORMATS.includes(format)) throw refused(path, `"format" may be ${FORMATS.join(', ')} only`);
+  if (Object.keys(lengths).length > 0) throw refused(path, '"format" and a length cannot be combined here');
+  return { type, format };
 }
 
 /** Values that are of the type beside them, where there is one. */
-function values(given: JsonObject, keyword: 'const' | 'enum', path: readonly string[]): JsonObject {
-  const at = [...path, keyword];
+function values(given: JsonObject, keyword: 'const' | 'enum', path: Path): JsonObject {
   const types = [given.type ?? []].flat();
-  const listed = keyword === 'const' ? [given.const] : listAt(given.enum, at);
+  const listed = keyword === 'const' ? [given.const] : listAt(given.enum, path);
   for (const value of listed) {
-    if (typeof value === 'string') requireText(value, at);
+    if (typeof value === 'string') requireText(value, path);
     else if (typeof value === 'object' && value !== null)
-      throw refused(at, 'only strings, numbers, booleans and null are supported as values');
+      throw refused(path, 'only strings, numbers, booleans and null are supported as values');
   }
   const isOf = (value: unknown, type: unknown): boolean =>
     type === 'integer' ? Number.isInteger(value) : type === (value === null ? 'null' : typeof value);
   const fitting = listed.filter((value) => types.length === 0 || types.some((type) => isOf(value, type)));
-  if (fitting.length === 0) throw refused(at, `no value is of type ${types.join(' or ')}`);
+  if (fitting.length === 0) throw refused(path, `no value is of type ${types.join(' or ')}`);
   return keyword === 'const' ? { const: fitting[0] } : { enum: fitting };
 }
 
 /**
- * Named properties are all written, so that counts of properties only have to agree. Others could take a name twice, or that of a named
- * one: they are left out beside named ones, and where there are no others, only one of them can be demanded.
+ * Named properties are all written, and no others, so that there is nothing to count. Where none is named, others could take a name twice,
+ * so that only one of them can be demanded.
  */
-function object(
-  { properties, required = [], additionalProperties: others, ...given }: JsonObject,
-  place: Place,
-): JsonObject {
-  const { path } = place;
+function object(given: JsonObject, path: Path, within: (value: unknown, ...steps: string[]) => JsonObject): JsonObject {
+  const { properties, required = [], additionalProperties: others } = given;
   const named = mapValues(recordAt(properties ?? {}, [...path, 'properties']), (value, name) => {
     requireText(name, [...path, 'properties']);
-    return within(value, place, 'properties', name);
+    return within(value, 'properties', name);
   });
-  const count = Object.keys(named).length;
-  if (!Array.isArray(required)) throw refused([...path, 'required'], 'is not a list');
-  const unnamed = required.find((name) => !Object.hasOwn(named, name));
+  const unnamed = Array.isArray(required) ? required.find((name) => !Object.hasOwn(named, name)) : required;
   if (unnamed !== undefined)
     throw refused(path, `"required" has ${JSON.stringify(unnamed)}, which "properties" has not`);
   const counts = countsOf(given, 'minProperties', 'maxProperties', path);
-  const { minProperties = 0, maxProperties = count } = counts;
-  if (count > 0) {
-    if (minProperties <= count && maxProperties >= count) return { type: 'object', properties: named };
-    const asked = maxProperties < count ? `"maxProperties" is ${maxProperties}` : `"minProperties" is ${minProperties}`;
-    throw refused(path, `all ${count} named properties are written and no others, but ${asked}`);
+  if (Object.keys(named).length > 0) {
+    const [counted] = Object.keys(counts);
+    if (counted === undefined) return { type: 'object', properties: named };
+    throw refused(
+      path,
+      `"${counted}" is not supported where properties are named: all of them are written, and no others`,
+    );
   }
-  if (minProperties > 1)
-    throw refused(path, 'a "minProperties" above 1 is not supported where no properties are named');
-  if (minProperties === 1 && (others === undefined || others === false))
-    throw refused(path, '"minProperties" is 1, and no property is described');
+  if ((counts.minProperties ?? 0) > (others ? 1 : 0)) {
+    throw refused(path, '"minProperties" may be 1 at most, with "additionalProperties", where no properties are named');
+  }
+  const more = typeof others === 'object' ? within(others, 'additionalProperties') : others;
   return {
     type: 'object',
     ...(properties !== undefined && { properties: named }),
     ...counts,
-    ...(others !== undefined && {
-      additionalProperties: typeof others === 'object' ? within(others, place, 'additionalProperties') : others,
-    }),
+    ...(more !== undefined && { additionalProperties: more }),
   };
-}
-
-function array(given: JsonObject, place: Place): JsonObject {
-  const prefixItems = given.prefixItems === undefined ? [] : convertList(given, 'prefixItems', place);
-  const counts = countsOf(given, 'minItems', 'maxItems', place.path);
-  if ((counts.maxItems ?? prefixItems.length) < prefixItems.length)
-    throw refused(
-      place.path,
-      `all ${prefixItems.length} "prefixItems" are written, but "maxItems" is ${counts.maxItems}`,
-    );
-  return {
-    type: 'array',
-    ...(prefixItems.length > 0 && { prefixItems }),
-    ...(given.items !== undefined && { items: within(given.items, place, 'items') }),
-    ...counts,
-  };
-}
-
-function string({ format, ...given }: JsonObject, path: readonly string[]): JsonObject {
-  const lengths = countsOf(given, 'minLength', 'maxLength', path);
-  if (format === undefined) return { type: 'string', ...lengths };
-  if (!FORMATS.includes(format)) throw refused(path, `"format" may be ${FORMATS.join(', ')} only`);
-  if (Object.keys(lengths).length > 0) throw refused(path, '"format" and a length cannot be combined here');
-  return { type: 'string', format };
 }
 
 /** The smallest and the largest count, those that are given. */
-function countsOf<L extends string, M extends string>(
-  given: JsonObject,
-  least: L,
-  most: M,
-  path: readonly string[],
-): { readonly [K in L | M]?: number } {
+function countsOf(given: JsonObject, least: string, most: string, path: Path): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
   for (const keyword of [least, most]) {
     const value = given[keyword];
-    if (value !== undefined && !(isInteger(value) && value >= 0))
-      throw refused([...path, keyword], 'is not a whole number of at least 0');
+    if (value === undefined) continue;
+    if (!isInteger(value) || value < 0) throw refused([...path, keyword], 'is not a whole number of at least 0');
+    counts[keyword] = value;
   }
-  const [low, high] = [Number(given[least] ?? 0), Number(given[most] ?? Number.POSITIVE_INFINITY)];
+  const { [least]: low = 0, [most]: high = Number.POSITIVE_INFINITY } = counts;
   if (low > high) throw refused(path, `"${least}" is ${low} and "${most}" is ${high}`);
   if (low >= MOST_REPETITIONS) throw refused([...path, least], `has to be below ${MOST_REPETITIONS} here`);
-  const counts = Object.entries(given).filter(([keyword]) => keyword === least || keyword === most);
-  // Numbers, as was found above.
-  return Object.fromEntries(counts) as { readonly [K in L | M]?: number };
+  return counts;
 }
 
 /** Refuses a definition that always holds itself, since all properties are written: its values would have no end. */
@@ -238,37 +185,35 @@ function requireEnd(root: JsonObject, definitions: JsonObject): void {
     if (node.$ref !== undefined) return ending.has(node.$ref);
     if (Array.isArray(node.oneOf)) return node.oneOf.some(ends);
     const written = [...Object.values(Object(node.properties)), ...[node.prefixItems ?? []].flat()];
-    const demanded = [
-      Number(node.minItems ?? 0) > 0 && node.items,
-      node.minProperties === 1 && node.additionalProperties,
-    ];
-    return [...written, ...demanded].every(ends);
+    if (Number(node.minItems ?? 0) > 0) written.push(node.items);
+    if (node.minProperties === 1) written.push(node.additionalProperties);
+    return written.every(ends);
   };
   for (let known = -1; known < ending.size; ) {
     known = ending.size;
     for (const [name, node] of Object.entries(definitions)) if (ends(node)) ending.add(`#/$defs/${name}`);
   }
   const endless = Object.keys(definitions).find((name) => !ending.has(`#/$defs/${name}`));
-  if (endless !== undefined) throw refused(['$defs', endless], 'always holds itself, so that it has no end');
-  if (!ends(root)) throw refused([], 'always holds itself, so that it has no end');
+  const path = endless === undefined ? [] : ['$defs', endless];
+  if (endless !== undefined || !ends(root)) throw refused(path, 'always holds itself, so that it has no end');
 }
 
-function mapValues(values: JsonObject, change: (value: unknown, name: string) => unknown): JsonObject {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+function mapValues(values: unknown, change: (value: unknown, name: string) => unknown): JsonObject {
+  return Object.fromEntries(Object.entries(Object(values)).map(([name, value]) => [name, change(value, name)]));
 }
 
-function recordAt(value: unknown, path: readonly string[]): JsonObject {
+function recordAt(value: unknown, path: Path): JsonObject {
   if (!isObject(value)) throw refused(path, 'is not an object');
   return value;
 }
 
-function listAt(value: unknown, path: readonly string[]): readonly unknown[] {
+function listAt(value: unknown, path: Path): readonly unknown[] {
   if (!Array.isArray(value) || value.length === 0) throw refused(path, 'is not a list with entries');
   return value;
 }
 
 /** The grammar maker writes text as it is. */
-function requireText(text: string, path: readonly string[]): void {
+function requireText(text: string, path: Path): void {
   if (/[\0-\x08\x0b\x0c\x0e-\x1f]|\p{Surrogate}/u.test(text))
     throw refused(path, 'holds a control character or half of a surrogate pair, which is not supported here');
 }

@@ -24,14 +24,8 @@ export interface InnerContext {
   /** `outputs` are places in `tokens`; resolves them to places in the batch. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
-  /** -1 where nothing can be sampled. */
-  sampleToken(output: number, sampler: InnerSampler): Promise<number>;
-  /** With the probabilities of the whole vocabulary, tokens and probabilities by turns. */
-  sampleToken(
-    output: number,
-    sampler: InnerSampler,
-    probabilities: true,
-  ): Promise<readonly [number, readonly number[] | undefined]>;
+  /** A third argument, be it false, has it answer with a list. */
+  sampleToken(output: number, sampler: InnerSampler, probabilities?: true): Promise<Sampled>;
 }
 
 /** `AddonSampler`: it keeps the state of its random numbers and penalties from one token to the next. */
@@ -64,49 +58,14 @@ interface InnerSequence {
   readonly _contextTokens: number[];
 }
 
-export interface InnerCalls {
-  /**
-   * Evaluates tokens behind those that the sequence holds, with those of all other sequences that are handed in before the next microtask;
-   * never while an evaluation is under way. Resolves with what was sampled, or rejects with the others where the evaluation fails.
-   */
-  evaluate(
-    sequence: LlamaCpp.LlamaContextSequence,
-    tokens: readonly number[],
-    how?: Sampling,
-  ): Promise<Sampled | undefined>;
-  newSampler(): InnerSampler;
-  /** What a sampler's configuration takes for a grammar. */
-  grammarState(grammar: LlamaCpp.LlamaGrammarEvaluationState): object;
-}
-
-export function innerCalls(
-  llama: LlamaCpp.Llama,
-  model: LlamaCpp.LlamaModel,
-  context: LlamaCpp.LlamaContext,
-): InnerCalls {
-  // Found in the release that was required above.
-  const batch = new SharedBatch(Reflect.get(context, '_ctx') as InnerContext);
-  const Sampler = Reflect.get(Reflect.get(llama, '_bindings'), 'AddonSampler');
-  return {
-    evaluate(sequence, tokens, how = {}) {
-      // Likewise; they are private to the compiler alone.
-      const inner = sequence as unknown as InnerSequence;
-      const position = inner._nextTokenIndex;
-      // The library is told before, also where evaluating fails: the slot is cleared then, and may hold some of them.
-      for (const token of tokens) inner._contextTokens.push(token);
-      inner._nextTokenIndex += tokens.length;
-      return batch.evaluate({ sequence: inner._sequenceId, position, tokens, ...how });
-    },
-    newSampler: () => Reflect.construct(Sampler, [Reflect.get(model, '_model')]),
-    grammarState: (state) => Reflect.get(state, '_state'),
-  };
-}
+/** The token, -1 where there is none; where they were wanted, with the probabilities of the whole vocabulary: tokens and probabilities by turns. */
+export type Sampled = number | readonly [number, readonly number[] | undefined];
 
 interface Sampling {
   /** Samples what comes behind the last token; absent: nothing is sampled. */
   readonly sampler?: InnerSampler;
   /** Whether the probabilities of the whole vocabulary are wanted too. */
-  readonly probabilities?: boolean;
+  readonly probabilities?: true | undefined;
 }
 
 /** A slot's part of an evaluation. */
@@ -117,11 +76,33 @@ interface Part extends Sampling {
   readonly tokens: readonly number[];
 }
 
-/** The token, -1 where there is none; where they were wanted, with the probabilities: tokens and probabilities by turns. */
-export type Sampled = number | readonly [number, readonly number[] | undefined];
+export type InnerCalls = ReturnType<typeof innerCalls>;
 
-interface Waiting {
-  readonly part: Part;
+export function innerCalls(llama: LlamaCpp.Llama, model: LlamaCpp.LlamaModel, context: LlamaCpp.LlamaContext) {
+  // Found in the release that was required above.
+  const batch = new SharedBatch(Reflect.get(context, '_ctx') as InnerContext);
+  const Sampler = Reflect.get(Reflect.get(llama, '_bindings'), 'AddonSampler');
+  return {
+    /**
+     * Evaluates tokens behind those that the sequence holds, with those of all other sequences that are handed in before the next
+     * microtask; never while an evaluation is under way. Resolves with what was sampled, or rejects with the others where that fails.
+     */
+    evaluate(sequence: LlamaCpp.LlamaContextSequence, tokens: readonly number[], how: Sampling = {}) {
+      // Likewise; they are private to the compiler alone.
+      const inner = sequence as unknown as InnerSequence;
+      const position = inner._nextTokenIndex;
+      // The library is told before, also where evaluating fails: the slot is cleared then, and may hold some of them.
+      for (const token of tokens) inner._contextTokens.push(token);
+      inner._nextTokenIndex += tokens.length;
+      return batch.evaluate({ sequence: inner._sequenceId, position, tokens, ...how });
+    },
+    newSampler: (): InnerSampler => Reflect.construct(Sampler, [Reflect.get(model, '_model')]),
+    /** What a sampler's configuration takes for a grammar. */
+    grammarState: (state: LlamaCpp.LlamaGrammarEvaluationState): object => Reflect.get(state, '_state'),
+  };
+}
+
+interface Waiting extends Part {
   readonly resolve: (sampled: Sampled | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -137,17 +118,17 @@ export class SharedBatch {
 
   evaluate(part: Part): Promise<Sampled | undefined> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ part, resolve, reject }) === 1) queueMicrotask(() => void this.#run());
+      if (this.#waiting.push({ ...part, resolve, reject }) === 1) queueMicrotask(() => void this.#run());
     });
   }
 
   async #run(): Promise<void> {
     // llama.cpp joins only sequences n, n + 1, n + 2 … in that order into one graph.
-    const waiting = this.#waiting.sort((a, b) => a.part.sequence - b.part.sequence);
+    const waiting = this.#waiting.sort((a, b) => a.sequence - b.sequence);
     this.#waiting = [];
     try {
-      this.#context.initBatch(waiting.reduce((sum, { part }) => sum + part.tokens.length, 0));
-      const outputs = waiting.map(({ part: { sequence, position, tokens, sampler } }) => {
+      this.#context.initBatch(waiting.reduce((sum, { tokens }) => sum + tokens.length, 0));
+      const outputs = waiting.map(({ sequence, position, tokens, sampler }) => {
         const last = sampler === undefined ? [] : [tokens.length - 1];
         return this.#context.addToBatch(sequence, position, Uint32Array.from(tokens), Uint32Array.from(last))[0];
       });
@@ -163,15 +144,12 @@ export class SharedBatch {
    * llama.cpp puts its outputs in order. Slots that sample nothing go on last.
    */
   async #handOver(waiting: readonly Waiting[], outputs: readonly (number | undefined)[]): Promise<void> {
-    let isOrdered = waiting.every(({ part }) => part.tokens.length === 1);
+    let isOrdered = waiting.every(({ tokens }) => tokens.length === 1);
     const under: Promise<void>[] = [];
-    for (const [index, { part, resolve, reject }] of waiting.entries()) {
-      const [output, { sampler, probabilities }] = [outputs[index], part];
+    for (const [index, { sampler, probabilities, resolve, reject }] of waiting.entries()) {
+      const output = outputs[index];
       if (sampler === undefined || output === undefined) continue;
-      const sampled = probabilities
-        ? this.#context.sampleToken(output, sampler, true)
-        : this.#context.sampleToken(output, sampler);
-      under.push(sampled.then(resolve, reject));
+      under.push(this.#context.sampleToken(output, sampler, probabilities).then(resolve, reject));
       if (!isOrdered) await under[0];
       isOrdered = true;
     }

@@ -1,14 +1,13 @@
 // Loading a model and its context: settings in, a loaded model or one sentence with the remedy out.
 
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import type { ModelFacts } from './engine-contract.js';
-import type { PlanSettings } from './memory-plan.js';
+import { needsTwoThreads, type PlanSettings } from './memory.js';
 import type { ModelFile } from './model-file.js';
-import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, oneLine, type Runtime, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, lineOf, startLlama } from './runtime.js';
 
 export interface EngineSettings extends PlanSettings {
   readonly file: ModelFile;
@@ -26,71 +25,68 @@ export interface EngineSettings extends PlanSettings {
   readonly onProgress?: (step: 'hashing' | 'loading', done: number) => void;
 }
 
-export interface Loaded {
-  readonly runtime: Runtime;
-  readonly llama: LlamaCpp.Llama;
-  readonly model: LlamaCpp.LlamaModel;
-  readonly context: LlamaCpp.LlamaContext;
-}
+/** A loaded model and its context, with what loaded them. */
+export type Loaded = Awaited<ReturnType<typeof load>>;
 
-export async function load(runtime: Runtime, settings: EngineSettings): Promise<Loaded> {
-  const { llama, log } = await startLlama(runtime, settings.gpu);
+/** Throws UserError: 65 for a file that llama.cpp cannot load, 69 where memory does not suffice or the settings cannot be served. */
+export async function load(settings: EngineSettings) {
+  const { file, gpu, signal, flashAttention, contextSize, slots, onNote, onProgress } = settings;
+  const { runtime, jinja, llama, log } = await startLlama(gpu);
   log.length = 0;
-  const hint = settings.gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
-  if (hint !== undefined) {
-    settings.onNote?.(
-      `no GPU code is installed, running on ${counted(threadsOf(settings.threads, settings.slots), 'thread')}; ${hint}`,
-    );
-  }
-  const model = await loadModel(llama, settings, log);
-  try {
-    return { runtime, llama, model, context: await createContext(model, settings, log) };
-  } catch (error) {
-    await model.dispose();
-    throw error;
-  }
-}
-
-export async function unload({ context, model }: Loaded): Promise<void> {
-  await context.dispose();
-  await model.dispose();
-}
-
-async function loadModel(
-  llama: LlamaCpp.Llama,
-  settings: EngineSettings,
-  log: readonly string[],
-): Promise<LlamaCpp.LlamaModel> {
-  const { file, gpuLayers, contextSize, onProgress, signal } = settings;
+  const threads = threadsOf(settings.threads, slots);
+  const hint = gpu === 'auto' && llama.gpu === false ? gpuCodeHint() : undefined;
+  if (hint !== undefined) onNote?.(`no GPU code is installed, running on ${counted(threads, 'thread')}; ${hint}`);
   const trained = file.insights.trainContextSize ?? Number.POSITIVE_INFINITY;
   if (contextSize > trained) {
     throw new UserError(
       `a context of ${contextSize} tokens is longer than the ${trained} that the model was trained on; lower --context`,
     );
   }
-  try {
-    return await llama.loadModel({
-      modelPath: file.path,
-      gpuLayers,
-      defaultContextFlashAttention: settings.flashAttention,
-      onLoadProgress: (loaded) => onProgress?.('loading', loaded),
-      loadSignal: signal,
-    });
-  } catch (error) {
+  const refuse = (otherwise: (why: string) => UserError) => (error: unknown) => {
     if (signal.aborted) throw error;
-    throw loadFailure(settings, error, log);
+    throw isMemoryError(error, log) ? memoryFailure(error) : otherwise(lineOf(log[0] ?? error));
+  };
+  const loading = llama.loadModel({
+    modelPath: file.path,
+    gpuLayers: settings.gpuLayers,
+    defaultContextFlashAttention: flashAttention,
+    onLoadProgress: (loaded) => onProgress?.('loading', loaded),
+    loadSignal: signal,
+  });
+  const model = await loading.catch(
+    refuse((why) => {
+      const { architecture } = file.insights.ggufFileInfo.metadata.general;
+      const reason = file.insights.isSupportedByLlamaCpp
+        ? ` (${why}); download it again, or use another file of the model`
+        : `: this release does not know the architecture "${architecture}"; use another model`;
+      return new UserError(`llama.cpp cannot load ${file.path}${reason}`, EXIT.badData);
+    }),
+  );
+  try {
+    const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
+    const context = await model.createContext({
+      sequences: slots,
+      contextSize,
+      batchSize: Math.max(settings.batchSize, LARGEST_REPLY_DEMAND * slots),
+      flashAttention,
+      threads: { ideal: threads, min: threads },
+      experimentalKvCacheKeyType: cacheType,
+      experimentalKvCacheValueType: cacheType,
+      // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
+      failedCreationRemedy: false,
+    });
+    return { runtime, jinja, llama, model, context };
+  } catch (error) {
+    await model.dispose();
+    return refuse(
+      (why) => new UserError(`llama.cpp cannot serve the model with these settings (${why})`, EXIT.unavailable),
+    )(error);
   }
 }
 
-/** One sentence with the remedy. */
-function loadFailure({ file }: EngineSettings, error: unknown, log: readonly string[]): UserError {
-  if (isMemoryError(error, log)) return memoryFailure(error);
-  const why = oneLine(log[0] ?? lineOf(error));
-  const { architecture } = file.insights.ggufFileInfo.metadata.general;
-  const reason = file.insights.isSupportedByLlamaCpp
-    ? ` (${why}); download it again, or use another file of the model`
-    : `: this release does not know the architecture "${architecture}"; use another model`;
-  return new UserError(`llama.cpp cannot load ${file.path}${reason}`, EXIT.badData);
+export async function unload({ context, model }: Loaded): Promise<void> {
+  await context.dispose();
+  await model.dispose();
 }
 
 function isMemoryError(error: unknown, log: readonly string[]): boolean {
@@ -105,51 +101,12 @@ function memoryFailure(error: unknown): UserError {
   );
 }
 
-async function createContext(
-  model: LlamaCpp.LlamaModel,
-  settings: EngineSettings,
-  log: readonly string[],
-): Promise<LlamaCpp.LlamaContext> {
-  const threads = threadsOf(settings.threads, settings.slots);
-  const cacheType = settings.kvCache === 'q8_0' ? 'Q8_0' : 'F16';
-  try {
-    return await model.createContext({
-      sequences: settings.slots,
-      contextSize: settings.contextSize,
-      batchSize: Math.max(settings.batchSize, LARGEST_REPLY_DEMAND * settings.slots),
-      flashAttention: settings.flashAttention,
-      threads: { ideal: threads, min: threads },
-      experimentalKvCacheKeyType: cacheType,
-      experimentalKvCacheValueType: cacheType,
-      // Retrying with ever smaller contexts takes long, and another context than the one asked for is no help.
-      failedCreationRemedy: false,
-    });
-  } catch (error) {
-    if (isMemoryError(error, log)) throw memoryFailure(error);
-    const why = oneLine(log[0] ?? lineOf(error));
-    throw new UserError(`llama.cpp cannot serve the model with these settings (${why})`, EXIT.unavailable);
-  }
-}
-
 /** Tokens a reply can ask for in one step: the end of thinking and its blank line. */
 const LARGEST_REPLY_DEMAND = 4;
 
 /** Threads that compute: those asked for; else cores less one, since ggml's waiting threads starve Node's own on the last core, and two at least where one computes wrongly. */
 function threadsOf(threads: number | undefined, slots: number): number {
   return threads ?? Math.max(needsTwoThreads(slots) ? 2 : 1, availableParallelism() - 1);
-}
-
-/**
- * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
- * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
- */
-export function needsTwoThreads(slots: number): boolean {
-  if (slots === 1 || process.platform !== 'linux') return false;
-  try {
-    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
-  } catch {
-    return false;
-  }
 }
 
 /** What scores depend on, but for the hash of the file. */

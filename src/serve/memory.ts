@@ -1,31 +1,207 @@
-// What serving a model may take of this machine, and what it takes of its memory: settings that fit, said with what they cost, or the refusal.
+// What serving a model takes of this machine, by node-llama-cpp's estimates: settings that fit, said with what they cost, or the refusal.
 
+import { readFileSync } from 'node:fs';
 import { EXIT, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
-import { needsTwoThreads } from './load.js';
-import {
-  allLayers,
-  costsOf,
-  type FreeMemory,
-  fewerSlots,
-  type MemoryPlan,
-  type MemoryUse,
-  type ModelMemory,
-  modelMemory,
-  type PlanSettings,
-  type PlanWishes,
-  planMemory,
-  SHORT_CONTEXT,
-} from './memory-plan.js';
 import type { ModelFile } from './model-file.js';
-import { type Gpu, gpuCodeHint, importRuntime, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, type LlamaCpp, startLlama } from './runtime.js';
+
+type CacheType = 'f16' | 'q8_0';
+
+export interface PlanSettings {
+  /** Tokens for each slot. */
+  readonly contextSize: number;
+  readonly slots: number;
+  readonly kvCache: CacheType;
+  /** As llama.cpp counts: the last ones of all layers, the output the very last; so at most one more than the model has. */
+  readonly gpuLayers: number;
+  readonly checkpointBytes: number;
+  readonly batchSize: number;
+  readonly flashAttention: boolean;
+}
+
+export interface FreeMemory {
+  /** 0 without a GPU. */
+  readonly gpuBytes: number;
+  readonly hostBytes: number;
+  /** The GPU works in the host's memory, as on Apple's machines. */
+  readonly shared?: boolean;
+}
+
+/** Bytes on the GPU and on the host. */
+interface MemoryUse {
+  readonly gpu: number;
+  readonly host: number;
+}
+
+/** Tokens: a shorter context is no use. */
+const LEAST_CONTEXT = 4_096;
+
+/** What serving a model takes of memory. */
+export type ModelMemory = ReturnType<typeof modelMemory>;
+
+/** By node-llama-cpp's estimates of weights, and of contexts in f16: those in q8_0 take a block of 32 values for each value. */
+export function modelMemory(insights: LlamaCpp.GgufInsights) {
+  const { architectureMetadata, metadata } = insights.ggufFileInfo;
+  const { attention, embedding_length: embedding = 0 } = architectureMetadata;
+  const context = (modelGpuLayers: number, contextSize: number, sequences: number): MemoryUse => {
+    const asked = { modelGpuLayers, contextSize, sequences, batchSize: LEAST_CONTEXT, flashAttention: true };
+    const { gpuVram, cpuRam } = insights.estimateContextResourceRequirements({ ...asked, includeGraphOverhead: false });
+    return { gpu: gpuVram, host: cpuRam };
+  };
+  const splitAt = (gpuLayers: number) => {
+    const { gpuVram, cpuRam } = insights.estimateModelResourceRequirements({ gpuLayers });
+    const empty = context(gpuLayers, 0, 1);
+    const filled = context(gpuLayers, LEAST_CONTEXT, 1);
+    const two = context(gpuLayers, 0, 2);
+    return {
+      /** Weights are where their layers are; the embeddings are always on the host. */
+      weights: { gpu: gpuVram, host: cpuRam },
+      /** Of the cache in f16, for each token of a slot. */
+      token: { gpu: (filled.gpu - empty.gpu) / LEAST_CONTEXT, host: (filled.host - empty.host) / LEAST_CONTEXT },
+      /** Of recurrent state for each slot, and so of a checkpoint. */
+      state: { gpu: two.gpu - empty.gpu, host: two.host - empty.host },
+    };
+  };
+  const splits = new Map<number, ReturnType<typeof splitAt>>();
+  return {
+    /** The output is one of them. */
+    layers: insights.totalLayers,
+    trainedContext: insights.trainContextSize ?? LEAST_CONTEXT,
+    embedding,
+    vocabulary: metadata.tokenizer?.ggml?.tokens?.length ?? 0,
+    heads: Math.max(0, ...[attention?.head_count ?? 0].flat()),
+    /** Where the memory lies with so many layers on the GPU. */
+    split(gpuLayers: number) {
+      const split = splits.get(gpuLayers) ?? splitAt(gpuLayers);
+      splits.set(gpuLayers, split);
+      return split;
+    },
+  };
+}
+
+/** Rows of the residual stream's width that a batch's activations take: measured against node-llama-cpp's estimates for this architecture. */
+const ACTIVATION_ROWS = 12;
+/** Of the cache in f16; q8_0 has a scale of 2 bytes for each 32 values. */
+const CACHE_SHARE: Readonly<Record<CacheType, number>> = { f16: 1, q8_0: 34 / 64 };
+
+/** What the settings take, part by part. */
+export function costsOf(memory: ModelMemory, settings: PlanSettings) {
+  const { slots, contextSize, kvCache, gpuLayers, checkpointBytes } = settings;
+  const { weights, token, state } = memory.split(gpuLayers);
+  const compute = computeBytes(memory, settings);
+  const costs = {
+    weights,
+    cache: times(token, CACHE_SHARE[kvCache] * contextSize * slots),
+    state: times(state, slots),
+    // With layers in both memories, both compute.
+    compute: { gpu: gpuLayers > 0 ? compute : 0, host: gpuLayers < memory.layers ? compute : 0 },
+    // Saved recurrent states are always on the host.
+    checkpoints: { gpu: 0, host: checkpointBytes },
+  };
+  const sum = (of: keyof MemoryUse) => Object.values(costs).reduce((total, use) => total + use[of], 0);
+  return { ...costs, total: { gpu: sum('gpu'), host: sum('host') } };
+}
+
+function times({ gpu, host }: MemoryUse, factor: number): MemoryUse {
+  return { gpu: gpu * factor, host: host * factor };
+}
+
+/** An estimate: logits, activations and the attention mask of a batch. */
+function computeBytes({ vocabulary, embedding, heads }: ModelMemory, settings: PlanSettings): number {
+  const { batchSize, contextSize, flashAttention } = settings;
+  const logits = batchSize * vocabulary * 4;
+  const activations = batchSize * embedding * ACTIVATION_ROWS * 4;
+  // The mask in F32 and F16; without flash attention the scores of every head stand beside it.
+  const attention = batchSize * contextSize * (6 + (flashAttention ? 0 : heads * 4));
+  return logits + activations + attention;
+}
+
+/** Left free for the driver, and for what else runs: half a GiB, and less where there is little. */
+const MOST_RESERVE_BYTES = 2 ** 29;
+const RESERVE_SHARE = 0.05;
+
+/** Whether it leaves a reserve of what is free. */
+function fits({ gpu, host }: MemoryUse, free: FreeMemory): boolean {
+  if (free.shared) return gpu + host <= usable(free.hostBytes) && gpu <= usable(free.gpuBytes);
+  return gpu <= usable(free.gpuBytes) && host <= usable(free.hostBytes);
+}
+
+function usable(bytes: number): number {
+  return bytes - Math.min(MOST_RESERVE_BYTES, bytes * RESERVE_SHARE);
+}
+
+/** What the user asked for; `most` is as much as fits, `auto` the finest cache that does. */
+export interface PlanWishes extends Omit<PlanSettings, 'contextSize' | 'gpuLayers' | 'kvCache'> {
+  readonly contextSize: number | 'most';
+  readonly gpuLayers: number | 'most';
+  readonly kvCache: CacheType | 'auto';
+}
+
+/** Below it some prompts of the benchmark are refused, which is said; a cache in q8_0 is preferred to that. */
+const SHORT_CONTEXT = 32_768;
+/** Below it a GPU is given up for a longer context. */
+const CRAMPED_CONTEXT = 8_192;
+/** llama.cpp rounds contexts up to this. */
+const CONTEXT_STEP = 256;
+
+/**
+ * Settings that fit. What is open is traded in this order, since layers on the host cost most: all layers are on the GPU, with the
+ * longest context that leaves them there; where that is less than `SHORT_CONTEXT`, the cache is q8_0 (which needs flash attention);
+ * then the context is shorter than that, down to `CRAMPED_CONTEXT`; and only then layers stay on the host, as few as may be.
+ * What was asked for is never changed; undefined where it does not fit.
+ */
+export function planMemory(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): PlanSettings | undefined {
+  for (const { least, most, ...plan } of plansFor(memory, wishes, free)) {
+    const isRoomy = (contextSize: number) => fits(costsOf(memory, { ...plan, contextSize }).total, free);
+    if (isRoomy(most)) return { ...plan, contextSize: most };
+    if (least >= most || !isRoomy(least)) continue;
+    // The largest context that fits: what fits with one fits with every smaller one.
+    let [low, high] = [Math.floor(least / CONTEXT_STEP), Math.floor(most / CONTEXT_STEP)];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (isRoomy(middle * CONTEXT_STEP)) low = middle;
+      else high = middle - 1;
+    }
+    return { ...plan, contextSize: Math.max(least, low * CONTEXT_STEP) };
+  }
+  return undefined;
+}
+
+/** All layers and the output where there is a GPU, else none. */
+function allLayers(memory: ModelMemory, free: FreeMemory): number {
+  return free.gpuBytes > 0 ? memory.layers : 0;
+}
+
+/** What may be taken, the best first: settings with a context of `least` to `most` tokens. */
+function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
+  const isOpen = wishes.contextSize === 'most';
+  const most = wishes.contextSize === 'most' ? memory.trainedContext : wishes.contextSize;
+  const short = isOpen ? Math.min(SHORT_CONTEXT, most) : most;
+  const all = allLayers(memory, free);
+  const layers =
+    wishes.gpuLayers === 'most' ? Array.from({ length: all + 1 }, (_, onHost) => all - onHost) : [wishes.gpuLayers];
+  const fine: CacheType[] = wishes.kvCache === 'auto' ? ['f16'] : [wishes.kvCache];
+  const caches: CacheType[] = wishes.kvCache === 'auto' && wishes.flashAttention ? [...fine, 'q8_0'] : fine;
+  const plans = (gpuLayers: readonly number[], kvCaches: readonly CacheType[], least: number, largest: number) =>
+    kvCaches.flatMap((kvCache) =>
+      gpuLayers.map((count) => ({ ...wishes, kvCache, gpuLayers: count, least, most: largest })),
+    );
+  const [onGpu, coarsest] = [layers.slice(0, 1), caches.slice(-1)];
+  return [
+    ...plans(onGpu, caches, short, most),
+    ...(isOpen ? plans(onGpu, coarsest, Math.min(CRAMPED_CONTEXT, short), short) : []),
+    ...plans(layers, caches, short, most),
+    ...(isOpen ? plans(layers, coarsest, Math.min(LEAST_CONTEXT, short), short) : []),
+  ];
+}
 
 /** What the user allows; what is left open is as much as fits. */
 interface Hardware {
   readonly parallel: number;
   /** Tokens per slot. */
-  readonly context?: number | undefined;
-  readonly gpuLayers?: number | undefined;
+  readonly context?: number | 'most' | undefined;
+  readonly gpuLayers?: number | 'most' | undefined;
   readonly kvCache: PlanWishes['kvCache'];
   readonly flashAttention: boolean;
   readonly threads?: number | undefined;
@@ -46,53 +222,49 @@ export function requirePossible({ kvCache, flashAttention, threads, parallel }: 
   }
 }
 
-/** What this asks of the memory. */
-export function wishesOf(hardware: Hardware): PlanWishes {
-  return {
-    contextSize: hardware.context ?? 'most',
-    slots: hardware.parallel,
-    kvCache: hardware.kvCache,
-    gpuLayers: hardware.gpuLayers ?? 'most',
-    checkpointBytes: hardware.checkpointMemory * 2 ** 20,
-    batchSize: hardware.batchSize,
-    flashAttention: hardware.flashAttention,
-  };
+/**
+ * Whether one thread would answer wrongly on this processor: llama.cpp's code for AMX gives NaN for batches of several slots when a single
+ * thread computes them (v0.4.0, seen with Q8_0 weights; not with two threads, nor without AMX). Only its binaries for Linux have that code.
+ */
+export function needsTwoThreads(slots: number): boolean {
+  if (slots === 1 || process.platform !== 'linux') return false;
+  try {
+    return /^flags\s*:.*\bamx_int8\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 /**
  * Says through `say` what the model takes, what is free and what was given up.
- * Throws a UserError: with the nearest plan where the model does not fit (69), where layers are wished on a GPU that is not there (2), and
+ * Throws a UserError: where the model does not fit (69), where layers are wished on a GPU that is not there (2), and
  * where the runtime or its binary is missing (69).
  */
 export async function settingsThatFit(
   file: ModelFile,
   gpu: Gpu,
-  wishes: PlanWishes,
+  { parallel: slots, context = 'most', gpuLayers = 'most', checkpointMemory, ...hardware }: Hardware,
   say: (text: string) => void,
 ): Promise<PlanSettings> {
-  const free = await freeMemory(gpu);
-  if (free.gpuBytes === 0 && wishes.gpuLayers !== 'most' && wishes.gpuLayers > 0) {
-    const hint = gpu === 'off' ? undefined : gpuCodeHint();
-    const why =
-      hint === undefined
-        ? `there is no GPU to put layers on ${gpu === 'off' ? '(--gpu off)' : 'that llama.cpp finds'}; leave it out, or check --gpu`
-        : `no GPU code is installed; ${hint}`;
-    throw new UserError(`--gpu-layers ${wishes.gpuLayers}: ${why}`);
-  }
-  const memory = modelMemory(file.insights);
-  const plan = planMemory(memory, wishes, free);
-  if (plan.status === 'too-large') throw new UserError(refusalText(plan, free), EXIT.unavailable);
-  say(planText(memory, plan.settings, free).trimEnd());
-  for (const trade of tradesText(memory, wishes, plan.settings, free)) say(trade);
-  return plan.settings;
-}
-
-async function freeMemory(gpu: Gpu): Promise<FreeMemory> {
-  const { runtime } = await importRuntime();
-  const { llama } = await startLlama(runtime, gpu);
+  const { llama } = await startLlama(gpu);
   const host = await llama.getRamState();
   const device = llama.gpu === false ? { free: 0, unifiedSize: 0 } : await llama.getVramState();
-  return { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
+  const free = { gpuBytes: device.free, hostBytes: host.free, shared: device.unifiedSize > 0 };
+  if (free.gpuBytes === 0 && gpuLayers !== 'most' && gpuLayers > 0) {
+    const hint = gpu === 'off' ? undefined : gpuCodeHint();
+    const why =
+      hint === undefined ? 'there is no GPU to put layers on; check --gpu' : `no GPU code is installed; ${hint}`;
+    throw new UserError(`--gpu-layers ${gpuLayers}: ${why}`);
+  }
+  const { kvCache, batchSize, flashAttention } = hardware;
+  const checkpointBytes = checkpointMemory * 2 ** 20;
+  const wishes = { contextSize: context, slots, kvCache, gpuLayers, checkpointBytes, batchSize, flashAttention };
+  const memory = modelMemory(file.insights);
+  const settings = planMemory(memory, wishes, free);
+  if (settings === undefined) throw new UserError(refusalText(memory, wishes, free), EXIT.unavailable);
+  say(planText(memory, settings, free));
+  for (const trade of tradesText(memory, wishes, settings, free)) say(trade);
+  return settings;
 }
 
 const GIB = 2 ** 30;
@@ -116,66 +288,46 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
   const lines = shown.map(([name, { gpu, host }, note]) =>
     `${name.padEnd(15)}${hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : ''}  host ${sizeText(host).padStart(9)}${note && `  ${note}`}`.trimEnd(),
   );
-  const beyond =
-    contextSize > memory.trainedContext ? [`the model was trained on ${grouped(memory.trainedContext)} tokens`] : [];
-  return `${[...lines, ...beyond].join('\n')}\n`;
+  return lines.join('\n');
 }
 
 /** What the settings gave up for memory, and how to have it otherwise: a sentence each. */
 export function tradesText(
   memory: ModelMemory,
   wishes: PlanWishes,
-  settings: PlanSettings,
+  { contextSize, kvCache, gpuLayers }: PlanSettings,
   free: FreeMemory,
 ): string[] {
-  const { contextSize, kvCache, gpuLayers, slots } = settings;
   const onHost = allLayers(memory, free) - gpuLayers;
+  const isCut = wishes.contextSize === 'most' && contextSize < memory.trainedContext;
   const isWhole = free.gpuBytes > 0 && onHost === 0;
-  const said: string[] = [];
-  if (wishes.gpuLayers === 'most' && onHost > 0) {
-    said.push(
+  const said = [
+    wishes.gpuLayers === 'most' &&
+      onHost > 0 &&
       `${onHost} of ${memory.layers} layers stay on the host, which is slow; a smaller file of the model may fit`,
-    );
-  }
-  if (wishes.contextSize === 'most' && contextSize < memory.trainedContext) {
-    const why = isWhole ? 'that leaves all layers on the GPU' : 'that fits';
-    said.push(
-      `the context is the longest ${why}, ${grouped(contextSize)} of ${grouped(memory.trainedContext)} tokens${isWhole ? ' (--context takes another)' : ''}`,
-    );
-  }
-  if (wishes.kvCache === 'auto' && kvCache !== 'f16') {
-    said.push(
+    isCut &&
+      `the context is the longest that ${isWhole ? 'leaves all layers on the GPU' : 'fits'}, ${grouped(contextSize)} of ${grouped(memory.trainedContext)} tokens (--context takes another)`,
+    wishes.kvCache === 'auto' &&
+      kvCache !== 'f16' &&
       `the cache is ${kvCache}, which moves scores a little: with f16 there is no room for the context (--kv-cache f16)`,
-    );
-  }
-  if (wishes.contextSize === 'most' && contextSize < Math.min(SHORT_CONTEXT, memory.trainedContext)) {
-    const roomier = fewerSlots(memory, wishes, slots, free);
-    const remedy = roomier === undefined ? '' : `; --parallel ${roomier.slots} holds ${grouped(roomier.contextSize)}`;
-    said.push(`prompts longer than that are refused, and the benchmark has them${remedy}`);
-  }
-  return said;
+    isCut &&
+      contextSize < SHORT_CONTEXT &&
+      'prompts longer than that are refused, and the benchmark has them; a lower --parallel leaves more',
+  ];
+  return said.filter((text) => text !== false);
 }
 
-/** Why it does not fit and which flags would, as one sentence. */
-export function refusalText(plan: Extract<MemoryPlan, { status: 'too-large' }>, free: FreeMemory): string {
-  const { asked, needs, nearest } = plan;
-  const hasGpu = free.gpuBytes > 0;
-  const asks = hasGpu
-    ? `needs ${sizeText(needs.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and ${sizeText(needs.host)} of host memory (${sizeText(free.hostBytes)} free)`
-    : `needs ${sizeText(needs.host)} of memory (${sizeText(free.hostBytes)} free)`;
-  const flags = nearest === undefined ? [] : changedFlags(asked, nearest);
-  if (flags.length === 0) return `the model ${asks}; take a smaller quantisation, or a machine with more`;
-  return `this ${asks}; the nearest that fits: ${flags.join(' ')}`;
-}
-
-function changedFlags(asked: PlanSettings, nearest: PlanSettings): string[] {
-  return [
-    nearest.contextSize === asked.contextSize ? '' : `--context ${nearest.contextSize}`,
-    nearest.slots === asked.slots ? '' : `--parallel ${nearest.slots}`,
-    nearest.kvCache === asked.kvCache ? '' : `--kv-cache ${nearest.kvCache}`,
-    nearest.gpuLayers === asked.gpuLayers ? '' : `--gpu-layers ${nearest.gpuLayers}`,
-    nearest.checkpointBytes === asked.checkpointBytes ? '' : '--checkpoint-memory 0',
-  ].filter((flag) => flag !== '');
+/** How much it needs at least, and what to change, as one sentence. */
+export function refusalText(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory): string {
+  const { total } = costsOf(memory, {
+    ...wishes,
+    contextSize: wishes.contextSize === 'most' ? Math.min(LEAST_CONTEXT, memory.trainedContext) : wishes.contextSize,
+    gpuLayers: wishes.gpuLayers === 'most' ? allLayers(memory, free) : wishes.gpuLayers,
+    kvCache: wishes.kvCache === 'auto' ? 'f16' : wishes.kvCache,
+  });
+  const onGpu = `${sizeText(total.gpu)} of GPU memory (${sizeText(free.gpuBytes)} free) and `;
+  const onHost = `${sizeText(total.host)} of host memory (${sizeText(free.hostBytes)} free)`;
+  return `the model needs ${free.gpuBytes > 0 ? onGpu : ''}${onHost}; leave out --context, --gpu-layers and --kv-cache, lower --parallel or --checkpoint-memory, or take a smaller quantisation`;
 }
 
 function sumOf({ gpu, host }: MemoryUse): number {

@@ -2,33 +2,28 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
+import { replaceFile } from '../disk/files.js';
 import { makeFolders } from '../disk/make-folder.js';
-import { type Gpu, importRuntime, type LlamaCpp, lineOf, startLlama } from './runtime.js';
+import { type Gpu, type LlamaCpp, lineOf, startLlama } from './runtime.js';
 
 /** A model's file, or all parts of a split one. */
 export interface ModelFile {
   /** Of a split model, its first part. */
   readonly path: string;
-  readonly parts: readonly FilePart[];
+  readonly parts: readonly { readonly path: string; readonly bytes: number }[];
   readonly insights: LlamaCpp.GgufInsights;
-}
-
-interface FilePart {
-  readonly path: string;
-  readonly bytes: number;
 }
 
 /**
  * Reads the heads of a model's file, and checks that the file holds all that they list, before gigabytes are read.
- * Throws a UserError: the file is missing (66), no GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
+ * Throws a UserError: the file or a part of it is missing (66), is not a GGUF, cut off or damaged (65), or the runtime or its binary for `gpu` is missing (69).
  */
 export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> {
-  const parts = await Promise.all(partPaths(path).map(partOf));
-  const { runtime } = await importRuntime();
-  const { llama } = await startLlama(runtime, gpu);
+  const parts = await partsOf(path);
+  const { runtime, llama } = await startLlama(gpu);
   const damaged = (why: string) =>
     new UserError(`${path} is cut off or damaged (${why}); download it again`, EXIT.badData);
   try {
@@ -50,19 +45,18 @@ export async function readModelFile(path: string, gpu: Gpu): Promise<ModelFile> 
 }
 
 /** llama.cpp names parts `…-00001-of-00003.gguf`. */
-function partPaths(path: string): string[] {
-  const match = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/.exec(path);
-  if (match === null) return [path];
-  return Array.from(
-    { length: Number(match[3]) },
-    (_, index) => `${match[1]}-${String(index + 1).padStart(5, '0')}-of-${match[3]}.gguf`,
-  );
-}
-
-async function partOf(path: string): Promise<FilePart> {
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) throw new UserError(`${path}: no such file; name a GGUF file`, EXIT.inputMissing);
-  return { path, bytes: found.size };
+async function partsOf(path: string): Promise<ModelFile['parts']> {
+  const [, base, index, count = '00001'] = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/.exec(path) ?? [];
+  if (index !== undefined && Number(index) !== 1) {
+    throw new UserError(`${path} is part ${Number(index)} of a split model; name its first part`);
+  }
+  const parts = Array.from({ length: Number(count) }, async (_, at) => {
+    const part = base === undefined ? path : `${base}-${String(at + 1).padStart(5, '0')}-of-${count}.gguf`;
+    const found = await stat(part).catch(() => undefined);
+    if (found?.isFile()) return { path: part, bytes: found.size };
+    throw new UserError(`${part}: no such file; name a GGUF file that has all of its parts`, EXIT.inputMissing);
+  });
+  return Promise.all(parts);
 }
 
 interface HashOptions {
@@ -73,15 +67,6 @@ interface HashOptions {
   readonly onProgress?: (read: number) => void;
 }
 
-/** A file as it was when it was read. Times in nanoseconds: the last is set by the system at every change and by nobody else. */
-interface Seen {
-  readonly path: string;
-  readonly bytes: string;
-  readonly modified: string;
-  readonly changed: string;
-}
-
-const SHA256 = /^[0-9a-f]{64}$/;
 const CHUNK_BYTES = 2 ** 22;
 /** What is read in the blink of an eye is not worth remembering. */
 const LEAST_REMEMBERED_BYTES = 2 ** 26;
@@ -94,12 +79,13 @@ export async function hashFiles(
   paths: readonly string[],
   { directory, signal, onProgress }: HashOptions,
 ): Promise<string> {
-  const before = await Promise.all(paths.map(seen));
-  const total = before.reduce((sum, { bytes }) => sum + Number(bytes), 0);
+  const before = await Promise.all(paths.map(stateOf));
+  const total = before.reduce((sum, { size }) => sum + Number(size), 0);
+  const name = createHash('sha256').update(JSON.stringify(before)).digest('hex').slice(0, 32);
   const isWorthIt = directory !== undefined && total >= LEAST_REMEMBERED_BYTES;
-  const record = isWorthIt ? recordOf(directory, before) : undefined;
-  const known = record === undefined ? undefined : await recall(record, before);
-  if (known !== undefined) return known;
+  const record = isWorthIt ? join(directory, 'hashes', name) : undefined;
+  const known = record && (await readFile(record, 'utf8').catch(() => ''));
+  if (known && /^[0-9a-f]{64}$/.test(known)) return known;
   const hash = createHash('sha256');
   let read = 0;
   for (const path of paths) {
@@ -111,42 +97,18 @@ export async function hashFiles(
     }
   }
   const digest = hash.digest('hex');
-  const after = await Promise.all(paths.map(seen));
-  if (record !== undefined && JSON.stringify(after) === JSON.stringify(before)) await remember(record, before, digest);
+  const after = await Promise.all(paths.map(stateOf));
+  if (record !== undefined && JSON.stringify(after) === JSON.stringify(before)) {
+    const kept = makeFolders(dirname(record)).then(() => replaceFile(record, [digest], { remedy: '' }));
+    // A folder that cannot be written costs time at the next start, and nothing else.
+    await kept.catch(() => undefined);
+  }
   return digest;
 }
 
-async function seen(path: string): Promise<Seen> {
+/** A file as it is now. Times in nanoseconds: the last is set by the system at every change and by nobody else. */
+async function stateOf(path: string) {
   const real = await realpath(path);
   const { size, mtimeNs, ctimeNs } = await stat(real, { bigint: true });
-  return { path: real, bytes: String(size), modified: String(mtimeNs), changed: String(ctimeNs) };
-}
-
-function recordOf(directory: string, files: readonly Seen[]): string {
-  const name = createHash('sha256')
-    .update(JSON.stringify(files.map(({ path }) => path)))
-    .digest('hex');
-  return join(directory, 'hashes', `${name.slice(0, 32)}.json`);
-}
-
-async function recall(record: string, files: readonly Seen[]): Promise<string | undefined> {
-  try {
-    const kept = JSON.parse(await readFile(record, 'utf8'));
-    const isSame = JSON.stringify(kept.files) === JSON.stringify(files);
-    return isSame && SHA256.test(kept.sha256) ? kept.sha256 : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A folder that cannot be written costs time at the next start, and nothing else. */
-async function remember(record: string, files: readonly Seen[], sha256: string): Promise<void> {
-  const part = `${record}.${process.pid}.part`;
-  try {
-    await makeFolders(dirname(record));
-    await writeFile(part, `${JSON.stringify({ sha256, files }, undefined, 2)}\n`, { flag: 'wx' });
-    await rename(part, record);
-  } catch {
-    await rm(part, { force: true }).catch(() => undefined);
-  }
+  return { path: real, size: String(size), modified: String(mtimeNs), changed: String(ctimeNs) };
 }

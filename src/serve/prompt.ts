@@ -1,13 +1,14 @@
-// The chat template that a model's file carries: how it renders messages, and how it marks them.
+// The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
 
 import { EXIT, UserError } from '../core/errors.js';
-import { EngineError, type EngineMessage, type PromptOptions, type Tool } from './engine-contract.js';
+import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
+import { invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
-import type { MessageMarks } from './prompt-plan.js';
 import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
+import { commonPrefix, type Prompt } from './scheduler.js';
 
 export interface Templating {
-  /** The text of a prompt. Throws EngineError where the template refuses, or knows nothing of tools that are given. */
+  /** The text of a prompt. Throws ApiError where the template refuses, or knows nothing of tools that are given. */
   render(messages: readonly EngineMessage[], tools: readonly Tool[], options: PromptOptions): string;
   readonly marks: MessageMarks | undefined;
 }
@@ -16,11 +17,17 @@ export interface Templating {
 const PROBE = 'Q7x';
 
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
-export function readTemplate({ model }: Loaded, { Template }: Jinja, path: string): Templating {
+export function readTemplate({ model, jinja: { Template } }: Loaded, path: string): Templating {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
   if (source === undefined)
     throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
-  const template = parseTemplate(Template, source, path);
+  let template: InstanceType<Jinja['Template']>;
+  try {
+    template = new Template(source);
+  } catch (error) {
+    const why = `the chat template of ${path} cannot be read (${lineOf(error)})`;
+    throw new UserError(`${why}; use another file of the model`, EXIT.badData);
+  }
   const fixed = { bos_token: model.tokens.bosString ?? '', eos_token: model.tokens.eosString ?? '' };
   const render = (
     messages: readonly EngineMessage[],
@@ -36,27 +43,11 @@ export function readTemplate({ model }: Loaded, { Template }: Jinja, path: strin
         const equipped = render(messages, addGenerationPrompt, { ...templateArguments, tools });
         if (equipped !== plain) return equipped;
       } catch (error) {
-        throw new EngineError({
-          reason: 'invalid-request',
-          message: `the model's chat template refuses the messages: ${lineOf(error)}`,
-          param: 'messages',
-        });
+        throw invalid(`the model's chat template refuses the messages: ${lineOf(error)}`, 'messages');
       }
-      const message = "'tools' is not supported: the model's chat template says nothing of them";
-      throw new EngineError({ reason: 'invalid-request', message, param: 'tools' });
+      throw invalid("'tools' is not supported: the model's chat template says nothing of them", 'tools');
     },
   };
-}
-
-function parseTemplate(Template: Jinja['Template'], source: string, path: string): InstanceType<Jinja['Template']> {
-  try {
-    return new Template(source);
-  } catch (error) {
-    throw new UserError(
-      `the chat template of ${path} cannot be read (${lineOf(error)}); use another file of the model`,
-      EXIT.badData,
-    );
-  }
 }
 
 /** Special tokens around messages, read off a rendered message; undefined where the template uses none. */
@@ -73,4 +64,100 @@ function findMarks(model: LlamaCpp.LlamaModel, render: (add: boolean) => string)
   if (openerId === undefined || closerId === undefined || !prompting.startsWith(plain)) return undefined;
   if (!model.isSpecialToken(openerId) || !model.isSpecialToken(closerId)) return undefined;
   return { opener: model.detokenize([openerId], true), openerId, closer: model.detokenize([closerId], true) };
+}
+
+/** How a chat template marks messages: the special tokens that open and close each, as text and as id. */
+export interface MessageMarks {
+  readonly opener: string;
+  readonly openerId: number;
+  readonly closer: string;
+}
+
+/** How the benchmark's request to predict begins; it stands behind the last turn only, and is gone when that turn is history. */
+const REQUEST_TO_PREDICT = '\n\nPlease analyze the input above';
+
+/**
+ * Where prompts of awb's judge part inside a message (judge/answer-mark.ts): behind each earlier turn, since the next turn's prompt goes on
+ * there, and before the prediction, since every prediction of a row has the same prompt up to it.
+ */
+const JUDGE_CUTS = /<\/observation-[0-9a-f]{12}>\n|(?<=\n)(?=<prediction-[0-9a-f]{12} turn=)/g;
+/** No more of them: what a judge is shown may be full of such lines. */
+const MOST_CUTS = 64;
+
+/** Without known marks: a pause every so many tokens. */
+const GRID = 512;
+
+/**
+ * Pauses a prompt where later prompts may leave it: at the start of every user message, and at the end of what stays of it once it is
+ * history (before the request to predict, else its end). Earlier messages pause like the last one, because they were the last one in the
+ * prompt whose state is to be reused. Checkpoints: after the system message, both pauses of the last user message, and the last of those
+ * where the prompts of a judge part in it.
+ *
+ * The end in tokens is where the text with a blank line behind it and the text with the closing mark behind it still agree: a tokeniser
+ * may join a blank line to what precedes it.
+ */
+export function planPrompt(
+  text: string,
+  tokens: readonly number[],
+  marks: MessageMarks | undefined,
+  tokenize: (text: string) => readonly number[],
+): Prompt {
+  const starts = marks === undefined ? [] : tokens.flatMap((token, at) => (token === marks.openerId ? [at] : []));
+  const parts = marks === undefined ? [] : text.split(marks.opener).slice(1);
+  if (marks === undefined || starts.length === 0 || starts.length !== parts.length) return onGrid(tokens);
+  const users = starts.flatMap((start, index) => {
+    const part = parts[index] ?? '';
+    if (!/^\s*user\b/.test(part)) return [];
+    const kept = marks.opener + keptText(part, marks.closer);
+    const end = start + commonPrefix(tokenize(`${kept}\n\nP`), tokenize(kept + marks.closer));
+    return { start, end, cuts: judgeCuts(marks.opener + part, tokens.slice(start), tokenize).map((at) => start + at) };
+  });
+  const inside = (at: number | undefined): at is number => at !== undefined && at > 0 && at < tokens.length;
+  const last = users.at(-1);
+  const ascending = (positions: readonly (number | undefined)[]): number[] =>
+    [...new Set(positions.filter(inside))].sort((a, b) => a - b);
+  return {
+    tokens,
+    pauses: ascending(users.flatMap(({ start, end, cuts }) => [start, ...cuts, end])),
+    checkpoints: ascending([users[0]?.start, last?.start, ...(last?.cuts.slice(-1) ?? []), last?.end]),
+  };
+}
+
+/**
+ * The cuts of a message in tokens, up to and with the first one before a prediction: behind it stands what no other prompt shares. Each
+ * stretch between two cuts is tokenised by itself, so that a long history costs no more than itself; where that gives other tokens than
+ * the message has, the rest has no cuts.
+ */
+function judgeCuts(
+  message: string,
+  tokens: readonly number[],
+  tokenize: (text: string) => readonly number[],
+): number[] {
+  const cuts: number[] = [];
+  let [from, place] = [0, 0];
+  for (const { index, 0: line } of message.matchAll(JUDGE_CUTS)) {
+    const to = index + line.length;
+    const stretch = tokenize(message.slice(from, to));
+    const same = commonPrefix(stretch, tokens.slice(place, place + stretch.length));
+    [from, place] = [to, place + same];
+    cuts.push(place);
+    if (same < stretch.length || line === '' || cuts.length === MOST_CUTS) break;
+  }
+  return cuts;
+}
+
+/** A user message's text without what the next turn's prompt leaves out. */
+function keptText(part: string, closer: string): string {
+  const request = part.lastIndexOf(REQUEST_TO_PREDICT);
+  if (request >= 0) return part.slice(0, request);
+  const close = part.lastIndexOf(closer);
+  return close >= 0 ? part.slice(0, close) : part;
+}
+
+function onGrid(tokens: readonly number[]): Prompt {
+  const pauses = Array.from(
+    { length: Math.max(0, Math.ceil(tokens.length / GRID) - 1) },
+    (_, index) => (index + 1) * GRID,
+  );
+  return { tokens, pauses, checkpoints: pauses.slice(-1) };
 }

@@ -3,7 +3,8 @@
 /** What the reader must know of the model. */
 export interface ReplyTokens {
   readonly isEnd: (token: number) => boolean;
-  readonly textOf: TextOf;
+  /** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
+  readonly textOf: (tokens: readonly number[], before: readonly number[]) => string;
   /** Undefined where the model has no such single token: its thinking then stays in the content. */
   readonly openThinking: number | undefined;
   readonly closeThinking: number | undefined;
@@ -34,6 +35,10 @@ interface ReplyStep {
   readonly finish?: 'stop' | 'length';
 }
 
+/** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
+const LONGEST_PARTIAL = 3;
+const TOKENS_BEFORE = 4;
+
 /**
  * Thinking loses the newlines at both its ends and the content behind it those at its start, as the model card's own example does; content
  * without thinking is left as it is. The end token and tokens that were put in count as completion tokens, those up to the end of thinking
@@ -42,41 +47,30 @@ interface ReplyStep {
 export class ReplyReader {
   readonly #model: ReplyTokens;
   readonly #settings: ReplySettings;
-  #channel: ReplyText['channel'];
-  #letters: WholeCharacters;
-  #text: ChannelText;
-  /** Taken, but not read yet: all of the same channel. */
-  #unread: number[] = [];
+  inThinking: boolean;
+  /** The reply's tokens, those included that were put in and the one that ends it. */
+  readonly spoken: number[] = [];
+  /** How many of them belong to the thinking, its end included. */
+  spokenThinking = 0;
+  reasoningTokens = 0;
+  /** Tokens taken, the text of which is not complete or was not asked for yet: all of the same channel. */
+  #open: number[] = [];
+  #before: readonly number[] = [];
+  /** Letters of the open tokens' text that were read. */
+  #given = 0;
+  /** Whether newlines are left out until other text comes. */
+  #isTrimming: boolean;
+  /** What may turn out not to belong to the channel. */
+  #held = '';
+  #isStopped = false;
   /** Read, but not handed on yet. */
   #read: ReplyText[] = [];
-  readonly #spoken: number[] = [];
-  #spokenThinking = 0;
-  #reasoningTokens = 0;
 
   constructor(model: ReplyTokens, settings: ReplySettings) {
     this.#model = model;
     this.#settings = settings;
-    this.#channel = settings.thinking ? 'reasoning' : 'content';
-    this.#letters = new WholeCharacters(model.textOf);
-    this.#text = settings.thinking ? thinkingText() : new ChannelText({ stops: settings.stop });
-  }
-
-  get inThinking(): boolean {
-    return this.#channel === 'reasoning';
-  }
-
-  /** The reply's tokens, those included that were put in and the one that ends it. */
-  get spoken(): readonly number[] {
-    return this.#spoken;
-  }
-
-  /** How many of them belong to the thinking, its end included. */
-  get spokenThinking(): number {
-    return this.#spokenThinking;
-  }
-
-  get reasoningTokens(): number {
-    return this.#reasoningTokens;
+    this.inThinking = settings.thinking;
+    this.#isTrimming = settings.thinking;
   }
 
   /**
@@ -84,17 +78,17 @@ export class ReplyReader {
    * to be looked for.
    */
   take(token: number): ReplyStep {
-    const { inThinking } = this;
+    const wasThinking = this.inThinking;
     const step = this.#step(token);
-    this.#spoken.push(...(step.insteadOf ?? [token]));
-    if (inThinking || this.inThinking) this.#spokenThinking = this.#spoken.length;
-    const isUsedUp = this.#spoken.length >= this.#settings.maxTokens;
+    this.spoken.push(...(step.insteadOf ?? [token]));
+    if (wasThinking || this.inThinking) this.spokenThinking = this.spoken.length;
+    const isUsedUp = this.spoken.length >= this.#settings.maxTokens;
     return step.finish === undefined && isUsedUp ? { ...step, finish: 'length' } : step;
   }
 
   /** The text that may be handed on since the last time. */
   texts(): readonly ReplyText[] {
-    this.#readOn();
+    this.#readOn(LONGEST_PARTIAL);
     const texts = this.#read;
     this.#read = [];
     return texts;
@@ -102,113 +96,76 @@ export class ReplyReader {
 
   /** The last text of a reply that is over, what was held back included. */
   rest(): readonly ReplyText[] {
-    this.#readOn();
-    this.#say(this.#text.push(this.#letters.rest()) + this.#text.rest());
+    this.#readOn(0);
+    // Of thinking it is the newlines at its end.
+    if (!this.inThinking) this.#say(this.#held);
     return this.texts();
   }
 
   #step(token: number): ReplyStep {
+    const { openThinking, closeThinking } = this.#model;
     if (this.#model.isEnd(token)) return { finish: 'stop' };
-    return this.inThinking ? this.#think(token) : this.#answer(token);
+    if (this.inThinking) return this.#think(token);
+    if (this.spoken.length === 0 && token === openThinking && closeThinking !== undefined) {
+      this.inThinking = true;
+      this.#isTrimming = true;
+      this.reasoningTokens = 1;
+      return {};
+    }
+    this.#open.push(token);
+    if (this.#settings.stop.length > 0) this.#readOn(LONGEST_PARTIAL);
+    return this.#isStopped ? { finish: 'stop' } : {};
   }
 
   #think(token: number): ReplyStep {
     const { closeThinking } = this.#model;
-    const isSpent = this.#reasoningTokens >= this.#settings.thinkingBudget;
-    this.#reasoningTokens += 1;
+    const isSpent = this.reasoningTokens >= this.#settings.thinkingBudget;
+    this.reasoningTokens += 1;
     if (closeThinking === undefined || (token !== closeThinking && !isSpent)) {
-      this.#unread.push(token);
+      this.#open.push(token);
       return {};
     }
+    this.#readOn(0);
+    this.inThinking = false;
+    this.#held = '';
+    this.#isTrimming = true;
+    this.#before = [];
     const end = [closeThinking, ...(this.#settings.blankLineAfterThinking ? this.#model.blankLine : [])];
-    this.#leaveThinking();
     return end.length > 1 || token !== closeThinking ? { insteadOf: end } : {};
   }
 
-  #answer(token: number): ReplyStep {
-    const { openThinking, closeThinking } = this.#model;
-    if (this.#spoken.length === 0 && token === openThinking && closeThinking !== undefined) {
-      this.#channel = 'reasoning';
-      this.#text = thinkingText();
-      this.#reasoningTokens = 1;
-      return {};
-    }
-    this.#unread.push(token);
-    if (this.#settings.stop.length > 0) this.#readOn();
-    return this.#text.isStopped ? { finish: 'stop' } : {};
+  /** Reads the open tokens. A character whose bytes are spread over several of them comes only when it is complete, or nothing more comes. */
+  #readOn(longestPartial: number): void {
+    if (this.#open.length === 0) return;
+    const text = this.#model.textOf(this.#open, this.#before);
+    const partial = Math.min(longestPartial, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
+    const end = Math.max(text.length - partial, this.#given);
+    this.#push(text.slice(this.#given, end));
+    this.#given = end;
+    if (partial > 0) return;
+    this.#before = [...this.#before, ...this.#open].slice(-TOKENS_BEFORE);
+    this.#open = [];
+    this.#given = 0;
   }
 
-  #leaveThinking(): void {
-    this.#read = [...this.rest()];
-    this.#channel = 'content';
-    this.#letters = new WholeCharacters(this.#model.textOf);
-    this.#text = new ChannelText({ stops: this.#settings.stop, trimsStart: true });
-  }
-
-  /** All tokens that wait at once. */
-  #readOn(): void {
-    if (this.#unread.length === 0) return;
-    this.#say(this.#text.push(this.#letters.push(this.#unread)));
-    this.#unread = [];
-  }
-
-  #say(text: string): void {
-    if (text !== '') this.#read.push({ channel: this.#channel, text });
-  }
-}
-
-/** The text of a channel as it comes; what may turn out not to belong to it is held back. */
-class ChannelText {
-  readonly #stops: readonly string[];
-  readonly #trimsEnd: boolean;
-  /** Whether newlines are left out until other text comes. */
-  #isTrimming: boolean;
-  #held = '';
-  #isStopped = false;
-
-  /** It ends before the first stop string; newlines at its start and its end are left out where they are trimmed. */
-  constructor({ stops, trimsStart = false, trimsEnd = false }: ChannelForm) {
-    this.#stops = stops;
-    this.#trimsEnd = trimsEnd;
-    this.#isTrimming = trimsStart;
-  }
-
-  get isStopped(): boolean {
-    return this.#isStopped;
-  }
-
-  push(text: string): string {
-    if (this.#isStopped) return '';
+  /** The content ends before the first stop string; newlines at the start and the end of thinking, and behind it, are left out. */
+  #push(text: string): void {
+    if (this.#isStopped) return;
     const kept = this.#isTrimming ? text.replace(/^\n+/, '') : text;
     this.#isTrimming &&= kept === '';
     const all = this.#held + kept;
-    const found = this.#stops.map((stop) => all.indexOf(stop)).filter((at) => at >= 0);
+    const stops = this.inThinking ? [] : this.#settings.stop;
+    const found = stops.map((stop) => all.indexOf(stop)).filter((at) => at >= 0);
     this.#isStopped = found.length > 0;
-    const end = this.#isStopped ? Math.min(...found) : all.length - this.#heldBack(all);
+    const mayEnd = this.inThinking ? (/\n*$/.exec(all)?.[0].length ?? 0) : longestStart(all, stops);
+    const end = this.#isStopped ? Math.min(...found) : all.length - mayEnd;
     this.#held = this.#isStopped ? '' : all.slice(end);
-    return all.slice(0, end);
+    this.#say(all.slice(0, end));
   }
 
-  /** What was held back, once nothing more comes. */
-  rest(): string {
-    const out = this.#trimsEnd ? '' : this.#held;
-    this.#held = '';
-    return out;
+  #say(text: string): void {
+    if (text !== '') this.#read.push({ channel: this.inThinking ? 'reasoning' : 'content', text });
   }
-
-  #heldBack(text: string): number {
-    return this.#trimsEnd ? (/\n*$/.exec(text)?.[0].length ?? 0) : longestStart(text, this.#stops);
-  }
-}
-
-interface ChannelForm {
-  readonly stops: readonly string[];
-  readonly trimsStart?: boolean;
-  readonly trimsEnd?: boolean;
-}
-
-function thinkingText(): ChannelText {
-  return new ChannelText({ stops: [], trimsStart: true, trimsEnd: true });
 }
 
 /** Length of the longest end of `text` that begins one of the stop strings, but is none. */
@@ -219,44 +176,4 @@ export function longestStart(text: string, stops: readonly string[]): number {
     ),
   );
   return Math.max(0, ...lengths);
-}
-
-/** Bytes of a character that can be missing at the end of a text: each shows as one replacement character. */
-const LONGEST_PARTIAL = 3;
-const TOKENS_BEFORE = 4;
-
-/** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
-type TextOf = (tokens: readonly number[], before: readonly number[]) => string;
-
-/** A character whose bytes are spread over several tokens comes only when it is complete. */
-class WholeCharacters {
-  readonly #textOf: TextOf;
-  #before: readonly number[] = [];
-  #open: number[] = [];
-  #given = 0;
-
-  constructor(textOf: TextOf) {
-    this.#textOf = textOf;
-  }
-
-  /** The text that is complete with these tokens. */
-  push(tokens: readonly number[]): string {
-    this.#open.push(...tokens);
-    const text = this.#textOf(this.#open, this.#before);
-    const partial = Math.min(LONGEST_PARTIAL, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
-    const end = Math.max(text.length - partial, this.#given);
-    const out = text.slice(this.#given, end);
-    this.#given = end;
-    if (partial === 0) {
-      this.#before = [...this.#before, ...this.#open].slice(-TOKENS_BEFORE);
-      this.#open = [];
-      this.#given = 0;
-    }
-    return out;
-  }
-
-  /** What is still incomplete; the last call. */
-  rest(): string {
-    return this.#open.length === 0 ? '' : this.#textOf(this.#open, this.#before).slice(this.#given);
-  }
 }

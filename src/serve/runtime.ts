@@ -8,7 +8,8 @@ import { codeOf, EXIT, messageOf, UserError } from '../core/errors.js';
 import { INSTALLATION, requireKnownRelease } from './inner-calls.js';
 
 export type { LlamaCpp };
-export type Runtime = typeof LlamaCpp;
+
+type Runtime = typeof LlamaCpp;
 type Token = LlamaCpp.Token;
 export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | 'off';
 
@@ -81,37 +82,27 @@ export function gpuCodeHint(): string | undefined {
   return `\`${isCheckout ? 'npm run gpu` in the checkout' : `${INSTALLATION}\``} adds it`;
 }
 
-interface Instance {
-  readonly llama: LlamaCpp.Llama;
-  /** What llama.cpp said of errors, newest last. */
-  readonly log: string[];
-}
-
-/** One for the whole process: making a second unhooks the first one's logger, and llama.cpp then writes its errors to stdout. */
-const instances = new Map<Gpu, Promise<Instance>>();
+/** One for each kind of device in the whole process: making a second unhooks the first one's logger, and llama.cpp then writes its errors to stdout. */
+const instances = new Map<Gpu, ReturnType<typeof makeLlama>>();
 const MOST_LOG_LINES = 50;
 
-/** llama.cpp for a kind of device. Throws UserError (69) where no binary for it works here. */
-export function startLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
-  const started = instances.get(gpu) ?? makeLlama(runtime, gpu);
+/** The library and llama.cpp for a kind of device. Throws UserError (69) as `importRuntime`, and where no binary for it works here. */
+export async function startLlama(gpu: Gpu) {
+  const library = await importRuntime();
+  const started = instances.get(gpu) ?? makeLlama(library.runtime, gpu);
   instances.set(gpu, started);
   started.catch(() => instances.delete(gpu));
-  return started;
+  return { ...library, ...(await started) };
 }
 
 /** Never builds from source: that takes minutes and tens of thousands of lines of output, silently by default. */
-async function makeLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
+async function makeLlama(runtime: Runtime, gpu: Gpu) {
   const wanted = gpu === 'off' ? false : gpu;
   const isNamed = gpu !== 'auto' && gpu !== 'off';
-  const missing = (why: string) =>
-    new UserError(
-      `node-llama-cpp has no working binary for ${isNamed ? gpu : 'this machine'} (${why}); ${isNamed ? 'check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off' : 'install it with its optional packages'}`,
-      EXIT.unavailable,
-    );
+  /** What llama.cpp said of errors, newest last. */
   const log: string[] = [];
-  let llama: LlamaCpp.Llama;
   try {
-    llama = await runtime.getLlama({
+    const llama = await runtime.getLlama({
       gpu: wanted,
       build: 'never',
       skipDownload: true,
@@ -123,23 +114,20 @@ async function makeLlama(runtime: Runtime, gpu: Gpu): Promise<Instance> {
         if (log.push(message.trim()) > MOST_LOG_LINES) log.shift();
       },
     });
+    if (wanted !== 'auto' && llama.gpu !== wanted) throw new Error('it is not supported on this platform');
+    return { llama, log };
   } catch (error) {
     const hint = isNamed ? gpuCodeHint() : undefined;
-    if (hint === undefined) throw missing(lineOf(error));
     throw new UserError(
-      `no GPU code is installed for --gpu ${gpu}: ${hint}, and --gpu off does without`,
+      hint === undefined
+        ? `node-llama-cpp has no working binary for ${isNamed ? gpu : 'this machine'} (${lineOf(error)}); ${isNamed ? 'check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off' : 'install it with its optional packages'}`
+        : `no GPU code is installed for --gpu ${gpu}: ${hint}, and --gpu off does without`,
       EXIT.unavailable,
     );
   }
-  if (wanted !== 'auto' && llama.gpu !== wanted) throw missing('it is not supported on this platform');
-  return { llama, log };
 }
 
-/** An error of the library as one line of bounded length. */
+/** An error of the library, or what it said, as one line of bounded length. */
 export function lineOf(error: unknown): string {
-  return oneLine(messageOf(error));
-}
-
-export function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim().slice(0, 300);
+  return messageOf(error).replace(/\s+/g, ' ').trim().slice(0, 300);
 }

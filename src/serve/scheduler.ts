@@ -1,6 +1,101 @@
 // Which request goes next and into which slot, and how slots step together: the engine without its model.
 
-import { addCheckpoint, chooseSlot, continuedPrefix, type Prompt, type SlotMemory, shareBatch } from './slots.js';
+/**
+ * A prompt and the positions at which its evaluation pauses, ascending, strictly between 0 and its length. Pauses are a function of the
+ * prompt alone: a restored state and one evaluated from the start then went through the same batches, and are equal to the last bit.
+ */
+export interface Prompt {
+  readonly tokens: readonly number[];
+  readonly pauses: readonly number[];
+  /** The pauses after which the state is kept, since a later prompt is likely to leave this one there. */
+  readonly checkpoints: readonly number[];
+}
+
+/** What a free slot's sequence can still give. */
+export interface SlotMemory {
+  readonly slot: number;
+  /** The prompt evaluated last; undefined in a fresh slot. */
+  readonly prompt: Prompt | undefined;
+  /** Positions of that prompt at which the state can be restored, ascending. */
+  readonly restorable: readonly number[];
+  /** Grows with every use; 0 in a fresh slot. */
+  readonly lastUsed: number;
+}
+
+/** Length in tokens of what two sequences have in common at their start. */
+export function commonPrefix(a: readonly number[], b: readonly number[]): number {
+  const shorter = Math.min(a.length, b.length);
+  for (let index = 0; index < shorter; index++) if (a[index] !== b[index]) return index;
+  return shorter;
+}
+
+/**
+ * How many tokens of `prompt` need no evaluation in this slot: the furthest restorable position inside the shared prefix that both
+ * prompts reach over the same pauses. At least the last token is always left, since its evaluation yields the first of the reply.
+ */
+export function reusablePrefix(memory: SlotMemory, prompt: Prompt): number {
+  if (memory.prompt === undefined) return 0;
+  const shared = commonPrefix(memory.prompt.tokens, prompt.tokens);
+  const { pauses } = memory.prompt;
+  const agreed = pauses.slice(0, commonPrefix(pauses, prompt.pauses));
+  return memory.restorable.findLast((at) => at <= shared && at < prompt.tokens.length && agreed.includes(at)) ?? 0;
+}
+
+/**
+ * The same where the prompt goes on in what this slot holds: behind the first pause, up to which prompts of other trajectories are alike,
+ * and with more reused than lost. Else 0.
+ */
+export function continuedPrefix(memory: SlotMemory, prompt: Prompt): number {
+  const reuse = reusablePrefix(memory, prompt);
+  const isOwn = reuse > (memory.prompt?.pauses[0] ?? Number.POSITIVE_INFINITY);
+  return isOwn && 2 * reuse > (memory.restorable.at(-1) ?? 0) ? reuse : 0;
+}
+
+/**
+ * The free slot that gains most: tokens reused less restorable tokens lost, since what lies behind the reused prefix is overwritten.
+ * Where none gains, the least recently used one (a fresh one first), so that trajectories that are still being asked keep their state.
+ * Equal slots: the lowest, since llama.cpp batches neighbouring sequences best. Undefined when no slot is free.
+ */
+export function chooseSlot<Memory extends SlotMemory>(
+  free: readonly Memory[],
+  prompt: Prompt,
+): { readonly slot: Memory; readonly reuse: number } | undefined {
+  const offers = free.map((slot) => {
+    const reuse = reusablePrefix(slot, prompt);
+    return { slot, reuse, gain: Math.max(0, 2 * reuse - (slot.restorable.at(-1) ?? 0)) };
+  });
+  const [best] = offers.sort(
+    (a, b) => b.gain - a.gain || a.slot.lastUsed - b.slot.lastUsed || a.slot.slot - b.slot.slot,
+  );
+  return best && { slot: best.slot, reuse: best.reuse };
+}
+
+/** The positions left when one is added and only the newest `kept` fit the budget, as the library drops the oldest first. */
+export function addCheckpoint(positions: readonly number[], added: number, kept: number): number[] {
+  const all = [...positions.filter((at) => at < added), added];
+  return all.slice(Math.max(0, all.length - kept));
+}
+
+/**
+ * How many tokens of a batch each slot evaluates: replies all they ask for, which the batch has room for, prompts an even share of the rest, what one does not need going
+ * to the others. So a long prompt neither stops a reply nor a short prompt behind it.
+ */
+export function shareBatch(
+  demands: readonly { readonly tokens: number; readonly replying: boolean }[],
+  batchSize: number,
+): number[] {
+  const shares = demands.map(({ tokens, replying }) => (replying ? tokens : 0));
+  let left = batchSize - shares.reduce((sum, share) => sum + share, 0);
+  const prompts = [...demands.entries()]
+    .filter(([, { replying }]) => !replying)
+    .sort(([, a], [, b]) => a.tokens - b.tokens);
+  for (const [rank, [index, { tokens }]] of prompts.entries()) {
+    const share = Math.min(tokens, Math.ceil(left / (prompts.length - rank)));
+    shares[index] = share;
+    left -= share;
+  }
+  return shares;
+}
 
 /** A request as the scheduler sees it. */
 export interface Scheduled {
@@ -50,18 +145,15 @@ interface Waiting<R> {
 interface Slot<R> {
   readonly slot: number;
   readonly evaluator: Evaluator<R>;
+  /** As in `SlotMemory`. */
   prompt: Prompt | undefined;
-  restorable: number[];
+  restorable: readonly number[];
   lastUsed: number;
-  work: Work<R> | undefined;
-}
-
-/** A request in its slot. */
-interface Work<R> {
-  readonly request: R;
+  /** What it works on. */
+  request: R | undefined;
   /** Tokens of the reply's next step; undefined while the prompt is evaluated. */
   wants: number | undefined;
-  /** Its reply is over, or nobody waits for it any more. */
+  /** The reply is over, or nobody waits for it any more. */
   over: boolean;
 }
 
@@ -88,14 +180,8 @@ export class Scheduler<R extends Scheduled> {
 
   constructor(evaluators: readonly Evaluator<R>[], options: SchedulerOptions) {
     this.#options = options;
-    this.#slots = evaluators.map((evaluator, slot) => ({
-      slot,
-      evaluator,
-      prompt: undefined,
-      restorable: [],
-      lastUsed: 0,
-      work: undefined,
-    }));
+    const fresh = { prompt: undefined, restorable: [], lastUsed: 0, request: undefined, wants: undefined, over: false };
+    this.#slots = evaluators.map((evaluator, slot) => ({ slot, evaluator, ...fresh }));
   }
 
   /** Requests that wait for a slot. */
@@ -105,7 +191,7 @@ export class Scheduler<R extends Scheduled> {
 
   /** Slots that work. */
   get busy(): number {
-    return this.#slots.filter(({ work }) => work !== undefined && !work.over).length;
+    return this.#working().length;
   }
 
   submit(request: R): void {
@@ -118,64 +204,50 @@ export class Scheduler<R extends Scheduled> {
   withdraw(request: R): void {
     const place = this.#waiting.findIndex((waiting) => waiting.request === request);
     if (place >= 0) this.#waiting.splice(place, 1);
-    const work = this.#slots.find((slot) => slot.work?.request === request)?.work;
-    if (work === undefined) return;
-    work.over = true;
+    const slot = this.#slots.find((one) => one.request === request);
+    if (slot === undefined) return;
+    slot.over = true;
     this.#wake();
   }
 
   /** Withdraws everything; resolves when no slot works any more. */
   async close(): Promise<void> {
     this.#waiting.length = 0;
-    for (const { work } of this.#slots) if (work !== undefined) work.over = true;
+    for (const slot of this.#working()) slot.over = true;
     while (this.#running !== undefined) await this.#running;
   }
 
+  #working(): Slot<R>[] {
+    return this.#slots.filter(({ request, over }) => request !== undefined && !over);
+  }
+
   #wake(): void {
-    this.#running ??= this.#run()
-      .catch((error) => this.#failAll(error))
-      .finally(() => {
-        this.#running = undefined;
-        if (this.#waiting.length > 0) this.#wake();
-      });
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#waiting.length > 0) this.#wake();
+    });
   }
 
   /** Steps while there is work. */
   async #run(): Promise<void> {
     for (;;) {
-      for (const slot of this.#slots) if (slot.work?.over) await this.#vacate(slot);
+      for (const slot of this.#slots) if (slot.over) await this.#vacate(slot);
       if (this.#spent >= this.#lookAt) await this.#admit();
-      if (this.#slots.every(({ work }) => work === undefined)) return;
-      const working = this.#slots.flatMap((slot) => (slot.work?.over === false ? [{ slot, work: slot.work }] : []));
-      const shares = shareBatch(
-        working.map(({ slot, work }) => demandOf(work, slot.evaluator.position)),
-        this.#options.batchSize,
-      );
+      const working = this.#working();
+      if (working.length === 0 && this.#slots.every(({ over }) => !over)) return;
+      const shares = shareBatch(working.map(demandOf), this.#options.batchSize);
       const filled = shares.reduce((sum, share) => sum + share, 0);
       this.#spent += Math.max(1, this.#options.tokensPerStep - filled);
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
-      await Promise.all(working.map(({ slot, work }, index) => this.#advance(slot, work, shares[index] ?? 0)));
-    }
-  }
-
-  /** Nobody waits for ever where stepping itself fails. */
-  #failAll(error: unknown): void {
-    for (const { request } of this.#waiting.splice(0)) request.fail(error);
-    for (const slot of this.#slots) {
-      slot.work?.request.fail(error);
-      slot.work = undefined;
-      forget(slot);
+      await Promise.all(working.map((slot, index) => this.#advance(slot, shares[index] ?? 0)));
     }
   }
 
   /** A slot that cannot be left cleanly holds nothing that is known; its request is over as it is. */
   async #vacate(slot: Slot<R>): Promise<void> {
-    try {
-      await slot.evaluator.leave();
-    } catch {
-      forget(slot);
-    }
-    slot.work = undefined;
+    await slot.evaluator.leave().catch(() => forget(slot));
+    slot.request = undefined;
+    slot.over = false;
     this.#lookAt = 0;
   }
 
@@ -189,8 +261,8 @@ export class Scheduler<R extends Scheduled> {
   }
 
   /** The request to admit with its place in the queue, and its slot; undefined where nothing waits or no slot is free. */
-  #next(): { readonly request: R; readonly place: number; readonly slot: Slot<R>; readonly reuse: number } | undefined {
-    const free = this.#slots.filter(({ work }) => work === undefined);
+  #next() {
+    const free = this.#slots.filter(({ request }) => request === undefined);
     const first = this.#waiting[0];
     if (free.length === 0 || first === undefined) return undefined;
     const isDue = first.overtaken >= MOST_OVERTAKING;
@@ -206,9 +278,8 @@ export class Scheduler<R extends Scheduled> {
 
   /** Whether the request still waits for a slot that works, where a free one would give it no more than `reuse`. */
   #isHeld(waiting: Waiting<R>, reuse: number): boolean {
-    const continued = this.#slots.map((slot) =>
-      slot.work === undefined ? 0 : continuedPrefix(memoryOnceOver(slot, slot.work), waiting.request.prompt),
-    );
+    const { prompt } = waiting.request;
+    const continued = this.#slots.map((slot) => continuedPrefix(memoryOnceOver(slot), prompt));
     const saved = Math.max(...continued) - reuse;
     if (saved < this.#options.batchSize) return false;
     waiting.heldFrom ??= this.#spent;
@@ -220,36 +291,36 @@ export class Scheduler<R extends Scheduled> {
 
   /** Brings the slot to the state that is reused. Where the slot restored less, that counts. */
   async #start(slot: Slot<R>, request: R, reuse: number): Promise<void> {
-    slot.work = { request, wants: undefined, over: false };
+    slot.request = request;
+    slot.wants = undefined;
     try {
       await slot.evaluator.restore(request, reuse);
+      slot.prompt = request.prompt;
+      slot.restorable = slot.restorable.filter((at) => at <= slot.evaluator.position);
+      slot.lastUsed = ++this.#uses;
     } catch (error) {
-      slot.work = undefined;
+      slot.request = undefined;
       forget(slot);
       request.fail(error);
-      return;
     }
-    slot.prompt = request.prompt;
-    slot.restorable = slot.restorable.filter((at) => at <= slot.evaluator.position);
-    slot.lastUsed = ++this.#uses;
   }
 
   /** One slot's part of a step. A failure ends its request alone. */
-  async #advance(slot: Slot<R>, work: Work<R>, share: number): Promise<void> {
-    if (share === 0) return;
-    const { request } = work;
-    const end = slot.evaluator.position + share;
+  async #advance(slot: Slot<R>, share: number): Promise<void> {
+    const { evaluator, request } = slot;
+    if (share === 0 || request === undefined) return;
+    const end = evaluator.position + share;
     try {
-      if (work.wants !== undefined) work.wants = await slot.evaluator.step(request);
+      if (slot.wants !== undefined) slot.wants = await evaluator.step(request);
       else if (end < request.prompt.tokens.length) await this.#feed(slot, request, end);
       else {
-        work.wants = await slot.evaluator.begin(request);
+        slot.wants = await evaluator.begin(request);
         // What the slot holds is certain now.
         this.#lookAt = 0;
       }
-      if (work.wants === 0) work.over = true;
+      if (slot.wants === 0) slot.over = true;
     } catch (error) {
-      work.over = true;
+      slot.over = true;
       forget(slot);
       request.fail(error);
     }
@@ -265,24 +336,23 @@ export class Scheduler<R extends Scheduled> {
   }
 }
 
-/** What a slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
-function memoryOnceOver<R extends Scheduled>(slot: Slot<R>, { request, wants }: Work<R>): SlotMemory {
+/** What a working slot will hold when its reply is over: of a prompt that is still being evaluated, also what will be kept. */
+function memoryOnceOver<R extends Scheduled>({ evaluator, request, wants, ...slot }: Slot<R>): SlotMemory {
+  if (request === undefined) return { ...slot, prompt: undefined };
   const { prompt } = request;
-  const { position } = slot.evaluator;
-  const coming = slot.evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
-  const restorable = [...slot.restorable, ...(wants === undefined ? coming.filter((at) => at > position) : [])];
-  return { slot: slot.slot, prompt, restorable, lastUsed: slot.lastUsed };
+  const coming = wants !== undefined ? [] : evaluator.needsCheckpoints ? prompt.checkpoints : prompt.pauses;
+  return { ...slot, prompt, restorable: [...slot.restorable, ...coming.filter((at) => at > evaluator.position)] };
 }
 
 /** Nothing is reused of a slot in an unknown state. */
-function forget(slot: { prompt: Prompt | undefined; restorable: number[] }): void {
+function forget(slot: { prompt: Prompt | undefined; restorable: readonly number[] }): void {
   slot.prompt = undefined;
   slot.restorable = [];
 }
 
-/** A prompt is evaluated up to its next pause. */
-function demandOf({ request, wants }: Work<Scheduled>, position: number): { tokens: number; replying: boolean } {
+/** What a slot could evaluate in the next step; of a prompt, up to its next pause. */
+function demandOf({ request, wants, evaluator: { position } }: Slot<Scheduled>) {
   if (wants !== undefined) return { tokens: wants, replying: true };
-  const { tokens, pauses } = request.prompt;
+  const { tokens, pauses } = request?.prompt ?? { tokens: [], pauses: [] };
   return { tokens: (pauses.find((pause) => pause > position) ?? tokens.length) - position, replying: false };
 }

@@ -1,11 +1,10 @@
-// One slot of llama.cpp's context: going back to what it holds, keeping states to go back to, replies and scores.
+// One slot of llama.cpp's context: going back to what it holds, keeping states to go back to, how replies are sampled, and scores.
 
 import type { ScoredToken, TokenScore } from './engine-contract.js';
-import { type Request, takeToken, tell, tellEnd } from './engine-request.js';
-import type { InnerCalls, Sampled } from './inner-calls.js';
+import { type Request, takeToken, tell, tellEnd, tellEvent } from './engine-request.js';
+import type { InnerCalls, InnerSampler, Sampled, SamplerConfig } from './inner-calls.js';
 import type { Loaded } from './load.js';
 import { asToken, asTokens, type LlamaCpp } from './runtime.js';
-import { RequestSampler } from './sampling.js';
 import type { Evaluator } from './scheduler.js';
 
 /** More than any memory budget allows. */
@@ -21,7 +20,7 @@ export class Slot implements Evaluator<Request> {
   readonly #checkpointBytes: number;
   /** Bytes of one kept state, all of a sequence being alike; known once one was taken. */
   #checkpointSize: number | undefined;
-  #sampler: RequestSampler | undefined;
+  #sampler: ReturnType<typeof openSampler> | undefined;
   /** What the next step evaluates. */
   #next: readonly number[] = [];
 
@@ -66,34 +65,42 @@ export class Slot implements Evaluator<Request> {
 
   begin(request: Request): Promise<number> {
     this.#next = request.prompt.tokens.slice(this.position);
-    this.#sampler = new RequestSampler(request, this.#calls, this.#contextSize);
+    this.#sampler = openSampler(request, this.#calls, this.#contextSize);
     return this.step(request);
   }
 
   /** Whether the reply goes on is all that the next evaluation waits for; its text is made while that is under way. */
   async step(request: Request): Promise<number> {
-    const sampled = await this.#evaluate(request.scoring !== undefined);
-    if (request.scoring !== undefined) return this.#score(request, request.scoring.tokens, sampled);
-    if (typeof sampled !== 'number' || sampled < 0) throw new Error('llama.cpp gave no token');
-    this.#next = takeToken(request, sampled, this.#contextSize - 1 - this.position);
-    setImmediate(tell, request);
+    if (this.#sampler === undefined) throw new Error('the reply has not begun');
+    const sampled = await this.#calls.evaluate(this.#sequence, this.#next, {
+      sampler: this.#sampler.ready(),
+      probabilities: request.scoring === undefined ? undefined : true,
+    });
+    if (request.scoring !== undefined) this.#next = this.#score(request, request.scoring, sampled);
+    else {
+      if (typeof sampled !== 'number' || sampled < 0) throw new Error('llama.cpp gave no token');
+      this.#next = takeToken(request, sampled, this.#contextSize - 1 - this.position);
+      setImmediate(tell, request);
+    }
     return this.#next.length;
   }
 
-  #evaluate(probabilities: boolean): Promise<Sampled | undefined> {
-    if (this.#sampler === undefined) throw new Error('the reply has not begun');
-    return this.#calls.evaluate(this.#sequence, this.#next, { sampler: this.#sampler.ready(), probabilities });
-  }
-
-  /** One token at a time, since a long text's probabilities of whole vocabularies would not fit into memory. */
-  #score(request: Request, tokens: readonly number[], sampled: Sampled | undefined): number {
+  /** The token to evaluate next, behind which one is scored. One at a time, since probabilities of whole vocabularies take much memory. */
+  #score(
+    request: Request,
+    { tokens, top }: NonNullable<Request['scoring']>,
+    sampled: Sampled | undefined,
+  ): readonly number[] {
     const listed = typeof sampled === 'object' ? (sampled[1] ?? []) : [];
     const probabilities = new Map<number, number>();
-    for (let at = 0; at + 1 < listed.length; at += 2) probabilities.set(listed[at] ?? 0, listed[at + 1] ?? 0);
-    if (probabilities.size === 0) throw new Error('llama.cpp gave no probabilities');
-    const next = this.position - request.prompt.tokens.length;
-    this.#next = tokens.slice(next, next + 1);
-    return tellScore(request, next, probabilities, this.#texts) ? 1 : 0;
+    for (let pair = 0; pair < listed.length; pair += 2) probabilities.set(listed[pair] ?? 0, listed[pair + 1] ?? 0);
+    const at = this.position - request.prompt.tokens.length;
+    const wanted = tokens[at];
+    if (probabilities.size === 0 || wanted === undefined) throw new Error('llama.cpp gave no probabilities');
+    tellEvent(request, { type: 'prompt', scores: [scoreToken(probabilities, wanted, top, this.#texts)] });
+    if (at + 1 < tokens.length) return [wanted];
+    tellEnd(request, 'length');
+    return [];
   }
 
   async leave(): Promise<void> {
@@ -107,37 +114,71 @@ function refuseShift(): never {
   throw new Error('the context is full');
 }
 
-/** Tells the score of `scoring.tokens[next]`, and the end behind the last; true where more are to be scored. */
-function tellScore(
-  request: Request,
-  next: number,
-  probabilities: ReadonlyMap<number, number>,
-  texts: TokenTexts,
-): boolean {
-  const { scoring, events } = request;
-  const wanted = scoring?.tokens[next];
-  if (scoring === undefined || wanted === undefined) throw new Error('there is no token to score');
-  events.push({ type: 'prompt', scores: [scoreToken(probabilities, wanted, scoring.top, texts)] });
-  if (next + 1 < scoring.tokens.length) return true;
-  tellEnd(request, 'length');
-  return false;
+/** The sampler of one reply. */
+export function openSampler(request: Request, calls: InnerCalls, contextSize: number) {
+  const sampler = calls.newSampler();
+  const grammar = request.grammar && calls.grammarState(request.grammar);
+  const { temperature, topK, topP, minP, seed } = request.options;
+  // Every value is named: the library's defaults are not those of the wire format. Seeds are 32 bits wide, the largest means "any".
+  const knobs = { temperature, topK, topP, minP, seed: (seed >>> 0) % 0xffff_ffff };
+  /** Whether a grammar holds the sampler; undefined before its first configuration. */
+  let wasHeld: boolean | undefined;
+  return {
+    /** The sampler for the next token: told what it samples with once, and again where that may have changed. */
+    ready(): InnerSampler {
+      const isHeld = grammar !== undefined && !request.reader.inThinking;
+      const penalties = penaltyConfig(request, contextSize);
+      if (isHeld !== wasHeld || penalties !== undefined) {
+        wasHeld = isHeld;
+        sampler.applyConfig({ ...knobs, ...penalties, ...(isHeld && { grammarEvaluationState: grammar }) });
+      }
+      return sampler;
+    },
+    dispose: () => sampler.dispose(),
+  };
+}
+
+/**
+ * Presence and frequency count the reply's tokens, repetition the prompt's too, as in vLLM. llama.cpp keeps one count for all three, so
+ * that beside a repetition penalty the other two become biases, which it adds before it divides by that penalty: multiplied by it, they
+ * come out as they are asked for wherever the logit stays above 0. Undefined where nothing is penalised.
+ */
+function penaltyConfig(
+  { options, prompt, reader: { spoken } }: Request,
+  contextSize: number,
+): Partial<SamplerConfig> | undefined {
+  const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
+  const isCounted = presencePenalty !== 0 || frequencyPenalty !== 0;
+  const isRepetition = repetitionPenalty !== 1;
+  if (!isCounted && !isRepetition) return undefined;
+  const counts = new Map<number, number>();
+  if (isCounted && isRepetition) for (const token of spoken) counts.set(token, (counts.get(token) ?? 0) + 1);
+  const logit = (count: number) => -repetitionPenalty * (presencePenalty + frequencyPenalty * count);
+  return {
+    repeatPenalty: repetitionPenalty,
+    repeatPenaltyMaxTokens: contextSize,
+    repeatPenaltyTokens: Uint32Array.from(isRepetition ? [...prompt.tokens, ...spoken] : spoken),
+    repeatPenaltyPresencePenalty: isRepetition ? 0 : presencePenalty,
+    repeatPenaltyFrequencyPenalty: isRepetition ? 0 : frequencyPenalty,
+    ...(counts.size > 0 && {
+      tokenBiasKeys: Uint32Array.from(counts.keys()),
+      tokenBiasValues: Float32Array.from(counts.values(), logit),
+    }),
+  };
 }
 
 /** What a score shows of tokens beside their probabilities. */
-interface TokenTexts {
-  bytesOf(token: number): readonly number[];
-  /** Special tokens included. */
-  textOf(token: number): string;
-}
+type TokenTexts = ReturnType<typeof tokenTexts>;
 
-function tokenTexts(model: LlamaCpp.LlamaModel): TokenTexts {
+function tokenTexts(model: LlamaCpp.LlamaModel) {
   const textOf = (token: number): string => model.detokenize([asToken(token)], true);
   const { model: kind, tokens } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
   // Other vocabularies do not spell out the bytes of a token that is no whole text.
   const spelling = kind === 'gpt2' ? tokens : undefined;
   return {
+    /** Special tokens included. */
     textOf,
-    bytesOf: (token) => spelledBytes(spelling?.[token] ?? textOf(token)),
+    bytesOf: (token: number) => spelledBytes(spelling?.[token] ?? textOf(token)),
   };
 }
 

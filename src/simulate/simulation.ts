@@ -10,8 +10,7 @@ import { type LiveFailure, type LiveHooks, type LiveModel, measuredBy, openLive 
 import { Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { Ledger } from '../run/ledger.js';
 import { backendOptions } from '../run/model.js';
-import { openPricing, requirePriced } from '../run/pricing.js';
-import { namesTarget, openTarget } from '../run/target.js';
+import { namesTarget, openPricing, openTarget, requirePriced } from '../run/target.js';
 import type { SimulationSettings } from './options.js';
 import { openStarts } from './starts.js';
 

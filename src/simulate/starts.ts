@@ -8,8 +8,8 @@ import { oneLine } from '../core/printable.js';
 import { shellLine } from '../core/shell.js';
 import type { Io, Sample } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
+import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { freshWorld, type World, worldAt } from '../infer/world.js';
-import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../run/system-prompts.js';
 import { programName } from '../settings/program-name.js';
 import type { SimulationSettings } from './options.js';
 

@@ -1,6 +1,6 @@
 // The JSON in a report's page, as its makers write it and its script reads it. Names are short where there are thousands.
 
-import type { Step } from '../core/difference-step.js';
+import type { Step } from '../core/difference.js';
 import type { Fact } from '../core/facts.js';
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */

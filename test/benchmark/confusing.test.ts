@@ -1,7 +1,7 @@
 // Which rows are at fault that their judge could not be read.
 
 import { describe, expect, test } from 'vitest';
-import { ConfusingRows } from '../../src/benchmark/confusing.js';
+import { ConfusingRows } from '../../src/benchmark/judged.js';
 import type { JudgedRow } from '../../src/core/types.js';
 
 interface Given {

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CsvError, csvRecords } from '../../src/benchmark/csv.js';
+import { CsvError, csvRecords } from '../../src/benchmark/ratings.js';
 
 const cellsOf = (text: string) => csvRecords(text).map(({ cells }) => cells);
 

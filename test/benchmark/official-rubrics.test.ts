@@ -36,8 +36,6 @@ describe('an official checkout', () => {
     ['a backslash before the line’s end', '"""\\\n{S}\\\nx"""', '{S}x'],
     ['a raw string', 'r"{S}\\n\\"\\x4"', '{S}\\n\\"\\x4'],
     ['a prefix without meaning', 'U"{S}\\n"', '{S}\n'],
-    ['several in parentheses', `(  # why\n  "{S}"\n  r'\\n' # "no"\n\n  """\nx""" 'y'\n)  # end`, '{S}\\n\nxy'],
-    ['several on continued lines', '"{S}" \\\n  "x"', '{S}x'],
     ['doubled braces', '"{S}{{x}}"', '{S}{{x}}'],
   ];
   test.each(literals)('may write its template with %s', async (_name, literal, expected) => {
@@ -46,31 +44,27 @@ describe('an official checkout', () => {
     expect(pack.userTemplate).toBe(expected.replace('{S}', SLOTS));
   });
 
-  test('is read where it assigns last, not where the name stands in a text, a call or another name', async () => {
+  test('is read where it is assigned, not where the name stands indented, in a comparison or in another name', async () => {
     const decoy = 'JUDGE_USER_PROMPT = "decoy"';
     const source = [
-      `"""\n${decoy}\n"""`,
-      'JUDGE_USER_PROMPT = "older"',
-      `REF_JUDGE_USER_PROMPT = '''\n${decoy}\n'''`,
       'JUDGE_USER_PROMPT_2 = "decoy"',
       `JUDGE_USER_PROMPT: str = "${SLOTS}"  # now`,
       `if JUDGE_USER_PROMPT == "x":\n    ${decoy}`,
-      `f(a,\n${decoy})`,
       `# ${decoy}`,
     ].join('\n');
     expect((await loadRubricPack(await checkout(source))).userTemplate).toBe(SLOTS);
   });
 
   test.each([
-    ['assigns nothing', 'X = 1\n', /no JUDGE_USER_PROMPT is assigned/],
-    ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n', /is not a string literal/],
-    ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`, /is more than a string literal/],
-    ['goes on behind the parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}") % x\n`, /is more than a string literal/],
-    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`, /put together with \+=/],
-    ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`, /a string with the prefix f/],
-    ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`, /an escape that is malformed or names/],
-    ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`, /an escape that is malformed or names/],
-    ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`, /is not a string literal that ends/],
+    ['assigns nothing', 'X = 1\n', /assigned 0 times/],
+    ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n', /is not a single string literal/],
+    ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`, /is not a single string literal/],
+    ['puts it in parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}")\n`, /is not a single string literal/],
+    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`, /assigned 2 times/],
+    ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`, /is not a single string literal/],
+    ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`, /is not a single string literal/],
+    ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`, /is not a single string literal/],
+    ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`, /is not a single string literal/],
   ])('that %s is refused', async (_name, source, message) => {
     await expect(loadRubricPack(await checkout(source))).rejects.toMatchObject({
       exitCode: EXIT.badData,

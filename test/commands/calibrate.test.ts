@@ -142,7 +142,7 @@ describe('a calibration', () => {
   it('says what so few trajectories cannot tell', async () => {
     const dir = await begin();
     const { stderr } = await calibrate(dir);
-    expect(stderr).toMatch(/fewer than 5 trajectories \(.*terminal \d.*\)/);
+    expect(stderr).toMatch(/fewer than 8 trajectories \(.*terminal \d.*\): .* below 5 there is none/);
   });
 
   it.each([

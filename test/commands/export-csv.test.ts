@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { csvRecords } from '../../src/benchmark/csv.js';
+import { csvRecords } from '../../src/benchmark/ratings.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 

@@ -177,7 +177,7 @@ describe('infer --batch-dir', () => {
     await mkdir(join(batch, 'old.jsonl'));
     expect(await byBatch()).toMatchObject({
       code: EXIT.badData,
-      stderr: expect.stringMatching(/old\.jsonl is no file .*move it away/),
+      stderr: expect.stringMatching(/old\.jsonl is not a regular file.*move it away/),
     });
   });
 

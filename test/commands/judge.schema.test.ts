@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { verdictFormat } from '../../src/judge/verdict-form.js';
+import { verdictFormat } from '../../src/judge/verdicts.js';
 import { awb, type CliResult, PLAIN_PACK } from '../support/cli.js';
 import { fakeCheckout, inferred, jsonOf, rowsOf, verdict } from '../support/judging.js';
 import { type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -3,7 +3,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import { sealed } from '../../src/run/journal-record.js';
+import { sealed } from '../../src/run/journal.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { jsonOf } from '../support/judging.js';
 import { holdText } from '../support/messages.js';

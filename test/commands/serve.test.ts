@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { readFacts } from '../../src/core/facts.js';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { needsTwoThreads } from '../../src/serve/load.js';
+import { needsTwoThreads } from '../../src/serve/memory.js';
 import { type CliProcess, PLAIN_PACK, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
 import { holdMessage, holdText } from '../support/messages.js';
@@ -148,7 +148,12 @@ describe('awb serve', () => {
     const cases = [
       { model: text, flags: [], code: EXIT.badData, says: 'GGUF' },
       { model: join(folder, 'none.gguf'), flags: [], code: EXIT.inputMissing, says: 'none.gguf' },
-      { model: worldModel, flags: ['--checkpoint-memory', '100000000'], code: EXIT.unavailable, says: 'that fits: --' },
+      {
+        model: worldModel,
+        flags: ['--checkpoint-memory', '100000000'],
+        code: EXIT.unavailable,
+        says: 'lower --parallel or --checkpoint-memory',
+      },
     ];
     for (const { model, flags, code, says } of cases) {
       const refused = await startAwb(['serve', '--model', model, '--port', '0', '--gpu', 'off', '--quiet', ...flags])

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { measure } from '../../src/judge/text-measures.js';
+import { measure } from '../../src/judge/metrics.js';
 
 interface Pair {
   readonly prediction: string;

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Step } from '../../src/core/difference.js';
 import { difference } from '../../src/core/difference.js';
-import type { Step } from '../../src/core/difference-step.js';
 
 /** Follows the steps through both texts; what each text has outside of its changes. */
 function follow(truth: string, prediction: string, steps: readonly Step[]) {

@@ -1,7 +1,7 @@
 // What is known of measures by their names.
 
 import { expect, it } from 'vitest';
-import { DEFAULT_MEASURE, goodness, type Measure, measureFault, measuresOf } from '../../src/core/measures.js';
+import { DEFAULT_MEASURE, goodness, type Measure, measuresOf } from '../../src/core/measures.js';
 
 const bits: Measure = { range: [0, Number.POSITIVE_INFINITY], better: 'smaller' };
 
@@ -19,16 +19,4 @@ it('A value is as good as its measure says, and no better where neither way is',
   expect(best('smaller')).toEqual([-30, -48, -60]);
   expect(best({ target: 50 })).toEqual([-20, -2, -10]);
   expect(best('neither')).toEqual([undefined, undefined, undefined]);
-});
-
-it.each<[number, string | undefined]>([
-  [0, undefined],
-  [1e100, undefined],
-  [-0.1, 'which is below 0'],
-  [Number.NaN, 'which is not finite'],
-  [Number.POSITIVE_INFINITY, 'which is not finite'],
-  [2e100, 'which is beyond 1e+100'],
-])('whether a measure without an upper end can be %d: %s', (value, fault) => {
-  expect(measureFault(bits, value)).toBe(fault);
-  expect(measureFault(DEFAULT_MEASURE, 100.5)).toBe('which is above 100');
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { actionFlaw, actionText, isUnfinished, languageOf } from '../../src/infer/action-text.js';
+import { actionFlaw, actionText, isUnfinished, languageOf } from '../../src/infer/world.js';
 
 describe('a typed action', () => {
   test('becomes keystrokes with Enter in a terminal, its leading white space kept', () => {

@@ -1,7 +1,7 @@
 // What flags a reply gets, and that real observations get none.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { flagsOf } from '../../src/infer/observation.js';
+import { flagsOf } from '../../src/infer/inferring.js';
 
 const tagged = (text: string): string => `<predicted_observation>\n${text}\n</predicted_observation>`;
 

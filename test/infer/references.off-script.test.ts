@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readRow } from '../../src/benchmark/sample.js';
 import type { Sample } from '../../src/core/types.js';
-import { offScript } from '../../src/infer/references.js';
-import { simulatedTurn } from '../../src/infer/rollout/rollout-turn.js';
+import { offScript, simulatedTurn } from '../../src/infer/rollout/rollout-turn.js';
 import { RECORDED } from '../support/cli.js';
 import { SAMPLE } from '../support/sample.js';
 

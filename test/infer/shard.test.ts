@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
-import { shardForm, shardIn } from '../../src/infer/shard.js';
+import { shardForm, shardIn } from '../../src/infer/options.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 
 /** What Slurm sets for a task of `--array=FIRST-LAST:STEP`, of which it counts the tasks itself. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { TokenScore } from '../../src/core/types.js';
-import { costOfTruth, measuresOfTruth, trueObservation, trueReply } from '../../src/infer/true-observation.js';
+import { costOfTruth, measuresOfTruth, trueObservation, trueReply } from '../../src/infer/likelihood.js';
 import { SAMPLE } from '../support/sample.js';
 
 /** Tokens of one nat each: the pieces between the bars. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { prefaceOf, readTurnPrompt, turnPrompt } from '../../src/infer/turn-prompt.js';
+import { prefaceOf, readTurnPrompt, turnPrompt } from '../../src/infer/world.js';
 
 test('what a prompt is made of is found in it again', () => {
   const preface = prefaceOf({ task: 'Buy **two** tents.', state: 'page\n**Action:**\nis a heading there' });

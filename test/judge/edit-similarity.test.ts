@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { editSimilarity } from '../../src/judge/text-measures.js';
+import { editSimilarity } from '../../src/judge/metrics.js';
 
 interface Pair {
   readonly prediction: string;

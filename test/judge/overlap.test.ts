@@ -1,7 +1,7 @@
 // The lines and the JSON values that two texts share.
 
 import { describe, expect, test } from 'vitest';
-import { jsonF1, lineF1 } from '../../src/judge/text-measures.js';
+import { jsonF1, lineF1 } from '../../src/judge/metrics.js';
 
 describe('line F1', () => {
   test.each([

@@ -2,8 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { metrics } from '../../src/judge/metrics.js';
-import { measure } from '../../src/judge/text-measures.js';
+import { measure, metrics } from '../../src/judge/metrics.js';
 
 describe('empty texts', () => {
   const all = (rating: number) => ({ exact_match: rating, edit_similarity: rating, chrf: rating, line_f1: rating });

@@ -6,8 +6,7 @@ import { loadRubricPack } from '../../src/benchmark/rubric-pack.js';
 import { FACT_KINDS, LONGEST_CLAIM, MOST_FACTS } from '../../src/core/facts.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
-import { verdictFormat } from '../../src/judge/verdict-form.js';
-import { readStrictVerdict } from '../../src/judge/verdicts.js';
+import { readStrictVerdict, verdictFormat } from '../../src/judge/verdicts.js';
 import { MARK } from '../support/verdicts.js';
 
 interface Schema {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import { isAlive } from '../../src/run/alive.js';
+import { isAlive } from '../../src/run/run.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
 import { readRows } from '../support/run-folder.js';

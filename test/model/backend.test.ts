@@ -1,7 +1,6 @@
 // Every backend against the suite that all have to pass.
 
-import type { NamedEndpoints } from '../../src/model/http-backend.js';
-import { openEndpoints } from '../../src/model/http-backend.js';
+import { type NamedEndpoints, openEndpoints } from '../../src/model/backend.js';
 import { conformsToBackend, type OpenSubject } from '../support/backend-conformance.js';
 import { type Answer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 import {

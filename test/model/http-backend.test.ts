@@ -3,9 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
 import type { ModelOutcome } from '../../src/core/types.js';
-import type { BackendOptions } from '../../src/model/backend.js';
-import type { NamedEndpoints } from '../../src/model/http-backend.js';
-import { openEndpoints } from '../../src/model/http-backend.js';
+import { type BackendOptions, type NamedEndpoints, openEndpoints } from '../../src/model/backend.js';
 import { closeAll, closers, KEY, MESSAGES, NEVER, serve } from '../support/endpoint.js';
 
 afterEach(closeAll);

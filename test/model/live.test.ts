@@ -2,10 +2,9 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { UserError } from '../../src/core/errors.js';
-import type { BackendOptions } from '../../src/model/backend.js';
-import type { NamedEndpoints } from '../../src/model/http-backend.js';
+import type { BackendOptions, NamedEndpoints } from '../../src/model/backend.js';
 import { type LiveHooks, openLive } from '../../src/model/live.js';
-import { type Clock, systemClock } from '../../src/model/schedule/clock.js';
+import { type Clock, systemClock } from '../../src/model/schedule/pace.js';
 import { closeAll, closers, KEY, MESSAGES, NEVER, REQUEST, serve, until } from '../support/endpoint.js';
 
 afterEach(closeAll);

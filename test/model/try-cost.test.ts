@@ -1,8 +1,7 @@
 // What a try is said to have cost: what the server counted, and the size of what it did not.
 
 import { expect, test } from 'vitest';
-import type { Attempt } from '../../src/model/attempt.js';
-import { costOfTry } from '../../src/model/try-cost.js';
+import { type Attempt, costOfTry } from '../../src/model/attempt.js';
 import { failed } from '../support/scheduling.js';
 
 const sent = () => 8;

@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { present } from '../../src/core/present.js';
-import { isAlive } from '../../src/run/alive.js';
+import { isAlive } from '../../src/run/run.js';
 import { processOf } from '../support/processes.js';
 
 test('a process is alive until it has ended', async () => {

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
-import { openFolder, type RunFolder, viewFolder } from '../../src/run/folder.js';
+import { openFolder, type RunFolder, viewFolder } from '../../src/run/run.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';

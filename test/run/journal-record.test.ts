@@ -1,7 +1,7 @@
 // A record's line, of which no damage goes unseen.
 
 import { expect, test } from 'vitest';
-import { isUnsealed, readRecord, sealed } from '../../src/run/journal-record.js';
+import { isUnsealed, readRecord, sealed } from '../../src/run/journal.js';
 
 const RECORD = { id: 'a#0', row: { gen: 'an é\n\u2028', awb: { flags: [] } }, log: { attempts: 1 } };
 const LINE = sealed(RECORD).subarray(0, -1);

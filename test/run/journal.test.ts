@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { rowId } from '../../src/core/row-id.js';
-import { type Journal, openJournal } from '../../src/run/journal.js';
-import { type JournalRecord, sealed } from '../../src/run/journal-record.js';
+import { type Journal, type JournalRecord, openJournal, sealed } from '../../src/run/journal.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 
 let dir = '';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/core/present.js';
 import { madeWith } from '../../src/run/made-with.js';
-import { readManifest } from '../../src/run/manifest-file.js';
+import { readManifest } from '../../src/run/manifest.js';
 import { ROOT } from '../support/cli.js';
 
 const PATH = join(ROOT, 'fixtures/runs-awb-2/step-100/judged.manifest.json');

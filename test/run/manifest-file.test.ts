@@ -3,8 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import type { Manifest } from '../../src/run/manifest.js';
-import { changeSince, readManifest, writeManifest } from '../../src/run/manifest-file.js';
+import { changeSince, type Manifest, readManifest, writeManifest } from '../../src/run/manifest.js';
 import { temporaryFolder } from '../support/cli.js';
 
 const MANIFEST: Manifest = {

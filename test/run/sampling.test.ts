@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { checkedManifest } from '../../src/run/manifest.js';
-import { ASKING_OPTIONS, type AskingSettings } from '../../src/run/options.js';
-import { samplingIdentity, samplingOf } from '../../src/run/sampling.js';
+import { ASKING_OPTIONS, type AskingSettings, samplingIdentity, samplingOf } from '../../src/run/options.js';
 import type { OptionSpec } from '../../src/settings/options.js';
 
 function settings(given: Partial<AskingSettings> = {}): AskingSettings {

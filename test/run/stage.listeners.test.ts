@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT, type ExitCode, UserError } from '../../src/core/errors.js';
-import type { Beginning, StageListener } from '../../src/run/listeners.js';
+import type { Beginning, StageListener } from '../../src/run/stage-contract.js';
 import { temporaryFolder } from '../support/cli.js';
 import { fine, type MadeUp, runMadeUp } from '../support/made-up-stage.js';
 

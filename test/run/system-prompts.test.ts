@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
-import { openSystemPrompts } from '../../src/run/system-prompts.js';
+import { openSystemPrompts } from '../../src/infer/messages.js';
 import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { SAMPLE } from '../support/sample.js';

@@ -77,7 +77,7 @@ describe('constrained replies of a random model', () => {
     const $defs = { a: { anyOf: [{ $ref: '#/$defs/a' }, { type: 'null' }] } };
     const responseFormat = { type: 'json_schema', schema: { $ref: '#/$defs/a', $defs } } as const;
     await expect(ask(engine, user('Judge.'), { responseFormat })).rejects.toMatchObject({
-      refusal: { reason: 'invalid-request', message: 'schema: Failed to parse grammar' },
+      message: 'schema: Failed to parse grammar',
     });
   });
 
@@ -85,11 +85,8 @@ describe('constrained replies of a random model', () => {
     const { engine } = await start(random);
     const responseFormat = { type: 'json_schema', schema: { type: 'string', contentEncoding: 'base64' } } as const;
     await expect(ask(engine, user('Judge.'), { responseFormat })).rejects.toMatchObject({
-      refusal: {
-        reason: 'invalid-request',
-        param: 'response_format',
-        message: expect.stringContaining('"contentEncoding"'),
-      },
+      param: 'response_format',
+      message: expect.stringContaining('"contentEncoding"'),
     });
   });
 });

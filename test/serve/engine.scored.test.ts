@@ -1,13 +1,8 @@
 // Probabilities of prompts and replies, under the model of a file.
 
 import { describe, expect, test } from 'vitest';
-import {
-  type Engine,
-  EngineError,
-  type EnginePrompt,
-  type GenerateOptions,
-  type TokenScore,
-} from '../../src/serve/engine-contract.js';
+import type { Engine, EnginePrompt, GenerateOptions, TokenScore } from '../../src/serve/engine-contract.js';
+import { ApiError } from '../../src/serve/http/api-error.js';
 import {
   type Answer,
   ask,
@@ -132,7 +127,7 @@ describe('scores', () => {
 
   test('numbers that are no tokens are refused', async () => {
     const { engine } = await start(random);
-    await expect(scored(engine, { tokens: [1, 99_999] }, {})).rejects.toMatchObject({ refusal: { param: 'prompt' } });
-    expect(() => engine.detokenize([99_999])).toThrow(EngineError);
+    await expect(scored(engine, { tokens: [1, 99_999] }, {})).rejects.toMatchObject({ param: 'prompt' });
+    expect(() => engine.detokenize([99_999])).toThrow(ApiError);
   });
 });

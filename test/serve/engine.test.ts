@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
-import { needsTwoThreads } from '../../src/serve/load.js';
+import { needsTwoThreads } from '../../src/serve/memory.js';
 import {
   ask,
   endless,
@@ -210,7 +210,8 @@ describe('limits', () => {
   test('a prompt longer than the context is refused with both numbers, and the next one is served', async () => {
     const { engine, batches } = await start(random, { contextSize: 256 });
     await expect(ask(engine, user('many words '.repeat(300)))).rejects.toMatchObject({
-      refusal: { reason: 'context-overflow', promptTokens: expect.any(Number), contextSize: 256 },
+      code: 'context_length_exceeded',
+      message: expect.stringMatching(/\d+ tokens.* 256 tokens/),
     });
     expect(batches).toEqual([]);
     expect((await ask(engine, user('Go on.'))).end).toBeDefined();

@@ -26,6 +26,17 @@ describe('files that cannot be served', () => {
     });
   });
 
+  test('a split model without one of its parts, or named by another than its first', async () => {
+    const [first, second] = ['00001', '00002'].map((part) => join(folder, `split-${part}-of-00002.gguf`)) as [
+      string,
+      string,
+    ];
+    await writeFile(first, 'GGUF');
+    expect((await failure(first)).message).toMatch(/split-00002-of-00002\.gguf: no such file/);
+    await writeFile(second, 'GGUF');
+    expect((await failure(second)).message).toMatch(/name its first part/);
+  });
+
   test.each([
     ['text', 'not a model at all'],
     ['nothing', ''],

@@ -2,15 +2,15 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { refusalText, tradesText } from '../../src/serve/memory.js';
 import {
   costsOf,
   type FreeMemory,
-  type MemoryPlan,
   type PlanSettings,
   type PlanWishes,
   planMemory,
-} from '../../src/serve/memory-plan.js';
+  refusalText,
+  tradesText,
+} from '../../src/serve/memory.js';
 import { fitting, GIB, gpu, MIB, MODEL, memoryOf, OPEN, WISHES } from '../support/published-model.js';
 
 describe('the published model', () => {
@@ -75,11 +75,6 @@ test('a dense transformer caches in every layer, holds tied embeddings twice on 
   expect(fitting(planMemory(memory, { ...WISHES, checkpointBytes: 0 }, gpu(0, GIB))).contextSize).toBe(512);
 });
 
-function nearestOf(plan: MemoryPlan): PlanSettings | undefined {
-  if (plan.status === 'fits') throw new Error(`fits: ${JSON.stringify(plan.settings)}`);
-  return plan.nearest;
-}
-
 describe('the context that is chosen', () => {
   test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
     ['80 GB: all there is', {}, gpu(79), { contextSize: 262_144, gpuLayers: 41 }],
@@ -100,14 +95,14 @@ describe('the context that is chosen', () => {
     expect(settings.contextSize).toBeGreaterThan(131_072);
     expect(settings.contextSize).toBeLessThan(262_144);
     const more = planMemory(MODEL, { ...WISHES, contextSize: settings.contextSize + 256, gpuLayers: 41 }, free);
-    expect(more.status).toBe('too-large');
+    expect(more).toBeUndefined();
   });
 
   test('with 16 GB the GPU holds as many layers as fit', () => {
     const free = gpu(15.5);
     const settings = fitting(planMemory(MODEL, WISHES, free));
     expect(settings.gpuLayers).toBeGreaterThan(10);
-    expect(planMemory(MODEL, { ...settings, gpuLayers: settings.gpuLayers + 1 }, free).status).toBe('too-large');
+    expect(planMemory(MODEL, { ...settings, gpuLayers: settings.gpuLayers + 1 }, free)).toBeUndefined();
   });
 });
 
@@ -137,7 +132,7 @@ describe('what is traded where not all fits', () => {
     expect(said.includes('the cache is q8_0')).toBe(kvCache === 'q8_0');
     expect(said).not.toContain('are refused');
     const more = { ...settings, contextSize: settings.contextSize + 256 };
-    expect(planMemory(MODEL, more, free).status).toBe('too-large');
+    expect(planMemory(MODEL, more, free)).toBeUndefined();
   });
 
   test('where the weights are too large for the GPU, as few layers as may be stay on the host, and that is said', () => {
@@ -147,7 +142,7 @@ describe('what is traded where not all fits', () => {
     expect(said).toContain(`${41 - settings.gpuLayers} of 41 layers stay on the host`);
     expect(
       planMemory(MODEL, { ...settings, contextSize: 32_768, gpuLayers: settings.gpuLayers + 1 }, gpu(15.5)),
-    ).toHaveProperty('status', 'too-large');
+    ).toBeUndefined();
   });
 
   test.each<[string, Partial<PlanWishes>]>([
@@ -170,49 +165,17 @@ describe('what is traded where not all fits', () => {
 });
 
 describe('what does not fit', () => {
-  test('is too large, with the nearest plan that fits', () => {
-    const free = gpu(30, 32 * GIB);
-    // 262,144 tokens in two slots on the GPU are 10 GiB of cache beside 20 GiB of weights.
-    const wishes: PlanWishes = { ...WISHES, contextSize: 262_144, slots: 2, gpuLayers: 41 };
-    const nearest = nearestOf(planMemory(MODEL, wishes, free)) as PlanSettings;
-    expect(nearest).toMatchObject({ slots: 2, kvCache: 'f16', gpuLayers: 41 });
-    expect(nearest.contextSize).toBeGreaterThanOrEqual(131_072);
-    expect(nearest.contextSize).toBeLessThan(262_144);
+  test.each<[string, Partial<PlanWishes>, FreeMemory]>([
+    ['a context and slots', { contextSize: 262_144, slots: 2, gpuLayers: 41 }, gpu(30, 32 * GIB)],
+    ['the weights', {}, gpu(8, 8 * GIB)],
+    ['checkpoints', { contextSize: 8_192, checkpointBytes: 8 * GIB }, gpu(0, 26 * GIB)],
+  ])('is not planned, and what it needs is told: %s', (_, changed, free) => {
+    const wishes: PlanWishes = { ...WISHES, ...changed };
+    expect(planMemory(MODEL, wishes, free)).toBeUndefined();
+    expect(refusalText(MODEL, wishes, free)).toMatch(/GiB free\); leave out .* or take a smaller quantisation$/);
   });
 
-  test.each<[string, Partial<PlanWishes>, FreeMemory, Partial<PlanSettings>]>([
-    [
-      'slots go before the context falls below 131,072',
-      { contextSize: 131_072, slots: 4 },
-      gpu(29),
-      { contextSize: 131_072, slots: 3 },
-    ],
-    [
-      'a shorter context goes before a coarser cache',
-      { contextSize: 131_072 },
-      gpu(22.5),
-      { slots: 1, kvCache: 'f16' },
-    ],
-    ['layers go to the host last', { contextSize: 131_072 }, gpu(12), { contextSize: 131_072 }],
-  ])('%s', (_, wishes, free, expected) => {
-    const nearest = nearestOf(planMemory(MODEL, { ...WISHES, gpuLayers: 41, ...wishes }, free));
-    expect(nearest).toMatchObject(expected);
-  });
-
-  test('anywhere has no nearest plan, and says that the model is too large', () => {
-    const free = gpu(8, 8 * GIB);
-    const plan = planMemory(MODEL, WISHES, free);
-    expect(nearestOf(plan)).toBeUndefined();
-    if (plan.status === 'too-large') expect(refusalText(plan, free)).toMatch(/take a smaller quantisation/);
-  });
-
-  test('for its checkpoints alone is told to go without', () => {
-    const free = gpu(0, 26 * GIB);
-    const plan = planMemory(MODEL, { ...WISHES, contextSize: 8_192, checkpointBytes: 8 * GIB }, free);
-    expect(nearestOf(plan)).toMatchObject({ contextSize: 8_192, checkpointBytes: 0 });
-  });
-
-  test('the nearest plan always fits when it is asked for', () => {
+  test('is never planned, whatever is wished', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -228,13 +191,12 @@ describe('what does not fit', () => {
         fc.boolean(),
         (wishes, gpuGib, hostGib, shared) => {
           const free = { gpuBytes: gpuGib * GIB, hostBytes: hostGib * GIB, shared };
-          const plan = planMemory(MODEL, { ...WISHES, ...wishes }, free);
-          const settings = plan.status === 'fits' ? plan.settings : plan.nearest;
+          const settings = planMemory(MODEL, { ...WISHES, ...wishes }, free);
           if (settings === undefined) return;
           const needs = costsOf(MODEL, settings).total;
           expect(needs.gpu).toBeLessThanOrEqual(free.gpuBytes);
           expect(needs.host + (shared ? needs.gpu : 0)).toBeLessThanOrEqual(free.hostBytes);
-          expect(planMemory(MODEL, settings, free).status).toBe('fits');
+          expect(planMemory(MODEL, settings, free)).toEqual(settings);
         },
       ),
       { numRuns: 200 },
@@ -245,6 +207,6 @@ describe('what does not fit', () => {
 test('on shared memory GPU and host come out of one purse', () => {
   const free = { gpuBytes: 22 * GIB, hostBytes: 24 * GIB };
   const wishes = { ...WISHES, checkpointBytes: 4 * GIB, contextSize: 8_192, gpuLayers: 41 };
-  expect(planMemory(MODEL, wishes, free).status).toBe('fits');
-  expect(planMemory(MODEL, wishes, { ...free, shared: true }).status).toBe('too-large');
+  expect(planMemory(MODEL, wishes, free)).toBeDefined();
+  expect(planMemory(MODEL, wishes, { ...free, shared: true })).toBeUndefined();
 });

@@ -1,8 +1,8 @@
 // Where prompts pause, with a tokeniser that joins blank lines to what precedes them.
 
 import { describe, expect, test } from 'vitest';
-import { type MessageMarks, planPrompt } from '../../src/serve/prompt-plan.js';
-import { type Prompt, reusablePrefix } from '../../src/serve/slots.js';
+import { type MessageMarks, planPrompt } from '../../src/serve/prompt.js';
+import { type Prompt, reusablePrefix } from '../../src/serve/scheduler.js';
 
 const upTo = (length: number): number[] => Array.from({ length }, (_, index) => index);
 

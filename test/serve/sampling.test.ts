@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { GenerateOptions } from '../../src/serve/engine-contract.js';
 import type { Request } from '../../src/serve/engine-request.js';
 import type { InnerCalls, SamplerConfig } from '../../src/serve/inner-calls.js';
-import { RequestSampler } from '../../src/serve/sampling.js';
+import { openSampler } from '../../src/serve/slot.js';
 
 const OPTIONS = {
   ...{ temperature: 0.5, topK: 20, topP: 0.9, minP: 0.1, seed: 2 ** 32 - 1 },
@@ -21,7 +21,7 @@ function setUp(changed: Partial<GenerateOptions> = {}, grammar?: object) {
   };
   const request = { options: { ...OPTIONS, ...changed }, prompt: { tokens: [8, 9] }, reader, grammar };
   // The sampler reads no more of a request, and of the calls, than these.
-  const sampler = new RequestSampler(request as unknown as Request, calls as unknown as InnerCalls, 4096);
+  const sampler = openSampler(request as unknown as Request, calls as unknown as InnerCalls, 4096);
   const say = (...put: readonly number[]) => {
     sampler.ready();
     spoken.push(...put);

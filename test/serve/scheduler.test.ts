@@ -4,9 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Sample } from '../../src/core/types.js';
 import { buildMessages } from '../../src/infer/messages.js';
-import { planPrompt } from '../../src/serve/prompt-plan.js';
-import { type Evaluator, type Scheduled, Scheduler } from '../../src/serve/scheduler.js';
-import { commonPrefix } from '../../src/serve/slots.js';
+import { planPrompt } from '../../src/serve/prompt.js';
+import { commonPrefix, type Evaluator, type Scheduled, Scheduler } from '../../src/serve/scheduler.js';
 
 interface Row extends Scheduled {
   readonly name: string;

@@ -10,7 +10,7 @@ import {
   reusablePrefix,
   type SlotMemory,
   shareBatch,
-} from '../../src/serve/slots.js';
+} from '../../src/serve/scheduler.js';
 
 function prompt(tokens: readonly number[], pauses: readonly number[] = []): Prompt {
   return { tokens, pauses, checkpoints: pauses };

@@ -6,8 +6,8 @@ import type { Writable } from 'node:stream';
 import type { ModelRequest } from '../../src/core/types.js';
 import type { Attempt } from '../../src/model/attempt.js';
 import { openContextWatch } from '../../src/model/context.js';
-import { openDialect } from '../../src/model/endpoint/dialect.js';
 import { type EndpointOptions, OpenAiEndpoint } from '../../src/model/endpoint/endpoint.js';
+import { openDialect } from '../../src/model/endpoint/request.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from './loopback-server.js';
 
 export const closers: (() => unknown)[] = [];
@@ -21,7 +21,11 @@ export const REQUEST: ModelRequest = { messages: MESSAGES, seedOffset: 0 };
 export const KEY = 'sk-test-0123456789';
 export const NEVER = new AbortController().signal;
 
-export type Overrides = Partial<EndpointOptions> & { allowParamDrop?: boolean; dropped?: readonly string[] };
+export type Overrides = Partial<EndpointOptions> & {
+  allowParamDrop?: boolean;
+  dropped?: readonly string[];
+  fitMaxTokens?: boolean;
+};
 
 export async function serve(script?: Handler | readonly Answer[], options = {}): Promise<LoopbackServer> {
   const server = await startLoopbackServer(script, options);
@@ -29,11 +33,14 @@ export async function serve(script?: Handler | readonly Answer[], options = {}):
   return server;
 }
 
-export function open(baseUrl: string, { allowParamDrop = false, dropped = [], ...overrides }: Overrides = {}) {
+export function open(
+  baseUrl: string,
+  { allowParamDrop = false, dropped = [], fitMaxTokens: fits = false, ...overrides }: Overrides = {},
+) {
   const notices: string[] = [];
   const dialect = openDialect({ allowParamDrop, dropped, onNotice: (text) => notices.push(text) });
   const options = { ...optionsOf(baseUrl), sampling: { maxTokens: 32_768, temperature: 0.6 }, stream: true };
-  const { sampling, fitMaxTokens: fits } = { ...options, ...overrides };
+  const { sampling } = { ...options, ...overrides };
   const context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice: (text) => notices.push(text) });
   const endpoint = new OpenAiEndpoint({ ...options, dialect, context, ...overrides });
   closers.push(() => endpoint.close());
@@ -49,7 +56,6 @@ export function optionsOf(baseUrl: string): EndpointOptions {
     sampling: { maxTokens: 32_768 },
     stream: false,
     clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-    fitMaxTokens: false,
     dialect: openDialect({ allowParamDrop: false, onNotice() {} }),
     context: openContextWatch({ maxTokens: 32_768, fits: false, onNotice() {} }),
     flagPrefix: 'model',

@@ -1,7 +1,7 @@
 // Failures as servers tell them, and what `classify` makes of each.
 
-import { classify } from '../../src/model/failures/classify.js';
-import type { CallContext, Evidence } from '../../src/model/failures/rule.js';
+import { classify, type Evidence } from '../../src/model/failures/classify.js';
+import type { CallContext } from '../../src/model/failures/rules.js';
 
 export const NOW = Date.parse('2026-11-02T12:00:00Z');
 export const SENT = ['model', 'messages', 'max_tokens', 'temperature', 'top_p', 'top_k', 'seed', 'reasoning_effort'];

@@ -1,13 +1,12 @@
 // A stage of made-up rows over a backend in this process, with everything that is asked written down.
 
 import type { Io, ModelFailure, ModelOutcome, ModelReply } from '../../src/core/types.js';
-import type { JournalRecord } from '../../src/run/journal-record.js';
-import type { StageListener } from '../../src/run/listeners.js';
+import type { JournalRecord } from '../../src/run/journal.js';
 import type { Model } from '../../src/run/model.js';
 import type { RowState } from '../../src/run/run.js';
 import { openRun } from '../../src/run/run.js';
 import { runStage, type StageResult } from '../../src/run/stage.js';
-import { oneByOne, type Stage, type StageJob } from '../../src/run/stage-contract.js';
+import { oneByOne, type Stage, type StageJob, type StageListener } from '../../src/run/stage-contract.js';
 import { targetAt } from '../../src/run/target.js';
 
 /** A reply that cost ten tokens. */

@@ -3,12 +3,11 @@
 import { type GgufFileInfo, GgufInsights } from 'node-llama-cpp';
 import {
   type FreeMemory,
-  type MemoryPlan,
   type ModelMemory,
   modelMemory,
   type PlanSettings,
   type PlanWishes,
-} from '../../src/serve/memory-plan.js';
+} from '../../src/serve/memory.js';
 import { FULL_SIZE, tensorsOf } from './tiny-model/shape.js';
 
 export const GIB = 2 ** 30;
@@ -67,7 +66,7 @@ const HOST = 64 * GIB;
 export const gpu = (gib: number, hostBytes = HOST): FreeMemory => ({ gpuBytes: gib * GIB, hostBytes });
 
 /** The settings of a plan that fits. */
-export function fitting(plan: MemoryPlan): PlanSettings {
-  if (plan.status !== 'fits') throw new Error(`does not fit: ${JSON.stringify(plan)}`);
-  return plan.settings;
+export function fitting(settings: PlanSettings | undefined): PlanSettings {
+  if (settings === undefined) throw new Error('does not fit');
+  return settings;
 }

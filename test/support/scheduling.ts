@@ -2,10 +2,9 @@
 
 import type { FailureClass, ModelOutcome, ModelRequest } from '../../src/core/types.js';
 import type { Attempt, AttemptFailure } from '../../src/model/attempt.js';
-import type { ScheduleOptions } from '../../src/model/backend.js';
 import type { Endpoint } from '../../src/model/endpoint/endpoint.js';
-import type { Clock } from '../../src/model/schedule/clock.js';
-import { Pace } from '../../src/model/schedule/pace.js';
+import type { ScheduleOptions } from '../../src/model/schedule/lane.js';
+import { type Clock, Pace } from '../../src/model/schedule/pace.js';
 import { openPool } from '../../src/model/schedule/pool.js';
 import { askByHooks, type HookedJob, type Hooks } from './ask-by-hooks.js';
 

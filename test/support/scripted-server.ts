@@ -10,7 +10,7 @@ import type {
   ModelFacts,
   TokenScore,
 } from '../../src/serve/engine-contract.js';
-import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/listen.js';
+import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/server.js';
 import { cleanups } from './cleanups.js';
 
 export const FACTS: ModelFacts = {

@@ -1,11 +1,13 @@
-// A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes.
+// A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; and where they are kept.
 
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, interruption, UserError } from '../../core/errors.js';
 import { asObject, isInteger, isObject } from '../../core/json.js';
-import { proxiedDownloads } from '../../model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../../model/http/wire.js';
 import type { TransferProgress } from './download-text.js';
-import { GIT_OID, hashesIn, SHA256, type Stated } from './source-record.js';
+import { GIT_OID, SHA256, type SourceFile } from './source-record.js';
 
 export interface HubOptions {
   /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
@@ -15,12 +17,6 @@ export interface HubOptions {
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined;
   /** Wait before the first of several further tries, doubled with each. Default 1 s. */
   readonly retryDelayMs?: number;
-}
-
-interface HubResponse {
-  readonly response: Response;
-  /** Of the file that a redirect leads to, as the hub's own host states it. */
-  readonly sha256: string | undefined;
 }
 
 /** Silence after which a connection is taken for dead. */
@@ -34,8 +30,8 @@ const MOST_WAIT_MS = 30_000;
 
 /** What differs between kinds of repositories: paths on the hub, and words. */
 const KINDS = {
-  model: { api: 'api/models/', files: '', byHand: 'give --model the path of a file downloaded elsewhere' },
-  dataset: { api: 'api/datasets/', files: 'datasets/', byHand: 'put files downloaded elsewhere into the folder' },
+  model: { files: '', byHand: 'give --model the path of a file downloaded elsewhere' },
+  dataset: { files: 'datasets/', byHand: 'put files downloaded elsewhere into the folder' },
 } as const;
 
 export interface RepositoryName {
@@ -46,19 +42,16 @@ export interface RepositoryName {
   readonly revision: string;
 }
 
-export interface RepositoryFile extends Stated {
-  /** Below the repository, with slashes. */
-  readonly path: string;
-}
+/** `path` is below the repository, with slashes. */
+export type RepositoryFile = Omit<SourceFile, 'name'>;
 
 const MOST_PAGES = 50;
 
 export class Repository {
   /** Without a slash at the end. */
   readonly endpoint: string;
-  readonly host: string;
   readonly signal: AbortSignal;
-  readonly #origin: string;
+  readonly #url: URL;
   /** Empty where there is none. */
   readonly #token: string;
   readonly #downloads: ReturnType<typeof proxiedDownloads>;
@@ -67,29 +60,19 @@ export class Repository {
   /** Nothing is asked of the hub yet. Throws a UserError (2) where HF_ENDPOINT or HF_TOKEN cannot be used. */
   constructor(
     readonly name: RepositoryName,
-    { env, signal, retryDelayMs = 1_000 }: HubOptions,
+    { env, signal = new AbortController().signal, retryDelayMs = 1_000 }: HubOptions,
   ) {
-    const url = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
-    this.endpoint = baseOf(url);
-    this.host = url.host;
-    this.#origin = url.origin;
+    this.#url = addressIn('HF_ENDPOINT', env.HF_ENDPOINT, HUB);
+    this.endpoint = baseOf(this.#url);
     this.#token = tokenOf(env.HF_TOKEN);
-    this.signal = signal ?? new AbortController().signal;
+    this.signal = signal;
     this.#downloads = proxiedDownloads(env);
     this.#firstDelayMs = retryDelayMs;
   }
 
-  get #revision(): string {
-    return encodeURIComponent(this.name.revision);
-  }
-
-  get #api(): string {
-    return `${this.endpoint}/${KINDS[this.name.kind].api}${this.name.repository}`;
-  }
-
   /** The commit that the revision is now, in 40 hex digits. Throws as `listFiles`. */
   async findCommit(): Promise<string> {
-    const { sha } = asObject((await this.#json(`${this.#api}/revision/${this.#revision}`)).json);
+    const { sha } = asObject((await this.#json(this.#api('revision'))).json);
     if (typeof sha !== 'string' || !GIT_OID.test(sha)) throw this.#noHub();
     return sha;
   }
@@ -97,42 +80,48 @@ export class Repository {
   /** All files of the revision. Throws a UserError: 66 no such repository, 77 access denied, 69 hub out of reach, 130 or 143 interrupted. */
   async listFiles(): Promise<RepositoryFile[]> {
     const files: RepositoryFile[] = [];
-    let next: string | undefined = `${this.#api}/tree/${this.#revision}?recursive=true`;
+    let next: string | undefined = `${this.#api('tree')}?recursive=true`;
     for (let page = 0; next !== undefined && page < MOST_PAGES; page++) {
       const url: string = next;
       const { json: entries, link } = await this.#json(url);
       if (!Array.isArray(entries)) throw this.#noHub();
       files.push(...entries.flatMap((entry) => fileOf(entry) ?? []));
-      next = nextPage(link, url);
+      // As in RFC 8288.
+      const target = /<([^>]+)>\s*;\s*rel="?next"?/i.exec(link ?? '')?.[1];
+      next = target && new URL(target, url).href;
     }
     return files;
   }
 
   /** Asks for a file's bytes from one position on, in one try; `retry` makes further ones. */
-  open(path: string, from: number, signal: AbortSignal): Promise<HubResponse> {
+  open(path: string, from: number, signal: AbortSignal): Promise<Response> {
     const range = from === 0 ? {} : { range: `bytes=${from}-` };
-    const files = `${this.endpoint}/${KINDS[this.name.kind].files}${this.name.repository}`;
-    const escaped = path.split('/').map(encodeURIComponent).join('/');
-    return this.#get(`${files}/resolve/${this.#revision}/${escaped}`, range, signal);
+    const { kind, repository, revision } = this.name;
+    const escaped = [revision, ...path.split('/')].map(encodeURIComponent).join('/');
+    return this.#get(`${this.endpoint}/${KINDS[kind].files}${repository}/resolve/${escaped}`, range, signal);
   }
 
-  /** The JSON that the hub answers with, and where it goes on; undefined for an answer that is no JSON. */
+  #api(what: 'revision' | 'tree'): string {
+    const { kind, repository, revision } = this.name;
+    return `${this.endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
+  }
+
+  /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */
   #json(url: string): Promise<{ readonly json: unknown; readonly link: string | null }> {
     return this.retry(async () => {
-      const { response } = await this.#get(url, {}, AbortSignal.any([this.signal, AbortSignal.timeout(STALL_MS)]));
+      const response = await this.#get(url, {}, AbortSignal.any([this.signal, AbortSignal.timeout(STALL_MS)]));
       return { json: await response.json().catch(() => undefined), link: response.headers.get('link') };
     });
   }
 
   #noHub(): UserError {
-    return new UserError(`${this.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
+    return new UserError(`${this.#url.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
   }
 
   /** Tries again, with growing waits, as long as `act` throws anything but a UserError; `act` says so where it made progress. */
   async retry<T>(act: (progressed: () => void) => Promise<T>): Promise<T> {
     const { signal } = this;
-    let failures = 0;
-    for (;;) {
+    for (let failures = 0; ; ) {
       try {
         return await act(() => {
           failures = 0;
@@ -144,43 +133,37 @@ export class Repository {
         if (failures >= MOST_TRIES || isUnreachable(error)) throw this.#outOfReach(error);
       }
       const waitMs = Math.min(MOST_WAIT_MS, this.#firstDelayMs * 2 ** (failures - 1));
-      await wait(waitMs, undefined, { signal }).catch(() => {
-        throw interrupted(signal);
-      });
+      // The next try finds out where it was interrupted.
+      await wait(waitMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
-  async #get(from: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<HubResponse> {
+  async #get(from: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
     const token = this.#token;
     let url = new URL(from);
-    let sha256: string | undefined;
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       // The token goes to the hub's own host alone, wherever a redirect leads.
-      const isHub = url.origin === this.#origin;
+      const isHub = url.origin === this.#url.origin;
       const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
       const response = await this.#downloads.fetch(url, {
         headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
         redirect: 'manual',
         signal,
       });
-      const linked = response.headers.get('x-linked-etag')?.replaceAll('"', '') ?? '';
-      if (isHub && SHA256.test(linked)) sha256 = linked;
-      const location = response.headers.get('location');
-      if (response.ok) return { response, sha256 };
+      if (response.ok) return response;
       await response.body?.cancel();
-      if (response.status < 300 || response.status > 399 || location === null) {
-        throw refusal(response.status, this.host, token !== '');
-      }
+      const location = response.status < 400 ? response.headers.get('location') : null;
+      if (location === null) throw refusal(response.status, this.#url.host, this.name);
       url = new URL(location, url);
       if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
     }
-    throw new UserError(`${this.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
+    throw new UserError(`${this.#url.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
   }
 
   #outOfReach(error: unknown): UserError {
-    const proxy = this.#downloads.proxyOf(new URL(this.endpoint));
-    const way = proxy === undefined ? this.host : `${this.host} (through the proxy of ${proxy})`;
+    const proxy = this.#downloads.proxyOf(this.#url);
+    const way = `${this.#url.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
     const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
     const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
     return new UserError(
@@ -195,20 +178,12 @@ export function bytesOf(files: readonly RepositoryFile[]): number {
 }
 
 function fileOf(entry: unknown): RepositoryFile | undefined {
-  if (!isObject(entry)) return undefined;
-  const { type, path, size, oid, lfs } = entry;
-  if (type !== 'file' || typeof path !== 'string') return undefined;
+  const { type, path, size, oid, lfs } = asObject(entry);
   // Of a file in large storage, git holds a pointer: the entry's own `oid` is that of the pointer.
-  const large = isObject(lfs) ? lfs : undefined;
-  const bytes = large?.size ?? size;
-  if (!isInteger(bytes) || bytes < 0) return undefined;
-  return { path, bytes, ...hashesIn(large?.oid, large === undefined ? oid : undefined) };
-}
-
-/** From a `Link` header (RFC 8288). */
-function nextPage(link: string | null, from: string): string | undefined {
-  const target = /<([^>]+)>\s*;\s*rel="?next"?/i.exec(link ?? '')?.[1];
-  return target === undefined ? undefined : new URL(target, from).href;
+  const [bytes, sha256, gitOid] = isObject(lfs) ? [lfs.size ?? size, lfs.oid, undefined] : [size, undefined, oid];
+  if (type !== 'file' || typeof path !== 'string' || !isInteger(bytes) || bytes < 0) return undefined;
+  const hash = (value: unknown, form: RegExp) => (typeof value === 'string' && form.test(value) ? value : undefined);
+  return { path, bytes, sha256: hash(sha256, SHA256), gitOid: hash(gitOid, GIT_OID) };
 }
 
 /** A download that the user has interrupted. */
@@ -240,21 +215,18 @@ function tokenOf(given = ''): string {
   throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
 }
 
-function refusal(status: number, host: string, hasToken: boolean): Error {
-  if (status === 401) {
-    const hint = hasToken
-      ? 'check HF_TOKEN and the name'
-      : 'it is private or does not exist; set HF_TOKEN if you may read it';
-    return new UserError(`${host} asks for access to the repository: ${hint}`, EXIT.authRefused);
-  }
-  if (status === 403) {
-    const hint = 'accept its conditions on its page, and give a token that may read it in HF_TOKEN';
-    return new UserError(`${host} denies access to the repository: ${hint}`, EXIT.authRefused);
-  }
-  if (status === 404)
-    return new UserError(`${host} has no such repository, revision or file; check the name`, EXIT.inputMissing);
+/** A UserError where no further try would help. */
+function refusal(status: number, host: string, { repository, revision }: RepositoryName): Error {
   if (status === 408 || status === 425 || status === 429 || status >= 500) return new Error(`status ${status}`);
-  return new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
+  if (status === 401 || status === 403) {
+    return new UserError(
+      `${host} denies access to the repository (status ${status}): check its name, accept the conditions on its page, and set HF_TOKEN to a token that may read it`,
+      EXIT.authRefused,
+    );
+  }
+  return status === 404
+    ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
+    : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
 }
 
 /** No connection at all: a further try would not change it soon, and the user waits. */
@@ -265,4 +237,13 @@ function isUnreachable(error: unknown): boolean {
 /** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */
 export function systemCode(error: unknown): string {
   return (error instanceof Error ? codeOf(error.cause) : undefined) ?? codeOf(error) ?? '';
+}
+
+/**
+ * Where downloads lie by default: an absolute path below XDG_CACHE_HOME where that is one, else below ~/.cache, else, for a service
+ * without a home, below the folder of temporary files.
+ */
+export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): string {
+  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || tmpdir(), '.cache');
+  return join(caches, 'agentworldbench');
 }

@@ -1,27 +1,19 @@
 // A dataset of a hub brought into a folder: one commit of it, every file checked, and nothing of the user's written over.
 
-import { join } from 'node:path';
-import { EXIT, UserError } from '../../core/errors.js';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { bytesOf, type HubOptions, Repository } from './client.js';
-import {
-  chooseFiles,
-  clearParts,
-  type FileState,
-  type Placed,
-  placeOf,
-  setAside,
-  strangersIn,
-} from './dataset-files.js';
-import { bring, withFolder } from './download.js';
+import { bytesOf, type HubOptions, Repository, type RepositoryFile } from './client.js';
+import { bring, Digest, isSame, onDisk, readInto, withFolder } from './download.js';
 import {
   GIT_OID,
   holdsRows,
+  isSafe,
   readSourceRecord,
   SOURCE_RECORD,
   type SourceFile,
-  type SourceRecord,
   sourceRecordText,
 } from './source-record.js';
 
@@ -35,26 +27,27 @@ export interface DatasetOptions extends HubOptions {
   /** Files that are there, differ and were not fetched give way, and are kept aside. Otherwise they are refused. */
   readonly replace: boolean;
   /** Told what will be downloaded before it is, and where what gives way was put. */
-  readonly beforeDownload?: (what: {
-    readonly files: number;
-    readonly bytes: number;
-    readonly aside: string | undefined;
-  }) => void;
+  readonly beforeDownload?: (what: { files: number; bytes: number; aside: string | undefined }) => void;
   /** For the name of the folder of what is kept aside. */
   readonly now: () => Date;
 }
 
-/** A dataset that is there, whole and checked. */
-export interface FetchedDataset {
-  readonly source: SourceRecord;
-  readonly files: readonly Placed[];
-  /** Bytes of the files that have come in this call. */
-  readonly fetchedBytes: number;
-  /** The folder, below the dataset's, of files that gave way and are kept. */
-  readonly aside?: string | undefined;
-  /** Files of rows that are not of the dataset and will be read with it. */
-  readonly strangers: readonly string[];
+/** What became of a file, or will: `unchanged` stood there already, `removed` is no longer of the dataset, `left` was never ours. */
+export type FileState = 'fetched' | 'unchanged' | 'updated' | 'repaired' | 'replaced' | 'removed' | 'left';
+/** Files in these states come over the network; the others stand there. */
+const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced'];
+/** What stands in the place of these may be somebody's work. */
+const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
+
+/** A file and what stands in its place; `sha256` of that, where something does. */
+interface Placed {
+  readonly file: SourceFile;
+  readonly state: FileState;
+  readonly sha256?: string | undefined;
 }
+
+/** A dataset that is there, whole and checked. */
+export type FetchedDataset = Awaited<ReturnType<typeof fetchDataset>>;
 
 /**
  * Fetches one commit of a dataset. What is there already and right is kept, so that a second call downloads nothing; where the commit is
@@ -62,65 +55,131 @@ export interface FetchedDataset {
  * Throws a UserError: 66 no such repository or revision, 77 access denied, 69 hub out of reach, 73 files in the way or another awb at
  * work there, 73 or 74 cannot write, 65 wrong content, 130 or 143 interrupted (what came is kept).
  */
-export async function fetchDataset(options: DatasetOptions): Promise<FetchedDataset> {
-  const { repository, revision, folder } = options;
+export async function fetchDataset(options: DatasetOptions) {
+  const { repository, revision, folder, replace, beforeDownload, onProgress, now } = options;
   const named = new Repository({ kind: 'dataset', repository, revision }, options);
   return withFolder(named, folder, async () => {
     const found = await readSourceRecord(folder);
-    const before = found === 'damaged' || found?.repository !== repository ? undefined : found;
-    // A fetch of another commit that was cut off may have left files of the commit before it.
-    const earlier = before === undefined ? [] : [...before.files, ...(before.replacing ?? [])];
-    const { source, hub } = await sourceOf(named, before, earlier, options);
-    const places = await placesOf(source, earlier, named, options);
+    const before = typeof found === 'object' && found.repository === repository ? found : undefined;
+    const earlier = before?.files ?? [];
+    const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
+    const hub = new Repository({ ...named.name, revision: commit }, options);
+    const isKnown = before?.complete && before.commit === commit;
+    const listed = isKnown ? earlier : chooseFiles(await hub.listFiles(), repository);
+    const totalBytes = bytesOf(listed);
+    let bytes = 0;
+    const places: Placed[] = [];
+    for (const file of listed) {
+      const found = await digestAt(join(folder, file.name), hub.signal, (read) => {
+        bytes += read;
+        onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
+      });
+      places.push({ file, state: stateOf(file, found, earlier, replace), sha256: found?.sha256 });
+    }
     requireNothingInTheWay(places, folder);
-    const gone = await leftBehind(source, earlier, named, options);
+    // Files of an earlier commit that are as they were fetched: rows in them would be read with the others.
+    const removed: Placed[] = [];
+    for (const file of earlier.filter(({ name }) => !listed.some((one) => one.name === name))) {
+      const found = await digestAt(join(folder, file.name), hub.signal);
+      if (found && isSame(found, file)) removed.push({ file, state: 'removed', sha256: found.sha256 });
+    }
     // A file that tells of the dataset and is the user's own stays, and is none of ours.
     const files = places.filter(({ state }) => state !== 'left');
-    const ours = { ...source, files: files.map(({ file }) => file) };
-    return bringFiles({ source: ours, hub, files, gone }, options);
+    const missing = files.filter(({ state }) => COMES.includes(state)).map(({ file }) => file);
+    const record = { hub: hub.endpoint, repository, revision, commit };
+    const keep = (complete: boolean, of: readonly SourceFile[]) =>
+      replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText({ ...record, complete, files: of })], {
+        remedy: 'correct that and run the same command again',
+      });
+    // Before anything else is written: by this, a fetch that is killed is continued.
+    if (missing.length > 0) await keep(false, [...files.map(({ file }) => file), ...earlier]);
+    const giveWay = [...files, ...removed].filter(({ state }) => GIVES_WAY.includes(state));
+    const aside = await setAside(folder, giveWay, now());
+    if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
+    const wanted = files.map(({ file }) => ({
+      file,
+      target: join(folder, file.name),
+      isHere: !missing.includes(file),
+    }));
+    const come = await bring(hub, wanted, folder, onProgress);
+    const placed = files.map((place) => ({
+      ...place,
+      sha256: come.get(join(folder, place.file.name)) ?? place.sha256,
+    }));
+    const whole = placed.map(({ file, sha256 }) => ({ ...file, sha256 }));
+    await keep(true, whole);
+    await clearParts(folder, whole);
+    return {
+      source: record,
+      files: [...placed, ...removed],
+      /** Bytes of the files that have come in this call. */
+      fetchedBytes: bytesOf(missing),
+      /** The folder, below the dataset's, of files that gave way and are kept. */
+      aside,
+      /** Files of rows that are not of the dataset and will be read with it. */
+      strangers: await strangersIn(folder, whole),
+    };
   });
 }
 
-/** Which commit is meant and what it holds, and the repository at that commit. */
-async function sourceOf(
-  named: Repository,
-  before: SourceRecord | undefined,
-  earlier: readonly SourceFile[],
-  options: DatasetOptions,
-): Promise<{ readonly source: SourceRecord; readonly hub: Repository }> {
-  const { repository, revision } = options;
-  try {
-    const commit = GIT_OID.test(revision) ? revision : await named.findCommit();
-    const hub = new Repository({ kind: 'dataset', repository, revision: commit }, options);
-    const [files, replacing] =
-      before?.commit === commit
-        ? [before.files, before.replacing]
-        : [chooseFiles(await hub.listFiles(), repository), before && earlier];
-    return { source: { hub: hub.endpoint, repository, revision, commit, complete: false, files, replacing }, hub };
-  } catch (error) {
-    if (!(error instanceof UserError) || error.exitCode !== EXIT.inputMissing) throw error;
-    const hint = `(dataset ${repository}, revision ${revision}); --revision main takes the newest`;
-    throw new UserError(printable(`${error.message} ${hint}`), error.exitCode);
+/** What tells of a dataset and of its licence. */
+const PAPERS = /^(?:README\.md|LICENSE(?:\.\w+)?)$/;
+
+/**
+ * The files to fetch: rows from wherever they lie, side by side, and what tells of them.
+ * Throws a UserError: 66 where there are no rows, 65 where two files would have one name.
+ */
+function chooseFiles(listed: readonly RepositoryFile[], repository: string): SourceFile[] {
+  const files = listed
+    .filter(({ path }) => isSafe(path) && (holdsRows({ name: path }) || PAPERS.test(path)))
+    .map((file) => ({ name: basename(file.path), ...file }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  if (!files.some(holdsRows)) {
+    const hint = 'check --revision and HF_ENDPOINT';
+    throw new UserError(`${repository} holds no *_test.jsonl file there; ${hint}`, EXIT.inputMissing);
   }
+  const byName = new Map<string, string>();
+  for (const { name, path } of files) {
+    // Some file systems know no difference between small letters and capitals.
+    const other = byName.get(name.toLowerCase());
+    if (other !== undefined) {
+      const message = `${repository} holds two files that would have one name in the folder: ${other} and ${path}; name another --revision`;
+      throw new UserError(printable(message), EXIT.badData);
+    }
+    byName.set(name.toLowerCase(), path);
+  }
+  return files;
 }
 
-async function placesOf(
-  source: SourceRecord,
-  earlier: readonly SourceFile[],
-  { signal }: Repository,
-  { folder, replace, onProgress }: DatasetOptions,
-): Promise<Placed[]> {
-  const totalBytes = bytesOf(source.files);
-  const places: Placed[] = [];
-  let bytes = 0;
-  for (const file of source.files) {
-    const onRead = (read: number) => {
-      bytes += read;
-      onProgress?.({ file: printable(file.name), step: 'checking', bytes, totalBytes });
-    };
-    places.push(await placeOf(file, folder, earlier, { replace, signal, onRead }));
+/** What a file holds; undefined where there is none. */
+async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: number) => void = () => {}) {
+  const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
+  if (there === undefined) return undefined;
+  if (!there?.isFile()) {
+    throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
   }
-  return places;
+  const digest = new Digest(there.size);
+  await readInto(digest, path, signal, onRead);
+  return digest.finish();
+}
+
+/**
+ * How a file's place is found: free, right, or taken.
+ * @param earlier what was fetched into the folder before
+ * @param replace whether a file that is not ours gives way
+ */
+function stateOf(
+  file: SourceFile,
+  found: Awaited<ReturnType<typeof digestAt>>,
+  earlier: readonly SourceFile[],
+  replace: boolean,
+): FileState {
+  if (found === undefined) return 'fetched';
+  if (isSame(found, file)) return 'unchanged';
+  const ours = earlier.filter(({ name }) => name === file.name);
+  if (ours.some((one) => isSame(found, one))) return 'updated';
+  if (ours.length > 0) return 'repaired';
+  return holdsRows(file) && replace ? 'replaced' : 'left';
 }
 
 function requireNothingInTheWay(files: readonly Placed[], folder: string): void {
@@ -133,71 +192,59 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
   throw new UserError([what, ...list, next].join('\n'), EXIT.cannotCreate);
 }
 
-/** Files that were fetched earlier, are not of this commit, and are as they were fetched: rows in them would be read with the others. */
-async function leftBehind(
-  { files }: SourceRecord,
-  earlier: readonly SourceFile[],
-  { signal }: Repository,
-  { folder }: DatasetOptions,
-): Promise<Placed[]> {
-  const names = new Set(files.map(({ name }) => name));
-  const places: Placed[] = [];
-  for (const file of earlier.filter(({ name }) => !names.has(name))) {
-    const { state, sha256 } = await placeOf(file, folder, [], { replace: false, signal, onRead() {} });
-    if (state === 'unchanged' && sha256 !== undefined) places.push({ file, state: 'removed', sha256 });
+/**
+ * Moves files of a folder into a new one below it, whose name comes back; undefined where there are none to move.
+ * Throws a UserError (73 or 74) where the disk refuses.
+ */
+async function setAside(folder: string, files: readonly Placed[], now: Date): Promise<string | undefined> {
+  if (files.length === 0) return undefined;
+  const aside = `before-${now.toISOString().replace(/[:.]/g, '-')}`;
+  await onDisk(join(folder, aside), mkdir(join(folder, aside)));
+  for (const name of new Set(files.map(({ file }) => file.name))) {
+    await onDisk(join(folder, name), rename(join(folder, name), join(folder, aside, name)));
   }
-  return places;
+  return aside;
 }
 
-/** Files in these states come over the network; the others stand there. */
-const COMES: readonly FileState[] = ['fetched', 'updated', 'repaired', 'replaced'];
-/** What stands in the place of these may be somebody's work. */
-const GIVES_WAY: readonly FileState[] = ['repaired', 'replaced', 'removed'];
-
-const RUN_AGAIN = 'mend that and run the same command again';
-
-/** What a fetch has to do. */
-interface Plan {
-  readonly source: SourceRecord;
-  readonly hub: Repository;
-  readonly files: readonly Placed[];
-  readonly gone: readonly Placed[];
+/** Takes away what downloads of other contents of these files began and never ended. */
+async function clearParts(folder: string, files: readonly SourceFile[]): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const [, whole] = /^(.+?)(?:\.[0-9a-f]{12})?\.part$/.exec(name) ?? [];
+    if (files.some((file) => file.name === whole)) await rm(join(folder, name), { force: true });
+  }
 }
 
-async function bringFiles({ source, hub, files, gone }: Plan, options: DatasetOptions): Promise<FetchedDataset> {
-  const { folder, beforeDownload, onProgress, now } = options;
-  const keep = (record: SourceRecord) =>
-    replaceFile(join(folder, SOURCE_RECORD), [sourceRecordText(record)], { remedy: RUN_AGAIN });
-  const wanted = files.map(({ file, state }) => ({
-    file,
-    target: join(folder, file.name),
-    isHere: !COMES.includes(state),
-  }));
-  const missing = wanted.filter(({ isHere }) => !isHere).map(({ file }) => file);
-  // Before anything else is written: by this, a fetch that is killed is continued.
-  if (missing.length > 0) await keep(source);
-  const giveWay = [...files, ...gone].filter(({ state }) => GIVES_WAY.includes(state));
-  const aside = await setAside(
-    folder,
-    giveWay.map(({ file }) => file.name),
-    now(),
-  );
-  if (missing.length > 0) beforeDownload?.({ files: missing.length, bytes: bytesOf(missing), aside });
-  const come = await bring(hub, wanted, folder, onProgress);
-  const placed = files.map((place) => ({ ...place, sha256: come.get(join(folder, place.file.name)) ?? place.sha256 }));
-  const whole = {
-    ...source,
-    complete: true,
-    files: placed.map(({ file, sha256 }) => ({ ...file, sha256 })),
-    replacing: undefined,
-  };
-  await keep(whole);
-  await clearParts(folder, whole.files);
+async function strangersIn(folder: string, files: readonly SourceFile[]): Promise<string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.filter((name) => holdsRows({ name }) && !files.some((file) => file.name === name)).sort();
+}
+
+/** What the record of a fetch says of a folder. */
+export type SourceCheck = Awaited<ReturnType<typeof checkSource>>;
+
+/**
+ * Reads every file of rows in the record. Throws a UserError (130 or 143) when interrupted.
+ * @param onRead is told of bytes that were read
+ */
+export async function checkSource(folder: string, signal: AbortSignal, onRead: (bytes: number) => void) {
+  const record = await readSourceRecord(folder);
+  if (record === undefined) return { status: 'none' } as const;
+  if (record === 'damaged') return { status: 'damaged' } as const;
+  const { repository, revision, commit } = record;
+  const files: { name: string; state: 'same' | 'differs' | 'missing' }[] = [];
+  for (const file of record.files.filter(holdsRows)) {
+    const found = await digestAt(join(folder, file.name), signal, onRead);
+    files.push({ name: file.name, state: found === undefined ? 'missing' : isSame(found, file) ? 'same' : 'differs' });
+  }
+  /** Files of rows that were not fetched. */
+  const strangers = await strangersIn(folder, record.files);
+  const isWhole = strangers.length === 0 && files.every(({ state }) => state === 'same');
   return {
-    source: whole,
-    files: [...placed, ...gone],
-    fetchedBytes: bytesOf(missing),
-    aside,
-    strangers: await strangersIn(folder, whole.files),
+    status: isWhole ? ('as-fetched' as const) : ('differs' as const),
+    repository,
+    revision,
+    commit,
+    files,
+    strangers,
   };
 }

@@ -19,10 +19,8 @@ export function sizeText(bytes: number): string {
 }
 
 /** `downloading hf:user/repo/model.gguf: 22.13 GB to /home/you/.cache/agentworldbench`. */
-export function downloadText(
-  { name, bytes }: { readonly name: string; readonly bytes: number },
-  directory: string,
-): string {
+export function downloadText(download: { readonly name: string; readonly bytes: number }, directory: string): string {
+  const { name, bytes } = download;
   return `downloading ${printable(name)}: ${fineSizeText(bytes, bytes)} to ${printable(directory)}`;
 }
 

@@ -1,8 +1,8 @@
 // Files of a repository brought to this machine: one process at a time, continued where it stopped, each checked.
 
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { type FileHandle, open, rename, rm, stat, statfs } from 'node:fs/promises';
+import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
@@ -18,7 +18,6 @@ import {
   systemCode,
 } from './client.js';
 import { sizeText, type TransferProgress } from './download-text.js';
-import type { Stated } from './source-record.js';
 
 /** A file of a repository and its place on this machine. */
 interface WantedFile {
@@ -69,8 +68,7 @@ export async function bring(
 
 async function requireSpace(repository: Repository, wanted: readonly WantedFile[], folder: string): Promise<void> {
   let needed = 0;
-  for (const { file, target, isHere } of wanted) {
-    if (isHere) continue;
+  for (const { file, target } of wanted.filter(({ isHere }) => !isHere)) {
     const part = await stat(partPath(target, file)).catch(() => undefined);
     needed += file.bytes - Math.min(part?.size ?? 0, file.bytes);
   }
@@ -90,15 +88,6 @@ function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
 
 type Report = (step: TransferProgress['step'], bytes: number) => void;
 
-/** A file under way: what came of it so far on disk, and the hash of that. */
-interface Part {
-  readonly path: string;
-  readonly handle: FileHandle;
-  /** The whole file, as the hub states it. */
-  stated: RepositoryFile;
-  digest: Digest;
-}
-
 /** Resolves with the SHA-256 of the file that has come. */
 async function transferFile(
   repository: Repository,
@@ -107,91 +96,78 @@ async function transferFile(
   report: Report,
 ): Promise<string> {
   const path = partPath(target, file);
+  /** Nothing of the part is worth continuing. */
+  const discard = async (why: string): Promise<never> => {
+    await rm(path, { force: true });
+    const message = `what came as ${basename(file.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
+    throw new UserError(printable(message), EXIT.badData);
+  };
   await onDisk(path, makeFolders(dirname(target)));
-  const part: Part = { path, handle: await onDisk(path, openToAppend(path)), stated: file, digest: Digest.of(file) };
+  // Like 'a', but follows no link that somebody has laid there.
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
+  const handle = await onDisk(path, open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW));
+  let digest = new Digest(file.bytes);
   try {
-    await onDisk(path, readBack(part, repository.signal, report));
+    if ((await handle.stat()).size > file.bytes) await handle.truncate(0);
+    await readInto(digest, path, repository.signal, () => report('checking', digest.bytes));
     await repository.retry(async (progressed) => {
-      while (part.digest.bytes < file.bytes) {
-        await pull(repository, part, (bytes) => {
+      if (digest.bytes === file.bytes) return;
+      const stall = new AbortController();
+      const timer = setTimeout(() => stall.abort(), STALL_MS);
+      try {
+        const ends = AbortSignal.any([repository.signal, stall.signal]);
+        const response = await repository.open(file.path, digest.bytes, ends);
+        if (startOf(response) !== digest.bytes) {
+          if (response.status === 206) throw new Error('the server sent another range than asked for');
+          await onDisk(path, handle.truncate(0));
+          digest = new Digest(file.bytes);
+        }
+        for await (const chunk of response.body ?? []) {
+          timer.refresh();
+          if (digest.bytes + chunk.length > file.bytes) {
+            await discard(`holds more than the ${file.bytes} bytes that the hub lists`);
+          }
+          await onDisk(path, handle.appendFile(chunk));
+          digest.update(chunk);
           progressed();
-          report('downloading', bytes);
-        });
+          report('downloading', digest.bytes);
+        }
+        if (digest.bytes < file.bytes) throw new Error('the connection ended early');
+      } finally {
+        clearTimeout(timer);
+        stall.abort();
       }
     });
     // Everything is on the disk, not only on its way there.
-    await onDisk(path, part.handle.sync());
+    await onDisk(path, handle.sync());
   } finally {
-    await part.handle.close();
+    await handle.close();
   }
-  const found = part.digest.finish();
-  if (!isSame(found, part.stated)) {
-    const { sha256, gitOid } = part.stated;
-    const isByGit = sha256 === undefined && gitOid !== undefined;
-    const digest = isByGit ? `name ${found.gitOid} in git` : `SHA-256 ${found.sha256}`;
-    await discard(part, `has the ${digest}, which is not what the hub states`);
+  const found = digest.finish();
+  if (!isSame(found, file)) {
+    const hash = file.sha256 === undefined ? `name ${found.gitOid} in git` : `SHA-256 ${found.sha256}`;
+    await discard(`has the ${hash}, which is not what the hub states`);
   }
   await onDisk(path, rename(path, target));
   return found.sha256;
 }
 
-/** Like 'a', but follows no link that somebody has laid there. */
-function openToAppend(path: string): Promise<FileHandle> {
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
-  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW);
-}
-
-/** Takes up what an earlier run left, unless it is longer than the file. Throws a UserError (130 or 143) when interrupted. */
-async function readBack({ path, handle, stated, digest }: Part, signal: AbortSignal, report: Report): Promise<void> {
-  const { size } = await handle.stat();
-  if (size > stated.bytes) await handle.truncate(0);
-  if (size === 0 || size > stated.bytes) return;
-  await readInto(digest, path, signal, () => report('checking', digest.bytes));
-}
-
-/** Takes a file's content. Throws a UserError (130 or 143) when interrupted. */
+/** Takes a file's content. Throws a UserError: 130 or 143 when interrupted, 73 or 74 where the file cannot be read. */
 export async function readInto(
   digest: Digest,
   path: string,
   signal: AbortSignal,
   onRead: (bytes: number) => void,
 ): Promise<void> {
-  const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
-  for await (const chunk of chunks) {
-    if (signal.aborted) throw interrupted(signal);
-    digest.update(chunk);
-    onRead(chunk.length);
-  }
-}
-
-/** One request for what is missing. Throws where it ended early; what came is kept. */
-async function pull(repository: Repository, part: Part, report: (bytes: number) => void): Promise<void> {
-  const { path, handle } = part;
-  const stall = new AbortController();
-  const timer = setTimeout(() => stall.abort(), STALL_MS);
-  try {
-    const ends = AbortSignal.any([repository.signal, stall.signal]);
-    const { response, sha256 } = await repository.open(part.stated.path, part.digest.bytes, ends);
-    part.stated = { ...part.stated, sha256: part.stated.sha256 ?? sha256 };
-    if (startOf(response) !== part.digest.bytes) {
-      if (response.status === 206) throw new Error('the server sent another range than asked for');
-      await onDisk(path, handle.truncate(0));
-      part.digest = Digest.of(part.stated);
+  const read = async () => {
+    const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
+    for await (const chunk of chunks) {
+      if (signal.aborted) throw interrupted(signal);
+      digest.update(chunk);
+      onRead(chunk.length);
     }
-    for await (const chunk of response.body ?? []) {
-      timer.refresh();
-      if (part.digest.bytes + chunk.length > part.stated.bytes) {
-        await discard(part, `holds more than the ${part.stated.bytes} bytes that the hub lists`);
-      }
-      await onDisk(path, handle.appendFile(chunk));
-      part.digest.update(chunk);
-      report(part.digest.bytes);
-    }
-    if (part.digest.bytes < part.stated.bytes) throw new Error('the connection ended early');
-  } finally {
-    clearTimeout(timer);
-    stall.abort();
-  }
+  };
+  await onDisk(path, read());
 }
 
 /** The position in the file at which a response begins; NaN where it does not say. */
@@ -200,55 +176,34 @@ function startOf({ status, headers }: Response): number {
   return Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1]);
 }
 
-/** Nothing of a part is worth continuing. */
-async function discard({ path, stated }: Part, why: string): Promise<never> {
-  await rm(path, { force: true });
-  const message = `what came as ${basename(stated.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
-  throw new UserError(printable(message), EXIT.badData);
-}
-
-/** What a content was found to be. */
-interface Found {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly gitOid: string | undefined;
-}
-
-/** The hashes of a content as it comes; git's needs the length beforehand. */
+/** The hashes of a content of this length as it comes: its SHA-256, and its name in git. */
 export class Digest {
   readonly #sha256 = createHash('sha256');
-  readonly #gitOid: Hash | undefined;
-  #bytes = 0;
-
-  /** @param wholeBytes length of the content, where its name in git is to be found too */
-  constructor(wholeBytes: number | undefined) {
-    this.#gitOid = wholeBytes === undefined ? undefined : createHash('sha1').update(`blob ${wholeBytes}\0`);
-  }
-
-  /** For a content of which this is stated. */
-  static of({ bytes, sha256, gitOid }: Stated): Digest {
-    return new Digest(sha256 === undefined && gitOid !== undefined ? bytes : undefined);
-  }
-
+  readonly #gitOid = createHash('sha1');
   /** That have come so far. */
-  get bytes(): number {
-    return this.#bytes;
+  bytes = 0;
+
+  constructor(wholeBytes: number) {
+    this.#gitOid.update(`blob ${wholeBytes}\0`);
   }
 
   update(chunk: Uint8Array): void {
     this.#sha256.update(chunk);
-    this.#gitOid?.update(chunk);
-    this.#bytes += chunk.length;
+    this.#gitOid.update(chunk);
+    this.bytes += chunk.length;
   }
 
   /** What came; the last call. */
-  finish(): Found {
-    return { bytes: this.#bytes, sha256: this.#sha256.digest('hex'), gitOid: this.#gitOid?.digest('hex') };
+  finish() {
+    return { bytes: this.bytes, sha256: this.#sha256.digest('hex'), gitOid: this.#gitOid.digest('hex') };
   }
 }
 
 /** Whether a content is what is stated, be it a length alone. */
-export function isSame(found: Found, { bytes, sha256, gitOid }: Stated): boolean {
+export function isSame(
+  found: ReturnType<Digest['finish']>,
+  { bytes, sha256, gitOid }: Pick<RepositoryFile, 'bytes' | 'sha256' | 'gitOid'>,
+): boolean {
   if (found.bytes !== bytes) return false;
   if (sha256 !== undefined) return found.sha256 === sha256;
   return gitOid === undefined || found.gitOid === gitOid;
@@ -259,23 +214,11 @@ export async function onDisk<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof UserError ? error : diskError(path, systemCode(error));
-  }
-}
-
-function diskError(path: string, code: string): UserError {
-  const shown = printable(path);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new UserError(
-      `no space is left for ${shown}; what came is kept: free some and run the same command again`,
-      EXIT.cannotWrite,
+    if (error instanceof UserError) throw error;
+    const code = systemCode(error);
+    throw new UserError(
+      `cannot write ${printable(path)} (${code || 'unknown cause'}); free some space or change its rights, and run the same command again: what came is kept`,
+      ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code) ? EXIT.cannotCreate : EXIT.cannotWrite,
     );
   }
-  const exitCode = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code)
-    ? EXIT.cannotCreate
-    : EXIT.cannotWrite;
-  return new UserError(
-    `cannot write ${shown} (${code || 'unknown cause'}); keep downloads elsewhere, or mend its rights`,
-    exitCode,
-  );
 }

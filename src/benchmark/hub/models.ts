@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { EXIT, nearest, UserError } from '../../core/errors.js';
+import { EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { bytesOf, type HubOptions, Repository, type RepositoryFile, type RepositoryName } from './client.js';
 import { bring, withFolder } from './download.js';
@@ -23,7 +23,6 @@ export const AGENTWORLD = {
 
 /** A model of a hub as a user names it. */
 interface ModelReference extends RepositoryName {
-  readonly kind: 'model';
   readonly quantization?: string | undefined;
   readonly file?: string | undefined;
   /** What the file must be, whatever the hub says. */
@@ -51,17 +50,6 @@ function referenceOf(name: string): ModelReference | undefined {
   return { kind: 'model', repository, revision, quantization, file };
 }
 
-/** Where a repository's files lie below the folder of all downloads. */
-function folderOf({ repository, revision }: RepositoryName, directory: string): string {
-  const suffix = revision === 'main' ? '' : `@${revision.replaceAll('/', '--')}`;
-  return join(directory, repository.replace('/', '--') + suffix);
-}
-
-/** The name of one file of a repository, as a user may write it. */
-function nameOf({ repository, revision }: RepositoryName, path: string): string {
-  return `hf:${repository}${revision === 'main' ? '' : `@${revision}`}/${path}`;
-}
-
 /** The name under which a model is served: `models/My-Model-Q8_0.gguf` -> `My-Model-Q8_0`; other names stand for themselves. */
 export function servedName(model: string): string {
   return model.replace(/^.*[/\\]/, '').replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
@@ -79,14 +67,8 @@ export interface ModelOptions extends HubOptions {
   readonly cwd: string;
   /** Where downloaded models are kept; made where it is missing. */
   readonly directory: string;
-  /** Told what will be downloaded before it is; refuses by throwing. */
-  readonly beforeDownload?: (model: Download) => void | Promise<void>;
-}
-
-interface Download {
-  /** As `--model` takes it. */
-  readonly name: string;
-  readonly bytes: number;
+  /** Told what will be downloaded before it is, by its name as `--model` takes it; refuses by throwing. */
+  readonly beforeDownload?: (model: { readonly name: string; readonly bytes: number }) => void;
 }
 
 /**
@@ -98,87 +80,51 @@ interface Download {
 export async function resolveModel(name: string, options: ModelOptions): Promise<string> {
   const reference = referenceOf(name);
   if (reference === undefined) return localModel(name, options.cwd);
-  const folder = folderOf(reference, options.directory);
+  const { repository, revision } = reference;
+  const suffix = revision === 'main' ? '' : `@${revision}`;
+  const folder = join(options.directory, (repository + suffix).replaceAll('/', '--'));
   const present = await downloadedModel(reference, folder);
-  if (present !== undefined) return pathOf(present, folder);
-  const repository = new Repository(reference, options);
-  const choice = chooseModel(await repository.listFiles(), reference);
-  await options.beforeDownload?.({
-    name: printable(nameOf(reference, choice.files[0]?.path ?? '')),
-    bytes: bytesOf(choice.files),
-  });
-  await withFolder(repository, folder, async () => {
-    const wanted = choice.files.map(async (file) => {
+  if (present !== undefined) return join(folder, present);
+  const hub = new Repository(reference, options);
+  const files = chooseModel(await hub.listFiles(), reference);
+  const path = pathOf(files);
+  options.beforeDownload?.({ name: printable(`hf:${repository}${suffix}/${path}`), bytes: bytesOf(files) });
+  await withFolder(hub, folder, async () => {
+    const wanted = files.map(async (file) => {
       const target = join(folder, file.path);
       // Only whole files have their final name.
       const size = (await stat(target).catch(() => undefined))?.size;
       return { file, target, isHere: size === file.bytes };
     });
-    await bring(repository, await Promise.all(wanted), folder, options.onProgress);
+    await bring(hub, await Promise.all(wanted), folder, options.onProgress);
   });
-  return pathOf(choice, folder);
+  return join(folder, path);
 }
 
 async function localModel(name: string, cwd: string): Promise<string> {
   const path = resolve(cwd, name);
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined) {
-    const isRepository = /^[\w.-]+\/[\w.-]+(?::[\w.-]+)?$/.test(name) && !/\.gguf$/i.test(name);
-    const near = nearest(name.toLowerCase(), [AGENTWORLD.name]);
-    const hint = near
-      ? `; did you mean ${near}?`
-      : isRepository
-        ? `; from a hub, write hf:${printable(name)}`
-        : '; check --model';
-    throw new UserError(`there is no model file ${printable(path)}${hint}`, EXIT.inputMissing);
-  }
-  if (!found.isFile())
-    throw new UserError(`${printable(path)} is not a file; name the GGUF file in it`, EXIT.inputMissing);
-  await requireAllParts(path);
-  return path;
-}
-
-async function requireAllParts(path: string): Promise<void> {
-  const [, base, index, count] = SPLIT.exec(path) ?? [];
-  if (base === undefined) return;
-  if (Number(index) !== 1) {
-    throw new UserError(
-      `${printable(path)} is part ${Number(index)} of a split model; name its first part`,
-      EXIT.usage,
-    );
-  }
-  for (let part = 2; part <= Number(count); part++) {
-    const other = `${base}-${String(part).padStart(5, '0')}-of-${count}.gguf`;
-    const isThere = await stat(other).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (!isThere) {
-      throw new UserError(
-        `${printable(path)} lacks its part ${printable(basename(other))}; put all ${Number(count)} beside it`,
-        EXIT.inputMissing,
-      );
-    }
-  }
+  if (found?.isFile()) return path;
+  throw new UserError(
+    `there is no model file ${printable(path)}; name a GGUF file, hf:user/repo:QUANT or ${AGENTWORLD.name}`,
+    EXIT.inputMissing,
+  );
 }
 
 /** What an earlier run downloaded. A name without a quantisation or file does not say which model is meant, so that the hub is asked. */
-async function downloadedModel(reference: ModelReference, folder: string): Promise<ModelChoice | undefined> {
+async function downloadedModel(reference: ModelReference, folder: string): Promise<string | undefined> {
   if (reference.file === undefined && reference.quantization === undefined) return undefined;
   const paths = await readdir(folder, { recursive: true }).catch((): string[] => []);
   const files = paths.map((path) => ({ path: path.replaceAll('\\', '/'), bytes: 0 }));
-  return onlyModel(files, reference);
+  const [model, other] = matching(modelsAmong(files), reference);
+  return model === undefined || other !== undefined ? undefined : pathOf(model);
 }
 
-function pathOf({ files }: ModelChoice, folder: string): string {
-  return join(folder, files[0]?.path ?? '');
-}
+/** A GGUF file of a repository, or all parts of a split one in their order; never none. */
+type Model = readonly RepositoryFile[];
 
-/** A model among the files of a repository: a GGUF file, or all parts of a split one in their order. */
-interface ModelChoice {
-  /** Such as Q4_K_M; the file's name where it tells none. */
-  readonly quantization: string;
-  readonly files: readonly RepositoryFile[];
+function pathOf([first]: Model): string {
+  return first?.path ?? '';
 }
 
 /** The name of a part of a split model: what precedes its number, the number, and the count of all. */
@@ -187,78 +133,50 @@ const QUANTIZATION = /(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|TQ\d_\d|MXFP4\w*|NVFP4\w*
 /** Files beside a model's weights: for pictures, or for quantising it. */
 const ACCESSORY = /(?:^|[/._-])(?:mmproj|imatrix)(?=[._-]|$)/i;
 
-/** The one model that is meant. Throws a UserError with the choices where there is none (66) or several (2), and for another file than the pinned one (65). */
-function chooseModel(files: readonly RepositoryFile[], reference: ModelReference): ModelChoice {
-  const choices = modelsAmong(files);
-  const found = matching(choices, reference);
-  const [choice] = found;
-  if (choice !== undefined && found.length === 1) return requirePinned(choice, reference);
-  throw new UserError(refusalText(choices, found, reference), found.length === 0 ? EXIT.inputMissing : EXIT.usage);
-}
-
-/** The one model among files on this machine that is meant; undefined where there is none, or no telling. */
-function onlyModel(files: readonly RepositoryFile[], reference: ModelReference): ModelChoice | undefined {
-  const [choice, other] = matching(modelsAmong(files), reference);
-  return other === undefined ? choice : undefined;
-}
-
 /** The models among files; split ones only where all of their parts are there. */
-function modelsAmong(files: readonly RepositoryFile[]): ModelChoice[] {
+function modelsAmong(files: readonly RepositoryFile[]): Model[] {
   const byBase = new Map<string, RepositoryFile[]>();
   for (const file of files) {
     if (!/\.gguf$/i.test(file.path) || !isSafe(file.path) || ACCESSORY.test(file.path)) continue;
-    const [, base, , count] = SPLIT.exec(file.path) ?? [];
-    const key = base === undefined ? file.path : `${base}-of-${count}.gguf`;
+    const key = file.path.replace(SPLIT, '$1-of-$3$4');
     byBase.set(key, [...(byBase.get(key) ?? []), file]);
   }
   return [...byBase.values()]
     .map((parts) => parts.sort((a, b) => (a.path < b.path ? -1 : 1)))
-    .filter((parts) => parts.length === Number(SPLIT.exec(parts[0]?.path ?? '')?.[3] ?? 1))
-    .map((parts) => ({ quantization: quantizationOf(parts[0]?.path ?? ''), files: parts }));
+    .filter((parts) => parts.length === Number(SPLIT.exec(pathOf(parts))?.[3] ?? 1));
 }
 
-function quantizationOf(path: string): string {
-  const base = path.replace(SPLIT, '$1$4').replace(/\.gguf$/i, '');
-  return QUANTIZATION.exec(base)?.[1] ?? basename(base);
+function matching(models: readonly Model[], { file, quantization }: ModelReference): readonly Model[] {
+  if (file !== undefined) return models.filter((model) => pathOf(model) === file);
+  if (quantization === undefined) return models;
+  return models.filter((model) => {
+    const base = pathOf(model)
+      .replace(SPLIT, '$1$4')
+      .replace(/\.gguf$/i, '');
+    const own = QUANTIZATION.exec(base)?.[1] ?? basename(base);
+    return own.toLowerCase() === quantization.toLowerCase();
+  });
 }
 
-function matching(choices: readonly ModelChoice[], { file, quantization }: ModelReference): readonly ModelChoice[] {
-  if (file !== undefined) return choices.filter(({ files }) => files[0]?.path === file);
-  const wanted = quantization?.toLowerCase();
-  return wanted === undefined ? choices : choices.filter((choice) => choice.quantization.toLowerCase() === wanted);
-}
-
-function refusalText(
-  choices: readonly ModelChoice[],
-  found: readonly ModelChoice[],
-  reference: ModelReference,
-): string {
-  const { repository, file, quantization } = reference;
-  if (choices.length === 0) return `${repository} holds no GGUF model; name another repository`;
-  const shownChoices = found.length > 1 ? found : choices;
-  const isAmbiguous = new Set(shownChoices.map((choice) => choice.quantization)).size < shownChoices.length;
-  const list = [...shownChoices]
-    .sort((a, b) => bytesOf(a.files) - bytesOf(b.files))
-    .map(
-      (choice) => `${isAmbiguous ? choice.files[0]?.path : choice.quantization} (${sizeText(bytesOf(choice.files))})`,
-    );
-  const near = nearest(
-    quantization ?? '',
-    choices.map((choice) => choice.quantization),
-  );
-  const what =
-    found.length > 1
-      ? `${repository} holds several ${quantization === undefined ? 'models' : `of ${quantization}`}`
-      : `${repository} holds no ${file ?? quantization}${near === undefined ? '' : ` (did you mean ${near}?)`}`;
-  const how = isAmbiguous ? `hf:${repository}/FILE` : `hf:${repository}:QUANT`;
-  return printable(`${what}; name one as ${how}: ${list.join(', ')}`);
-}
-
-/** The hub must have what scores were made with, before it is downloaded. */
-function requirePinned(choice: ModelChoice, { repository, sha256 }: ModelReference): ModelChoice {
-  const [file] = choice.files;
-  if (sha256 === undefined || file === undefined) return choice;
-  if (file.sha256 === undefined || file.sha256 === sha256) return { ...choice, files: [{ ...file, sha256 }] };
-  const message = `${file.path} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it nevertheless, name it as hf:${repository}/${file.path}`;
+/** The one model that is meant. Throws a UserError with the choices where there is none (66) or several (2), and for another file than the pinned one (65). */
+function chooseModel(files: readonly RepositoryFile[], reference: ModelReference): Model {
+  const { repository, file, quantization, sha256 } = reference;
+  const models = modelsAmong(files);
+  const found = matching(models, reference);
+  const [model, other] = found;
+  if (model === undefined || other !== undefined) {
+    const named = file ?? quantization ?? '';
+    const what = `${repository} holds ${found.length === 0 ? 'no GGUF model' : 'several GGUF models'} ${named}`.trim();
+    const list = (found.length === 0 ? models : found)
+      .toSorted((a, b) => bytesOf(a) - bytesOf(b))
+      .map((one) => `${pathOf(one)} (${sizeText(bytesOf(one))})`);
+    const how =
+      list.length === 0 ? 'name another repository' : `name a file as hf:${repository}/FILE: ${list.join(', ')}`;
+    throw new UserError(printable(`${what}; ${how}`), found.length === 0 ? EXIT.inputMissing : EXIT.usage);
+  }
+  if (sha256 === undefined) return model;
+  // The hub must have what scores were made with, before it is downloaded.
+  if ((model[0]?.sha256 ?? sha256) === sha256) return model.map((one) => ({ ...one, sha256 }));
+  const message = `${file} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it nevertheless, name it as hf:${repository}/${file}`;
   throw new UserError(printable(message), EXIT.badData);
 }

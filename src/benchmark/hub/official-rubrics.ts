@@ -3,11 +3,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, UserError } from '../../core/errors.js';
+import { EXIT, messageOf, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { cacheFolder } from './cache-folder.js';
-import { addressIn, baseOf, interrupted, systemCode } from './client.js';
+import { addressIn, baseOf, cacheFolder, interrupted, systemCode } from './client.js';
 import { onDisk } from './download.js';
 
 const REPOSITORY = 'QwenLM/Qwen-AgentWorld';
@@ -49,51 +48,45 @@ export async function officialRubrics({ env, fetch, signal, onFetch, files = FIL
   let isTold = false;
   for (const [file, sha256] of Object.entries(files)) {
     const path = join(folder, file);
-    if ((await digestOf(path)) === sha256) continue;
+    const there = await readFile(path).catch(() => '');
+    if (sha256Of(there) === sha256) continue;
     if (!isTold) onFetch(`fetching the official rubrics (${REPOSITORY} at ${COMMIT.slice(0, 7)}) from ${base.host}`);
     isTold = true;
-    const text = await textAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
-    if (createHash('sha256').update(text).digest('hex') !== sha256) {
+    const bytes = await bytesAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
+    if (sha256Of(bytes) !== sha256) {
       throw new UserError(
         `${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`,
         EXIT.badData,
       );
     }
     await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
-    await replaceFile(path, [text], { remedy: 'mend that and run the same command again' });
+    await replaceFile(path, [bytes], { remedy: 'correct that and run the same command again' });
   }
   return folder;
 }
 
-/** In hex; undefined where the file cannot be read. */
-async function digestOf(path: string): Promise<string | undefined> {
-  const bytes = await readFile(path).catch(() => undefined);
-  return bytes && createHash('sha256').update(bytes).digest('hex');
+function sha256Of(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
-async function textAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'signal'>): Promise<string> {
+async function bytesAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'signal'>): Promise<Uint8Array> {
   try {
     const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    return await textOf(response);
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > MOST_BYTES) throw new Error('it sends more than these files hold');
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
   } catch (error) {
     if (signal.aborted) throw interrupted(signal);
-    const why = systemCode(error) || (error instanceof Error ? error.message : 'connection lost');
+    const why = systemCode(error) || messageOf(error);
     throw new UserError(
       `${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`,
       EXIT.unavailable,
     );
   }
-}
-
-/** @throws where it is longer than any of the files, which are UTF-8 */
-async function textOf(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error('it sends more than these files hold');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

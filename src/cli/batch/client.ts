@@ -5,15 +5,28 @@ import { EXIT, UserError } from '../../core/errors.js';
 import { shellLine } from '../../core/shell.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
-import { BatchApi } from '../../model/batch/api.js';
-import { type Batch, type BatchPart, readBatch } from '../../model/batch/folder.js';
-import { readSubmission, type Sent, type Submission, writeSubmission } from '../../model/batch/submission.js';
-import { proxyFor } from '../../model/http/proxy.js';
+import { BatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
+import {
+  type Batch,
+  type BatchPart,
+  isLive,
+  readBatch,
+  readSubmission,
+  type Sent,
+  type Submission,
+  withServed,
+  writeSubmission,
+} from '../../model/batch/folder.js';
+import { Results } from '../../model/batch/results.js';
+import { proxyFor } from '../../model/http/address.js';
+import { showLoading } from '../../serve/loading.js';
 import { programName } from '../../settings/program-name.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { ServerSettings } from './options.js';
 
 const OPENAI = 'https://api.openai.com';
+/** What a server answers that has no such list. */
+const NO_LIST = [404, 405, 501];
 
 /** A batch folder, read. */
 export interface Opened {
@@ -31,7 +44,7 @@ export async function openBatchFolder(given: string, io: Io): Promise<Opened> {
   const shown = shownPath(dir, io);
   if (batch !== undefined) return { dir, shown, batch };
   throw new UserError(
-    `${shown} is no batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
+    `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
     EXIT.inputMissing,
   );
 }
@@ -43,89 +56,80 @@ export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'en
   return command.cwd === io.cwd ? line : `cd ${shellLine([command.cwd])} && ${line}`;
 }
 
-export interface ClientOptions {
-  /** Nothing is written, so that another command may work on the folder. */
-  readonly isLookedAt: boolean;
-  /** The folder may be one of which nothing was submitted yet. */
-  readonly begins: boolean;
-}
-
 /** What the commands on a submitted folder share. */
 export class BatchClient {
-  /** What a later command has to be given to reach the server with the same key. */
-  readonly access: readonly string[];
-  #sent: readonly Sent[];
-
   private constructor(
-    private folder: Opened,
+    readonly io: Io,
+    readonly dir: string,
+    readonly shown: string,
+    public batch: Batch,
     readonly api: BatchApi,
-    { apiKey }: ServerSettings,
-    submission: Submission | undefined,
+    /** All that was sent, in the order in which it was. */
+    public sent: readonly Sent[],
+    /** What a later command has to be given to reach the server with the same key. */
+    readonly access: readonly string[],
+    private readonly loading: ReturnType<typeof showLoading>,
     private readonly release: (() => void) | undefined,
-  ) {
-    this.access = apiKey === undefined ? [] : ['--base-url', api.baseUrl];
-    this.#sent = submission?.sent ?? [];
-  }
+  ) {}
 
   /**
-   * Opens the folder; unless it is only looked at, for this process alone.
+   * Opens the folder; unless it is only looked at (`status`), for this process alone. `submit` is the first command on it.
    * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
    */
-  static async open(
-    settings: ServerSettings,
-    io: Io,
-    { isLookedAt, begins }: ClientOptions,
-    onNotice: (text: string) => void,
-  ): Promise<BatchClient> {
-    const opened = await openBatchFolder(settings.batchDir, io);
-    const { dir, shown } = opened;
+  static async open(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
+    const { dir, shown, batch } = await openBatchFolder(settings.batchDir, io);
     const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
-    const release = isLookedAt ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
-    let api: BatchApi | undefined;
+    const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
+    const loading = showLoading(io.stderr, settings.quiet);
     try {
-      const submission = await readSubmission(dir, shown);
-      if (submission === undefined && !begins) throw notSubmitted(shown, io);
-      const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? opened.batch.baseUrl;
-      if (baseUrl === undefined) throw noAddress(shown);
-      api = new BatchApi({
+      const submission = await readSubmission(dir);
+      if (submission === undefined && command !== 'submit') throw notSubmitted(shown, io);
+      const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
+      if (baseUrl === undefined) {
+        throw new UserError(
+          `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
+        );
+      }
+      const api = new BatchApi({
         baseUrl,
         apiKey: keyFor(baseUrl, settings, shown, io),
         proxy: proxyFor(baseUrl, io.env),
         retryMs: settings.retryMinutes * 60_000,
         stop: io.stop,
-        onNotice,
+        onNotice: loading.say,
       });
       requireSameServer(api, submission, shown);
-      return new BatchClient(opened, api, settings, submission, release);
+      const access = settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl];
+      return new BatchClient(io, dir, shown, batch, api, submission?.sent ?? [], access, loading, release);
     } catch (error) {
-      await api?.close();
       release?.();
       throw error;
     }
   }
 
-  get opened(): Opened {
-    return this.folder;
+  /** A line for good on stderr. */
+  say(text: string): void {
+    this.loading.say(text);
   }
 
-  /** All that was sent, in the order in which it was. */
-  get sent(): readonly Sent[] {
-    return this.#sent;
+  /** How far something is; the next one takes its place. */
+  step(text: string): void {
+    this.loading.step('batch', text);
   }
 
-  get parts(): readonly BatchPart[] {
-    return this.folder.batch.parts;
-  }
-
-  /** Takes over what the run has noted in batch.json since: it goes on beside a command that waits for hours. @throws UserError: 66, 65 */
-  async readAgain(): Promise<void> {
-    const batch = await readBatch(this.folder.dir);
-    if (batch !== undefined) this.folder = { ...this.folder, batch };
+  /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
+  async answered(): Promise<ReadonlySet<string>> {
+    return (await Results.open(this.dir)).names();
   }
 
   /** How a part was sent the last time; undefined where it never was. */
   latest({ file }: BatchPart): Sent | undefined {
-    return this.#sent.findLast(({ part }) => part === file);
+    return this.sent.findLast(({ part }) => part === file);
+  }
+
+  /** How many batches the server works on. */
+  get atWork(): number {
+    return this.sent.filter(isLive).length;
   }
 
   /**
@@ -134,15 +138,78 @@ export class BatchClient {
    */
   async note(before: Sent | undefined, now: Sent): Promise<Sent> {
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
-    const at = before === undefined ? this.#sent.length : this.#sent.indexOf(before);
-    this.#sent = this.#sent.toSpliced(at, 1, now);
+    const at = before === undefined ? this.sent.length : this.sent.indexOf(before);
+    this.sent = this.sent.toSpliced(at, 1, now);
     if (this.release !== undefined) {
-      await writeSubmission(this.folder.dir, { baseUrl: this.api.baseUrl, sent: this.#sent });
+      await writeSubmission(this.dir, { baseUrl: this.api.baseUrl, sent: this.sent });
     }
     return now;
   }
 
+  /** Notes what a server says of a batch. One that was refused since too many tokens waited has done nothing, and its file is sent once more. */
+  noteServed(sent: Sent, served: ServedBatch): Promise<Sent> {
+    const now = withServed(sent, served);
+    const { status, problems } = served;
+    const isFull = status === 'failed' && problems.some(({ code, message }) => saysFull(`${code} ${message}`));
+    if (!isFull) return this.note(sent, now);
+    const waitsBehind = this.atWork - (isLive(sent) ? 1 : 0);
+    const unmade = { batchId: undefined, status: undefined, isEnded: undefined, key: undefined };
+    return this.note(sent, { ...now, ...unmade, waitsBehind });
+  }
+
+  /**
+   * Asks about every batch that may still change, and looks for those of which no answer came. Where the server cannot tell whether there
+   * is such a one, `isNone` says that there is not: the user has looked.
+   */
+  async refresh(isNone = false): Promise<void> {
+    for (const sent of this.sent) {
+      if (isLive(sent)) await this.#refreshOne(sent);
+      else if (sent.isOpen) {
+        const found = await this.findMade(sent, isNone);
+        await (found === undefined ? this.note(sent, { ...sent, isOpen: undefined }) : this.noteServed(sent, found));
+      }
+    }
+  }
+
+  async #refreshOne(sent: Sent): Promise<void> {
+    try {
+      await this.noteServed(sent, await this.api.batch(sent.batchId ?? ''));
+    } catch (error) {
+      if (!(error instanceof Refused) || error.http !== 404) throw error;
+      const problems = [{ code: '', message: `the server does not know this batch any more (${error.reason})` }];
+      await this.note(sent, { ...sent, status: 'unknown', isEnded: true, problems });
+    }
+  }
+
+  /**
+   * The batch that was made of a part, although no answer came.
+   * @throws UserError (69) where the server cannot tell whether it was made
+   */
+  async findMade({ key, inputFileId, part }: Sent, isNone = false): Promise<ServedBatch | undefined> {
+    const isIt = ({ metadata, status, ...batch }: ServedBatch) =>
+      metadata.awb_key === key ||
+      (metadata.awb_key === undefined && batch.inputFileId === inputFileId && status !== 'failed');
+    try {
+      return await this.api.findBatch(isIt);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      // Whoever asked for a batch is not to take it for a refusal of that.
+      if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
+      if (isNone) return undefined;
+      throw new UserError(
+        `${this.api.host} was asked to make a batch of ${this.shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
+        EXIT.unavailable,
+      );
+    }
+  }
+
+  /** Ends the line of progress. */
+  finish(): void {
+    this.loading.finish();
+  }
+
   async close(): Promise<void> {
+    this.finish();
     await this.api.close();
     this.release?.();
   }
@@ -153,12 +220,6 @@ function notSubmitted(shown: string, io: Io): UserError {
   return new UserError(
     `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown, '--local', 'MODEL')} answers it without a batch API`,
     EXIT.inputMissing,
-  );
-}
-
-function noAddress(shown: string): UserError {
-  return new UserError(
-    `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
   );
 }
 

@@ -8,10 +8,9 @@ import { EXIT, UserError } from '../../core/errors.js';
 import { present } from '../../core/present.js';
 import { sizeOf } from '../../disk/file-reading.js';
 import { openAnew, putInPlace } from '../../disk/make-folder.js';
-import { unwritable } from '../../model/batch/folder.js';
-import { resultsToFetch, type Sent } from '../../model/batch/submission.js';
+import { Refused } from '../../model/batch/api.js';
+import { resultsToFetch, type Sent, unwritable } from '../../model/batch/folder.js';
 import type { BatchClient } from './client.js';
-import type { Telling } from './with-client.js';
 
 type Wanted = ReturnType<typeof resultsToFetch>[number];
 
@@ -21,28 +20,35 @@ const MOST_REPLY_BYTES = 4_000_000;
 const GONE = [404, 410];
 
 /** Fetches what has come. */
-export async function fetchResults(client: BatchClient, telling: Telling): Promise<void> {
+export async function fetchResults(client: BatchClient): Promise<void> {
   for (const [place, sent] of client.sent.entries()) {
     // What is known of it is replaced with each file.
-    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted, telling);
+    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted);
   }
 }
 
-async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted, { say, step }: Telling): Promise<void> {
-  const { dir } = client.opened;
-  const asked = await client.api.file(id);
-  const told = asked.status === 'ok' ? asked.value.bytes : undefined;
+async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
+  const { api, dir } = client;
+  const told = (await unlessRefused(api.file(id), () => true, undefined))?.bytes;
   const file = await freeName(dir, nameOf(client, sent, kind), told);
-  const path = join(dir, file);
   const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const bytes = (await sizeOf(path)) ?? (await download(client, id, { path, file, told, most }, step));
+  const isGone = ({ http }: Refused) => GONE.includes(http);
+  const bytes =
+    (await sizeOf(join(dir, file))) ?? (await unlessRefused(download(client, id, file, told, most), isGone, undefined));
   if (bytes === undefined) {
-    say(`${client.api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
+    client.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
     await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
     return;
   }
   await client.note(sent, { ...sent, [kind]: { file, bytes } });
-  say(`${file}: ${sizeText(bytes)}`);
+  client.say(`${file}: ${sizeText(bytes)}`);
+}
+
+async function unlessRefused<T, Other>(asked: Promise<T>, isIt: (refused: Refused) => boolean, other: Other) {
+  return asked.catch((error: unknown) => {
+    if (error instanceof Refused && isIt(error)) return other;
+    throw error;
+  });
 }
 
 /** `outputs-0001.jsonl` for the first time that the part was sent, `outputs-0001-2.jsonl` for the second. */
@@ -61,27 +67,19 @@ async function freeName(dir: string, name: string, told: number | undefined): Pr
   }
 }
 
-interface Download {
-  readonly path: string;
-  readonly file: string;
-  /** The bytes that it has, as the server says. */
-  readonly told: number | undefined;
-  /** What is taken at most. */
-  readonly most: number;
-}
-
-/** @returns its bytes; undefined where the server has it no more */
-async function download(
-  { api }: BatchClient,
-  id: string,
-  { path, file, told, most }: Download,
-  step: Telling['step'],
-): Promise<number | undefined> {
+/**
+ * Downloads a file of results.
+ * @param told the bytes that it has, as the server says
+ * @param most what is taken at most
+ * @returns its bytes
+ */
+async function download(client: BatchClient, id: string, file: string, told: number | undefined, most: number) {
+  const path = join(client.dir, file);
   // No result is looked for under such a name.
   const temporary = `${path}.part`;
   let handle: FileHandle | undefined;
   try {
-    const asked = await api.content(id, most, async () => {
+    const bytes = await client.api.content(id, most, async () => {
       await handle?.close();
       handle = await openAnew(temporary);
       const { fd } = handle;
@@ -89,31 +87,24 @@ async function download(
       return (piece) => {
         for (let from = 0; from < piece.length; ) from += writeSync(fd, piece, from);
         bytes += piece.length;
-        step(told === undefined ? `${file}: ${sizeText(bytes)}` : `${file}: ${sizeText(bytes)} of ${sizeText(told)}`);
+        client.step(`${file}: ${sizeText(bytes)}${told === undefined ? '' : ` of ${sizeText(told)}`}`);
       };
     });
-    if (asked.status === 'refused') {
-      if (GONE.includes(asked.http)) return undefined;
-      throw asked.stop;
+    if (bytes > most || bytes !== (told ?? bytes)) {
+      const why =
+        told === undefined
+          ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
+          : `which says that the file has ${told}; run the same command again`;
+      const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}`;
+      throw new UserError(`${came}, ${why}`, EXIT.unavailable);
     }
-    requireWhole(asked.value, { file, told, most }, api.host);
     await handle?.sync();
     await putInPlace(temporary, path);
-    return asked.value;
+    return bytes;
   } catch (error) {
     throw unwritable(path, error);
   } finally {
     await handle?.close();
     await rm(temporary, { force: true }).catch(() => undefined);
   }
-}
-
-function requireWhole(bytes: number, { file, told, most }: Omit<Download, 'path'>, host: string): void {
-  if (bytes === told || (told === undefined && bytes <= most)) return;
-  const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${host}`;
-  const why =
-    told === undefined
-      ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
-      : `which says that the file has ${told}; run the same command again`;
-  throw new UserError(`${came}, ${why}`, EXIT.unavailable);
 }

@@ -6,31 +6,21 @@ import { oneLine, printable } from '../../core/printable.js';
 import { shellLine } from '../../core/shell.js';
 import { NONE, type Table } from '../../core/table.js';
 import { type Look, terminal } from '../../core/terminal.js';
-import type { Io } from '../../core/types.js';
-import type { BatchPart } from '../../model/batch/folder.js';
-import { unansweredIn } from '../../model/batch/requests.js';
-import { namesWithResult } from '../../model/batch/results.js';
-import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
+import { type BatchPart, isLive, resultsToFetch, type Sent } from '../../model/batch/folder.js';
+import { requestsIn } from '../../model/batch/requests.js';
 import { programName } from '../../settings/program-name.js';
 import { type BatchClient, readingCommand } from './client.js';
 
 interface PartStanding {
   readonly part: BatchPart;
   /** As it was sent the last time; undefined where it never was. */
-  readonly sent: Sent | undefined;
+  readonly sent?: Sent | undefined;
   readonly state: string;
   readonly isEnded: boolean;
   /** What was sent of it has ended, and every result that the server has of it is here. */
   readonly isFetched: boolean;
-  /** What has no result although nothing is awaited any more. */
-  readonly missing: Missing;
-}
-
-/** Requests without a result. */
-interface Missing {
-  readonly count: number;
-  /** The id of the first; undefined where there is none, or where none has a result. */
-  readonly first?: string | undefined;
+  /** The ids of requests without a result although nothing is awaited any more. */
+  readonly missing: readonly string[];
 }
 
 export interface Standing {
@@ -38,28 +28,23 @@ export interface Standing {
   /** Nothing is waited for. */
   readonly isEnded: boolean;
   readonly isFetched: boolean;
-  /** Some part has come to nothing, or to less than it should have. */
-  readonly isShort: boolean;
+  /** What a command ends with that shows how the folder stands. */
+  readonly exitCode: ExitCode;
 }
 
 export async function standingOf(client: BatchClient): Promise<Standing> {
-  const { dir } = client.opened;
-  // What has a result in the folder, from wherever it came: a batch, or `awb batch run`.
-  const answered = await namesWithResult(dir);
+  const answered = await client.answered();
   const parts: PartStanding[] = [];
-  for (const part of client.parts) parts.push(await standingOfPart(client, part, answered));
+  for (const part of client.batch.parts) parts.push(await standingOfPart(client, part, answered));
+  const isEnded = parts.every((part) => part.isEnded);
+  // Some part has come to nothing, or to less than it should have.
+  const isShort = parts.some(({ missing }) => missing.length > 0);
   return {
     parts,
-    isEnded: parts.every((part) => part.isEnded),
+    isEnded,
     isFetched: parts.every((part) => part.isFetched),
-    isShort: parts.some(({ missing }) => missing.count > 0),
+    exitCode: !isEnded ? EXIT.later : isShort ? EXIT.incomplete : EXIT.done,
   };
-}
-
-/** What a command ends with that shows how the folder stands. */
-export function exitCodeOf({ isEnded, isShort }: Standing): ExitCode {
-  if (!isEnded) return EXIT.later;
-  return isShort ? EXIT.incomplete : EXIT.done;
 }
 
 async function standingOfPart(
@@ -67,26 +52,18 @@ async function standingOfPart(
   part: BatchPart,
   answered: ReadonlySet<string>,
 ): Promise<PartStanding> {
-  const { dir } = client.opened;
   const sent = client.latest(part);
-  const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
-  const none = { count: 0 };
-  if (!isMade && (await missingOf(dir, part, answered)).count === 0) {
-    return { part, sent, state: 'answered', isEnded: true, isFetched: true, missing: none };
-  }
-  const times = client.sent.filter((each) => each.part === part.file);
   const isEnded = sent?.isEnded === true;
+  const times = client.sent.filter((each) => each.part === part.file);
   const isFetched = isEnded && times.every((each) => resultsToFetch(each).length === 0);
-  // Whatever the server says of the batch: it may have completed without a result for each request.
-  const missing = isFetched ? await missingOf(dir, part, answered) : none;
-  return { part, sent, state: stateOf(sent), isEnded, isFetched, missing };
-}
-
-async function missingOf(dir: string, part: BatchPart, answered: ReadonlySet<string>): Promise<Missing> {
-  if (answered.size === 0) return { count: part.requests };
+  const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
   const missing: string[] = [];
-  for await (const { id } of unansweredIn(dir, part, answered)) missing.push(id);
-  return { count: missing.length, first: missing.length < part.requests ? missing[0] : undefined };
+  // Whatever the server says of the batch: it may have completed without a result for each request.
+  if (isFetched || !isMade) for await (const { id } of requestsIn(client.dir, part, answered)) missing.push(id);
+  if (!isMade && missing.length === 0) {
+    return { part, sent, state: 'answered', isEnded: true, isFetched: true, missing };
+  }
+  return { part, sent, state: stateOf(sent), isEnded, isFetched, missing: isFetched ? missing : [] };
 }
 
 /** As the server says it, or, where it has said nothing, as it is from here. */
@@ -109,25 +86,27 @@ const COLUMNS = [
 /** How many errors of a part are told. */
 const MOST_PROBLEMS = 3;
 
-/** The table, what went wrong, and what to do next. `now` is seconds since 1970. */
-export function standingText(client: BatchClient, standing: Standing, io: Io, look: Look, now: number): string {
-  const { shown, batch } = client.opened;
+/** The table, what went wrong, and what to do next. */
+export function standingText(client: BatchClient, standing: Standing, look: Look): string {
+  const { shown, batch, api } = client;
+  const now = Math.floor(Date.now() / 1000);
   const table = {
     columns: COLUMNS,
     groups: [standing.parts.map((part) => cellsOf(part, now))],
     footnotes: [problemsOf, missingNotes].flatMap((notes) => standing.parts.flatMap(notes)),
   };
   const requests = standing.parts.reduce((sum, { part }) => sum + part.requests, 0);
-  const head = `${shown}: ${counted(requests, 'request')} for ${printable(batch.model)}, at ${client.api.host}`;
-  return `${head}\n${terminal(table, look)}next: ${nextStep(client, standing, io)}\n`;
+  const head = `${shown}: ${counted(requests, 'request')} for ${printable(batch.model)}, at ${api.host}`;
+  return `${head}\n${terminal(table, look)}next: ${nextStep(client, standing)}\n`;
 }
 
+/** @param now seconds since 1970 */
 function cellsOf({ part, sent, state, isEnded, isFetched }: PartStanding, now: number): string[] {
-  const { counts, createdAt, expiresAt } = sent ?? {};
-  const isHere = isFetched && (sent?.outputs ?? sent?.errors) !== undefined;
+  const { counts, createdAt, expiresAt, requests = part.requests, outputs, errors } = sent ?? {};
+  const isHere = isFetched && (outputs ?? errors) !== undefined;
   return [
     part.file,
-    grouped(sent?.requests ?? part.requests),
+    grouped(requests),
     isHere ? `${state}, fetched` : state,
     counts === undefined ? NONE : grouped(counts.completed),
     counts === undefined ? NONE : grouped(counts.failed),
@@ -144,55 +123,50 @@ function spanText(seconds: number): string {
   return whole < 172_800 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86_400)} d`;
 }
 
-function problemsOf({ part, sent }: PartStanding): string[] {
+function problemsOf({ part: { file }, sent }: PartStanding): string[] {
   const { problems = [] } = sent ?? {};
   const told = problems.slice(0, MOST_PROBLEMS).map(({ code, message, line }) => {
-    const where = line === undefined ? part.file : `${part.file}:${line}`;
-    return `${where}: ${[code, message].filter((text) => text !== '').join(': ')}`;
+    const what = [code, message].filter((text) => text !== '').join(': ');
+    return `${file}${line === undefined ? '' : `:${line}`}: ${what}`;
   });
   const more = problems.length - told.length;
-  return more > 0 ? [...told, `${part.file}: and ${counted(more, 'error')} more`] : told;
+  return more > 0 ? [...told, `${file}: and ${counted(more, 'error')} more`] : told;
 }
 
-function missingNotes({ part: { file, requests }, missing: { count, first } }: PartStanding): string[] {
-  if (count === 0) return [];
-  const which = first === undefined ? '' : `, the first is ${oneLine(first, 80)}`;
-  return [`${file}: no result for ${grouped(count)} of ${counted(requests, 'request')}${which}`];
+function missingNotes({ part: { file, requests }, missing }: PartStanding): string[] {
+  if (missing.length === 0) return [];
+  const which = missing.length === requests ? '' : `, the first is ${oneLine(missing[0] ?? '', 80)}`;
+  return [`${file}: no result for ${grouped(missing.length)} of ${counted(requests, 'request')}${which}`];
 }
 
 /** What to type next, or what to wait for. */
-function nextStep(client: BatchClient, standing: Standing, io: Io): string {
-  const { shown, batch } = client.opened;
-  const { isEnded, isFetched, isShort, parts } = standing;
-  const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words, ...client.access])}`;
-  const isWaiting = parts.some(({ sent, isEnded }) => !isEnded && sent?.batchId === undefined);
+function nextStep({ shown, batch, access, io }: BatchClient, { isEnded, exitCode, parts }: Standing): string {
+  const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words, ...access])}`;
   if (parts.some((part) => part.isEnded && !part.isFetched)) return command('fetch', shown);
-  if (isWaiting) return command('submit', shown);
+  if (parts.some((part) => !part.isEnded && part.sent?.batchId === undefined)) return command('submit', shown);
   if (!isEnded) return `${command('status', shown)}, until all have ended (or submit --wait)`;
-  if (isShort) {
-    const again = `${command('submit', shown, '--again')}, since requests have no result`;
-    return parts.some((part) => problemsOf(part).length > 0) ? `mend what is said above, then ${again}` : again;
-  }
-  return isFetched ? readingCommand(batch, io) : command('fetch', shown);
+  if (exitCode === EXIT.done) return readingCommand(batch, io);
+  const again = `${command('submit', shown, '--again')}, since requests have no result`;
+  return parts.some((part) => problemsOf(part).length > 0) ? `mend what is said above, then ${again}` : again;
 }
 
-export function standingDocument({ opened, api }: BatchClient, { parts, isEnded, isFetched }: Standing): string {
+export function standingDocument({ dir, batch, api }: BatchClient, { parts, isEnded, isFetched }: Standing): string {
   const document = {
     schema: 'awb.batch-status/1',
-    folder: opened.dir,
+    folder: dir,
     base_url: api.baseUrl,
-    run: { kind: opened.batch.run.kind, dir: opened.batch.run.dir },
+    run: { kind: batch.run.kind, dir: batch.run.dir },
     ended: isEnded,
     fetched: isFetched,
-    parts: parts.map(({ part, sent, state, ...flags }) => ({
+    parts: parts.map(({ part, sent, state, missing, ...flags }) => ({
       file: part.file,
       requests: part.requests,
       bytes: part.bytes,
       state,
       ended: flags.isEnded,
       fetched: flags.isFetched,
-      short: flags.missing.count > 0,
-      missing: flags.missing.count,
+      short: missing.length > 0,
+      missing: missing.length,
       sent_requests: sent?.requests ?? null,
       input_file_id: sent?.inputFileId ?? null,
       batch_id: sent?.batchId ?? null,

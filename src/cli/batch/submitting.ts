@@ -5,24 +5,19 @@ import { createReadStream } from 'node:fs';
 import { basename, join } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import { type FileToSend, interrupted } from '../../model/batch/api.js';
-import type { BatchPart } from '../../model/batch/folder.js';
-import { requireAsWritten, unansweredIn } from '../../model/batch/requests.js';
-import { namesWithResult } from '../../model/batch/results.js';
-import { isLive, resultsToFetch, type Sent } from '../../model/batch/submission.js';
-import { systemClock } from '../../model/schedule/clock.js';
+import { type FileToSend, interrupted, Refused } from '../../model/batch/api.js';
+import { type BatchPart, readBatch, resultsToFetch, type Sent } from '../../model/batch/folder.js';
+import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
+import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
-import { findMade, heard, refresh } from './refreshing.js';
-import type { Telling } from './with-client.js';
 
-interface Submitting extends Telling {
+interface Submitting {
   /** Parts whose batches have ended without results for all requests are sent once more, as far as these have none. */
   readonly again: boolean;
   /** Looks again and again until all batches have ended. */
   readonly wait: boolean;
   /** Longest time between two looks. */
   readonly pollMs: number;
-  readonly stop: AbortSignal;
 }
 
 /** A part, or what is left of it, as a file to be sent. */
@@ -39,102 +34,80 @@ const CHUNK = 1 << 18;
  * Submits what is not submitted. With `wait` it resolves when all batches have ended.
  * @throws UserError where the server refuses, or was not reached in time; the same call goes on
  */
-export async function submit(client: BatchClient, options: Submitting): Promise<void> {
-  const { wait, pollMs, again, stop } = options;
+export async function submit(client: BatchClient, { wait, pollMs, again }: Submitting): Promise<void> {
+  const { stop } = client.io;
   /** Parts of which every request has its result. */
   const answered = new Set<string>();
-  const isOver = () => client.parts.every((part) => answered.has(part.file) || client.latest(part)?.isEnded === true);
-  const sayFull = onceFull(client, options);
-  await look(client, options, again);
-  if (again) await noteAgain(client, options);
-  if (!(await sendAll(client, answered, options))) sayFull();
+  const isOver = () =>
+    client.batch.parts.every((part) => answered.has(part.file) || client.latest(part)?.isEnded === true);
+  let isSaid = false;
   let pauseMs = Math.min(FIRST_POLL_MS, pollMs);
-  while (wait && !isOver()) {
+  await look(client, again);
+  if (again) await noteAgain(client);
+  for (;;) {
+    const waiting = await sendAll(client, answered);
+    if (waiting !== undefined && !isSaid) {
+      client.say(
+        `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
+      );
+    }
+    isSaid ||= waiting !== undefined;
+    if (!wait || isOver()) return;
     await systemClock.sleep(pauseMs, stop);
     if (stop.aborted) throw interrupted(stop);
-    const hasEnded = await look(client, options);
-    if (!(await sendAll(client, answered, options))) sayFull();
-    pauseMs = hasEnded ? Math.min(FIRST_POLL_MS, pollMs) : Math.min(pauseMs * 2, pollMs);
+    const before = client.atWork;
+    await look(client);
+    pauseMs = Math.min(client.atWork < before ? FIRST_POLL_MS : pauseMs * 2, pollMs);
   }
 }
 
-/** How many batches the server works on. */
-function atWork({ sent }: BatchClient): number {
-  return sent.filter(isLive).length;
-}
-
-/** @returns whether a batch has ended since the last look */
-async function look(client: BatchClient, { say }: Telling, isNone = false): Promise<boolean> {
+async function look(client: BatchClient, isNone = false): Promise<void> {
   const before = new Map(client.sent.map((sent) => [sent.fileName, sent.status]));
-  const atWorkBefore = atWork(client);
-  await refresh(client, isNone);
+  await client.refresh(isNone);
   for (const { fileName, part, status } of client.sent) {
-    if (status !== undefined && status !== before.get(fileName)) say(`${part}: ${status}`);
+    if (status !== undefined && status !== before.get(fileName)) client.say(`${part}: ${status}`);
   }
-  return atWork(client) < atWorkBefore;
 }
 
-/** Sends one part after the other. @returns false where one waits until the server has room */
-async function sendAll(client: BatchClient, answered: Set<string>, telling: Telling): Promise<boolean> {
+/** Sends one part after the other. @returns the part that waits until the server has room */
+async function sendAll(client: BatchClient, answered: Set<string>): Promise<string | undefined> {
   const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
   for (;;) {
-    // The run may have written the parts anew meanwhile.
-    await client.readAgain();
-    const part = client.parts.find(isToSend);
-    if (part === undefined) return true;
+    // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
+    client.batch = (await readBatch(client.dir)) ?? client.batch;
+    const part = client.batch.parts.find(isToSend);
+    if (part === undefined) return undefined;
     const { waitsBehind } = client.latest(part) ?? {};
-    const isFull = waitsBehind !== undefined && atWork(client) > 0 && atWork(client) >= waitsBehind;
-    if (isFull) return false;
-    const wasFull = client.sent.some((sent) => sent.waitsBehind !== undefined);
-    const sent = await send(client, part, telling);
+    if (waitsBehind !== undefined && client.atWork > 0 && client.atWork >= waitsBehind) return part.file;
+    const sent = await send(client, part);
     if (sent === undefined) answered.add(part.file);
-    else if (sent.waitsBehind !== undefined) return false;
-    // Where there was no room once, the next part goes out when it is known whether this one was let in.
-    else if (wasFull) return true;
+    else if (sent.waitsBehind !== undefined) return part.file;
   }
-}
-
-/** What says, once, that parts wait for room. */
-function onceFull(client: BatchClient, { say }: Telling): () => void {
-  let isSaid = false;
-  return () => {
-    const waiting = client.sent.find((sent) => sent.waitsBehind !== undefined);
-    if (isSaid || waiting === undefined) return;
-    isSaid = true;
-    const until =
-      atWork(client) > 0
-        ? 'until another batch has ended'
-        : 'for room; a part that is larger than the limit by itself never gets any';
-    say(`${waiting.host} takes no more tokens for now: ${waiting.part} and those behind it wait ${until}`);
-  };
 }
 
 /** Notes what is to be sent once more: what has ended without a result for every request. */
-async function noteAgain(client: BatchClient, { say }: Telling): Promise<void> {
-  const { dir, shown } = client.opened;
+async function noteAgain(client: BatchClient): Promise<void> {
   if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
     throw new UserError(
-      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${shown}`,
+      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
     );
   }
-  const answered = await namesWithResult(dir);
-  for (const part of client.parts) {
+  for (const part of client.batch.parts) {
     if (client.latest(part)?.isEnded !== true) continue;
-    const left = await leftOf(dir, part, answered);
+    const left = await leftOf(client, part);
     if (left === undefined) continue;
-    say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
+    client.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
     await client.note(undefined, sentAs(client, left));
   }
 }
 
 /**
- * Sends a part, going on where it was left. What has got its result since it was uploaded goes into no batch.
+ * Sends a part, or those of its requests that have no result, and has a batch made of it, going on where an earlier command ended.
  * @returns what is known of it now; undefined where every request has its result already
  */
-async function send(client: BatchClient, part: BatchPart, { step }: Telling): Promise<Sent | undefined> {
-  const { dir } = client.opened;
+async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefined> {
   const begun = client.latest(part);
-  const left = await leftOf(dir, part, await namesWithResult(dir));
+  const left = await leftOf(client, part);
   if (left === undefined) {
     // What waited for room needs none any more.
     if (begun !== undefined) await client.note(begun, { ...begun, waitsBehind: undefined });
@@ -146,7 +119,7 @@ async function send(client: BatchClient, part: BatchPart, { step }: Telling): Pr
   if (sent.inputFileId !== undefined) return create(client, sent);
   const inputFileId =
     (isThat ? await uploadedBefore(client, sent) : undefined) ??
-    (await transfer(client, { ...left, name: sent.fileName }, step));
+    (await transfer(client, { ...left, name: sent.fileName }));
   return create(client, await client.note(sent, { ...sent, inputFileId }));
 }
 
@@ -156,26 +129,28 @@ function sentAs({ api }: BatchClient, { part, name: fileName, requests, bytes }:
 
 /** A file that came over whole before the answer was lost. A server that lists none is sent it once more, which costs nothing. */
 async function uploadedBefore({ api }: BatchClient, { fileName, bytes }: Sent): Promise<string | undefined> {
-  const asked = await api.findFile((file) => file.filename === fileName && (file.bytes ?? bytes) === bytes);
-  return asked.status === 'ok' ? asked.value?.id : undefined;
+  const isIt = (file: { filename?: string | undefined; bytes?: number | undefined }) =>
+    file.filename === fileName && (file.bytes ?? bytes) === bytes;
+  const found = await api.findFile(isIt).catch((error: unknown) => {
+    if (!(error instanceof Refused)) throw error;
+  });
+  return found?.id;
 }
 
-async function transfer({ api }: BatchClient, file: PartToSend, step: Telling['step']): Promise<string> {
-  const asked = await api.upload(file, (sent) =>
-    step(`${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
+async function transfer(client: BatchClient, file: PartToSend): Promise<string> {
+  const { id, bytes = file.bytes } = await client.api.upload(file, (sent) =>
+    client.step(`${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
   );
-  if (asked.status === 'refused') throw asked.stop;
-  const { id, bytes = file.bytes } = asked.value;
   if (bytes === file.bytes) return id;
   throw new UserError(
-    `${api.host} has ${bytes} bytes of ${file.part}, and ${file.bytes} were sent; run the same command again`,
+    `${client.api.host} has ${bytes} bytes of ${file.part}, and ${file.bytes} were sent; run the same command again`,
     EXIT.unavailable,
   );
 }
 
 /** Makes a batch of what was uploaded; its mark is on the disk before the server hears of it. */
 async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
-  const { run, url } = client.opened.batch;
+  const { run, url } = client.batch;
   const key = randomBytes(12).toString('hex');
   const sent = await client.note(uploaded, { ...uploaded, waitsBehind: undefined, key, isOpen: true });
   const metadata = {
@@ -185,23 +160,28 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
     awb_run: basename(run.dir).slice(0, 200),
     awb_fingerprint: run.fingerprint.slice(0, 64),
   };
-  const inputFileId = sent.inputFileId ?? '';
-  const asked = await client.api.create({ inputFileId, url, metadata }, () => findMade(client, sent));
-  if (asked.status === 'ok') return client.note(sent, heard(client, sent, asked.value));
-  const unmade = { ...sent, isOpen: undefined, key: undefined };
-  if (asked.isFull) return client.note(sent, { ...unmade, waitsBehind: atWork(client) });
-  await client.note(sent, unmade);
-  throw asked.stop;
+  try {
+    const served = await client.api.create(sent.inputFileId ?? '', url, metadata, () => client.findMade(sent));
+    return await client.noteServed(sent, served);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const waitsBehind = error.isFull ? client.atWork : undefined;
+    const unmade = await client.note(sent, { ...sent, isOpen: undefined, key: undefined, waitsBehind });
+    if (error.isFull) return unmade;
+    throw error;
+  }
 }
 
 /**
  * A part, or those of its requests that have no result, as a file of a name that no other upload has; undefined where there are none.
  * @throws UserError (65) for a part that is not as it was written
  */
-async function leftOf(dir: string, part: BatchPart, answered: ReadonlySet<string>): Promise<PartToSend | undefined> {
+async function leftOf(client: BatchClient, part: BatchPart): Promise<PartToSend | undefined> {
+  const { dir } = client;
   await requireAsWritten(dir, part);
+  const answered = await client.answered();
   const left = async function* () {
-    for await (const { bytes } of unansweredIn(dir, part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
+    for await (const { bytes } of requestsIn(dir, part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
   };
   let [requests, bytes] = [0, 0];
   for await (const line of left()) {

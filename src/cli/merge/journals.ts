@@ -5,8 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { throwIfStopped } from '../../core/errors.js';
 import { present } from '../../core/present.js';
 import type { Line } from '../../disk/lines.js';
-import { scanJournal } from '../../run/journal.js';
-import type { JournalRecord } from '../../run/journal-record.js';
+import { type JournalRecord, scanJournal } from '../../run/journal.js';
 
 /** A journal to be joined. */
 interface JournalPart {

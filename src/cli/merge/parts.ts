@@ -6,9 +6,8 @@ import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/file-reading.js';
 import { RECHECK } from '../../judge/judged-files.js';
-import { pathsOf, requireNoStray } from '../../run/folder.js';
-import type { Manifest } from '../../run/manifest.js';
-import { readManifest } from '../../run/manifest-file.js';
+import { type Manifest, readManifest } from '../../run/manifest.js';
+import { pathsOf, requireNoStray } from '../../run/run.js';
 import { shownPath } from '../../settings/shown-path.js';
 
 /** A part of a run, in its folder. */

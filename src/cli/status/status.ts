@@ -9,14 +9,10 @@ import type { Domain } from '../../core/types.js';
 import { sizeOf } from '../../disk/file-reading.js';
 import { predictionState } from '../../infer/inferring.js';
 import { calibrationState, judgementState } from '../../judge/records.js';
-import { isAlive } from '../../run/alive.js';
-import { pathsOf } from '../../run/folder.js';
-import { scanJournal } from '../../run/journal.js';
-import type { JournalRecord } from '../../run/journal-record.js';
+import { type JournalRecord, scanJournal } from '../../run/journal.js';
 import { Ledger } from '../../run/ledger.js';
-import type { Manifest } from '../../run/manifest.js';
-import { readManifest } from '../../run/manifest-file.js';
-import { entryOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
+import { type Manifest, readManifest } from '../../run/manifest.js';
+import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
 import { episodeState } from '../../simulate/episodes/records.js';
 
 interface Progressed {

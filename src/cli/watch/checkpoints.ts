@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { mkdir, readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { readJson, sizeOf } from '../../disk/file-reading.js';
@@ -62,33 +62,23 @@ async function isMarked(path: string, marker: string): Promise<boolean> {
 async function stampOf(path: string, marker: string): Promise<string | undefined> {
   const found = await statOf(path);
   if (found === undefined) return undefined;
-  const files = found.isDirectory() ? await filesBelow(path) : [{ name: '', stats: found }];
-  const lines = files
-    .filter(({ name }) => name !== marker)
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, stats: { size, mtimeMs } }) => `${name} ${size} ${mtimeMs}`);
+  const names = found.isDirectory() ? await filesBelow(path, '') : [''];
+  const lines: string[] = [];
+  for (const name of names.filter((name) => name !== marker).sort()) {
+    const stats = await statOf(join(path, name));
+    if (stats !== undefined && !stats.isDirectory()) lines.push(`${name} ${stats.size} ${stats.mtimeMs}`);
+  }
   return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
 }
 
-/** The files of a folder at any depth, also behind links. Each folder counts once, and none above it: links may lead back. */
-async function filesBelow(path: string): Promise<{ readonly name: string; readonly stats: Stats }[]> {
-  const seen = new Set<string>();
-  const real = await realpath(path).catch(() => path);
-  for (let above = dirname(real); !seen.has(above); above = dirname(above)) seen.add(above);
-  const files: { readonly name: string; readonly stats: Stats }[] = [];
-  const folders = [''];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    const place = await realpath(join(path, folder)).catch(() => undefined);
-    if (place === undefined || seen.has(place)) continue;
-    seen.add(place);
-    for (const entry of (await readdir(place).catch(() => [])).sort()) {
-      const stats = await statOf(join(place, entry));
-      const name = join(folder, entry);
-      if (stats?.isDirectory()) folders.push(name);
-      else if (stats !== undefined) files.push({ name, stats });
-    }
-  }
-  return files;
+/** Links to folders are not followed: they may lead back up. */
+async function filesBelow(path: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(path, folder), { withFileTypes: true }).catch(() => []);
+  const names = entries.map((entry) => {
+    const name = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path, name) : [name];
+  });
+  return (await Promise.all(names)).flat();
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {

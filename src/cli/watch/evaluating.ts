@@ -1,26 +1,42 @@
-// One checkpoint from its server to its verdict: the steps, the document beside its run, and the command that is told of it. What is done
-// is kept, so that a watch that was killed goes on where it was.
+// One checkpoint from its server to its verdict: steps of this program, each a process of its own, the document of its result, and the
+// command that is given it. What is done is kept, so that a watch that was killed goes on where it was.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { EXIT } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
-import { isObject, type JsonObject } from '../../core/json.js';
+import { isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
-import { type Kept, keepRecord, recordIn, STEPS } from './checkpoints.js';
-import { filled, givenEnv, startGuarded, tailOf, wordsOf } from './commands.js';
-import type { WatchLog } from './log.js';
+import { type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
 import type { FixedBase, WatchSettings } from './options.js';
-import { NotEvaluated, startServer } from './server.js';
-import { type AwaitedBatch, documentOf, runAwb, runStep } from './steps.js';
+import {
+  endpointAt,
+  filled,
+  givenEnv,
+  NotEvaluated,
+  PROGRAM,
+  startGuarded,
+  startServer,
+  stepEnv,
+  tailOf,
+  wordsOf,
+} from './processes.js';
+
+type WatchEvent = 'started' | 'serving' | 'step' | 'awaiting' | 'result' | 'failed' | 'command' | 'stopped';
+
+/** Logs a thing that happens: a line for people, and members for programs. */
+export type Say = (type: WatchEvent, text: string, members?: JsonObject) => Promise<void>;
 
 const LONGEST_COMMAND_MS = 10 * 60_000;
-const GRACE_MS = 5_000;
+const COMMAND_GRACE_MS = 5_000;
 
 export interface Work {
   readonly settings: WatchSettings;
   readonly io: Io;
-  readonly log: WatchLog;
+  readonly say: Say;
   readonly baseOf: FixedBase;
   /** Absolute. */
   readonly outputDir: string;
@@ -57,7 +73,7 @@ export interface Told {
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
 export async function evaluate(work: Work, kept: Kept): Promise<Told> {
-  const { settings, io, log } = work;
+  const { settings, io, say } = work;
   await keepRecord(kept, {});
   const { name, path: place, stamp, failures, awaited } = kept.record;
   const result = await decided(work, kept).catch((error: unknown) => {
@@ -74,7 +90,7 @@ export async function evaluate(work: Work, kept: Kept): Promise<Told> {
   // Awaited results are told once for each new file of requests, since somebody has to hand it in.
   if (verdict !== 'AWAITING' || awaited?.requests !== result.batch.requests) {
     const type = verdict === 'FAILED' ? 'failed' : verdict === 'AWAITING' ? 'awaiting' : 'result';
-    await log.say(type, text, { checkpoint: name, verdict, result: path });
+    await say(type, text, { checkpoint: name, verdict, result: path });
     await runOnResult(work, kept, path);
   }
   if (verdict === 'AWAITING') await keepRecord(kept, { awaited: { requests: result.batch.requests, at } });
@@ -84,7 +100,7 @@ export async function evaluate(work: Work, kept: Kept): Promise<Told> {
 
 /** Takes the steps that are not done. @throws NotEvaluated */
 async function decided(work: Work, kept: Kept): Promise<Result> {
-  const { settings, io, log, baseOf } = work;
+  const { settings, io, say, baseOf } = work;
   const { dir } = kept;
   const { name } = kept.record;
   for (const step of STEPS) {
@@ -96,7 +112,7 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
     await keepRecord(kept, { steps: { ...kept.record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
-    await log.say('step', text, { checkpoint: name, step, exit_code: code, seconds });
+    await say('step', text, { checkpoint: name, step, exit_code: code, seconds });
   }
   const gate = await documentOf(dir, 'gate');
   const verdict = VERDICTS.find((known) => known === gate?.verdict);
@@ -112,8 +128,8 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
   };
 }
 
-async function inferServed({ settings, io, log, outputDir }: Work, { dir, record }: Kept) {
-  await log.say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
+async function inferServed({ settings, io, say, outputDir }: Work, { dir, record }: Kept) {
+  await say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
   const server = await startServer(
     record,
     { log: join(dir, 'server.log'), pidFile: join(outputDir, '.server.pid') },
@@ -194,12 +210,139 @@ async function runOnResult(work: Work, { dir, record }: Kept, path: string): Pro
   const env = { ...givenEnv(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
   const input = await readFile(path, 'utf8');
   const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
-  const { code, signal, fault } = await startGuarded({ words, env, cwd: io.cwd, log, input, graceMs: GRACE_MS }, ending)
-    .ended;
+  const { code, signal, fault } = await startGuarded(
+    { words, env, cwd: io.cwd, log, input, graceMs: COMMAND_GRACE_MS },
+    ending,
+  ).ended;
   if (code === 0) return;
   io.stop.throwIfAborted();
   const how = fault ?? (signal === null ? `exit code ${code}` : signal);
-  await work.log.say('command', `${record.name}: --on-result failed (${how})${await tailOf(log)}`, {
+  await work.say('command', `${record.name}: --on-result failed (${how})${await tailOf(log)}`, {
     checkpoint: record.name,
   });
+}
+
+const BIN = fileURLToPath(new URL('bin.js', PROGRAM));
+/** A step that is asked to end lets its calls end, and saves. */
+const STEP_GRACE_MS = 30_000;
+const LOCKED_TRIES = 5;
+const LOCKED_WAIT_MS = 3_000;
+
+/** The secrets of each step. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  infer: ['AWB_MODEL_API_KEY'],
+  judge: ['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN'],
+};
+/** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
+const WORKED: Readonly<Record<Step, readonly number[]>> = {
+  infer: [EXIT.done, EXIT.incomplete],
+  judge: [EXIT.done, EXIT.incomplete],
+  score: [EXIT.done, EXIT.incomplete],
+  gate: [EXIT.done, EXIT.noGo, EXIT.inconclusive, EXIT.incomplete],
+};
+
+/** Batch files whose results have not all come. */
+interface AwaitedBatch {
+  /** Absolute. */
+  readonly dir: string;
+  readonly requests: number;
+  readonly awaited: number;
+}
+
+/** A step ends with 75 for a budget that is spent as well. */
+function awaitedIn(document: JsonObject | undefined): AwaitedBatch | undefined {
+  const batch = document?.batch;
+  if (document?.state !== 'awaiting' || !isObject(batch) || !Array.isArray(batch.parts)) return undefined;
+  const requests = batch.parts.reduce((sum: number, part) => sum + (isObject(part) ? Number(part.requests) : 0), 0);
+  return { dir: String(batch.dir), requests, awaited: Number(batch.awaited) };
+}
+
+/** Where a checkpoint's run lies, and who answers for it. */
+interface StepPlace {
+  readonly name: string;
+  readonly dir: string;
+  /** What the gate calls the base; as it was given where this is absent. */
+  readonly base?: string;
+  /** Absent where infer is done. */
+  readonly server?: { readonly url: string; readonly model: string };
+}
+
+/** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
+export function argumentsOf(step: Step, place: StepPlace, settings: WatchSettings): string[] {
+  const { name, dir, server, base = settings.base } = place;
+  const { config, db } = settings;
+  const judged = join(dir, 'judged.jsonl');
+  const common = ['--config', config];
+  switch (step) {
+    case 'infer':
+      return [
+        ...['infer', ...common, '--output-dir', dir, `--label=${name}`],
+        // No server is there yet where the arguments are only looked at.
+        ...['--model-base-url', server?.url ?? endpointAt(settings.endpoint, settings.port ?? 8000)],
+        `--model-name=${server?.model ?? 'NAME'}`,
+      ];
+    case 'judge':
+      return [
+        ...['judge', ...common, '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir],
+        ...(settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : []),
+      ];
+    case 'score':
+      return ['score', ...common, '--predictions', judged, '--db', db, `--label=${name}`];
+    case 'gate':
+      return ['gate', ...common, `--base=${base}`, `--candidate=${judged}`, '--db', db];
+    default:
+      return step satisfies never;
+  }
+}
+
+/**
+ * Runs a step to its end.
+ * @returns its exit code, or the batch files whose answers it awaits; the document that it printed lies in the folder (`documentOf`)
+ * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
+ */
+async function runStep(
+  step: Step,
+  place: StepPlace,
+  settings: WatchSettings,
+  io: Io,
+  lost?: AbortSignal,
+): Promise<number | AwaitedBatch> {
+  const run = () => runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
+  let code = await run();
+  // The step of a watch that was killed may still save what it had, and holds the folder until then.
+  for (let tries = 0; code === EXIT.cannotCreate && tries < LOCKED_TRIES; tries++) {
+    await wait(LOCKED_WAIT_MS, undefined, { signal: io.stop }).catch(() => undefined);
+    code = await run();
+  }
+  if (WORKED[step].includes(code)) return code;
+  const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
+  if (batch !== undefined) return batch;
+  throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
+}
+
+/** Runs this program; what it prints goes to `<name>.json` in the folder, and what it says to steps.log. */
+async function runAwb(
+  name: string,
+  args: readonly string[],
+  dir: string,
+  { env, cwd, stop }: Io,
+  lost?: AbortSignal,
+): Promise<number> {
+  const output = join(dir, `${name}.json`);
+  await truncate(output).catch(() => undefined);
+  const errors = join(dir, 'steps.log');
+  const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
+  const given = stepEnv(env, KEYS[name] ?? []);
+  const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
+  const command = { words, env: given, cwd, output, log: errors, graceMs: STEP_GRACE_MS };
+  const { code, signal, fault } = await startGuarded(command, ending).ended;
+  if (code !== EXIT.done) lost?.throwIfAborted();
+  stop.throwIfAborted();
+  if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(errors)}`);
+  return code;
+}
+
+/** The JSON document that a step has printed; undefined where it printed none. */
+async function documentOf(dir: string, name: string): Promise<JsonObject | undefined> {
+  return parseObject(await readFile(join(dir, `${name}.json`), 'utf8').catch(() => ''));
 }

@@ -2,10 +2,9 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { BoundedLog } from './log.js';
+import { fstatSync, ftruncateSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
 
-/** What it is told as its only argument. Its fourth descriptor is the log, its fifth takes what the command prints. */
+/** Its only argument. Its fourth descriptor is the log, its fifth takes what the command prints. */
 export interface GuardTask {
   readonly words: readonly string[];
   /** Milliseconds between asking the command to end and ending it. */
@@ -14,7 +13,7 @@ export interface GuardTask {
   readonly hasOutput: boolean;
 }
 
-/** What it says on its standard output, once, when the command has ended. */
+/** Printed once, when the command has ended. */
 export interface GuardReport {
   readonly code: number | null;
   readonly signal: string | null;
@@ -24,11 +23,15 @@ export interface GuardReport {
 
 const LOG_FD = 3;
 const OUTPUT_FD = 4;
-/** What is still on its way into the log when the command has ended gets this long. */
+/** A log keeps so much of its beginning, and between once and twice so much of its end. */
+const HEAD_BYTES = 1_000_000;
+const TAIL_BYTES = 4_000_000;
+const CUT = '\n[awb: the log was too long, and what stood here was cut out]\n';
+/** Output that is still on its way into the log when the command has ended gets this long. */
 const LAST_WORDS_MS = 1_000;
-/** What starts processes faster than they can be ended is given up. */
+/** A command that starts processes faster than they can be ended is given up. */
 const MOST_ROUNDS = 50;
-/** Stands in the environment of whatever the command starts, in the same group or not. */
+/** Stands in the environment of everything that the command starts, in the same group or not. */
 const MARK = { AWB_GUARDED: randomUUID() };
 
 // The watch has written it.
@@ -40,10 +43,7 @@ const child = spawn(file, args, {
   stdio: ['pipe', hasOutput ? OUTPUT_FD : 'pipe', 'pipe'],
   env: { ...process.env, ...MARK },
 });
-/** Whatever it was seen to have started, by process id: when, so that another process of that id is left alone. */
-const known = new Map<number, string>();
-const log = new BoundedLog(LOG_FD);
-for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => log.write(piece));
+for (const stream of [child.stdout, child.stderr]) stream?.on('data', writeLog);
 child.once('error', ({ message }) => report({ code: null, signal: null, fault: message }));
 child.once('exit', (code, signal) => {
   // What it has left running belongs to it.
@@ -56,31 +56,40 @@ child.once('exit', (code, signal) => {
 });
 child.stdin?.on('error', () => {});
 process.stdout.on('error', () => {});
-guard();
-
-/** The first line is the command's standard input, as JSON; the end of the stream is the end of the watch, or its wish. */
-function guard(): void {
-  let text = '';
-  let isFed = false;
-  process.stdin.setEncoding('utf8').on('data', (piece: string) => {
-    if (isFed) return;
-    text += piece;
-    const at = text.indexOf('\n');
-    if (at < 0) return;
-    isFed = true;
-    // A line of the watch is a JSON string.
-    child.stdin?.end(JSON.parse(text.slice(0, at)) as string);
-  });
-  process.stdin.once('end', () => {
-    send('SIGTERM');
-    setTimeout(kill, graceMs).unref();
-  });
-}
+// The first line is the command's standard input, as a JSON string; the end of the stream is the end of the watch, or its wish.
+let text = '';
+process.stdin.setEncoding('utf8').on('data', (piece: string) => {
+  if (text.includes('\n')) return;
+  text += piece;
+  const [line = '', ...rest] = text.split('\n');
+  // The watch writes a string.
+  if (rest.length > 0) child.stdin?.end(JSON.parse(line) as string);
+});
+process.stdin.once('end', () => {
+  send('SIGTERM');
+  setTimeout(kill, graceMs).unref();
+});
 
 function report(said: GuardReport): void {
   process.stdout.write(`${JSON.stringify(said)}\n`);
   // Nothing else keeps this process.
   for (const stream of [process.stdin, child.stdout, child.stderr]) stream?.destroy();
+}
+
+/** A full disk costs the log, and not the command. */
+function writeLog(piece: Uint8Array): void {
+  try {
+    writeSync(LOG_FD, piece);
+    const { size } = fstatSync(LOG_FD);
+    if (size <= HEAD_BYTES + 2 * TAIL_BYTES) return;
+    const tail = Buffer.alloc(TAIL_BYTES);
+    const bytes = readSync(LOG_FD, tail, 0, TAIL_BYTES, size - TAIL_BYTES);
+    ftruncateSync(LOG_FD, HEAD_BYTES);
+    writeSync(LOG_FD, CUT);
+    writeSync(LOG_FD, tail.subarray(tail.indexOf('\n') + 1, bytes));
+  } catch {
+    // The next piece may fit.
+  }
 }
 
 function kill(): void {
@@ -91,57 +100,53 @@ function kill(): void {
 
 /** To the command's group, and to what has left it: a second signal would cut short what ends in order. */
 function send(signal: NodeJS.Signals): void {
-  for (const [pid, start] of descendants()) known.set(pid, start);
-  if (child.pid !== undefined) signalTo(-child.pid, signal);
-  for (const [pid, start] of known) {
-    const stat = statOf(pid);
-    if (stat?.start === start && stat.group !== child.pid) signalTo(pid, signal);
+  const left = [...descendants()].filter(([, { group }]) => group !== child.pid).map(([pid]) => pid);
+  for (const pid of [...(child.pid === undefined ? [] : [-child.pid]), ...left]) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It is gone, or the group is empty.
+    }
   }
-}
-
-function signalTo(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It is gone, or the group is empty.
-  }
-}
-
-/**
- * The processes that stem from the command, with their start, as far as the system tells (Linux): those that have one of them as their
- * parent, and those that have lost theirs and carry the mark.
- */
-function descendants(): Map<number, string> {
-  const found = new Map<number, string>();
-  const others = new Map<number, Stat>();
-  for (const name of readdirOf('/proc')) {
-    const pid = Number(name);
-    const stat = Number.isInteger(pid) && pid !== process.pid ? statOf(pid) : undefined;
-    if (stat === undefined) continue;
-    const isOurs = stat.parent === process.pid || textOf(`/proc/${pid}/environ`).includes(MARK.AWB_GUARDED);
-    if (isOurs) found.set(pid, stat.start);
-    else others.set(pid, stat);
-  }
-  for (let before = -1; before < found.size; ) {
-    before = found.size;
-    for (const [pid, { parent, start }] of others) if (found.has(parent)) found.set(pid, start);
-  }
-  return found;
 }
 
 interface Stat {
   readonly parent: number;
   readonly group: number;
-  /** When it started. */
-  readonly start: string;
+}
+
+/** The processes that stem from the command (on Linux): children of one of them, and orphans that carry the mark. */
+function descendants(): ReadonlyMap<number, Stat> {
+  const found = new Map<number, Stat>();
+  const others = new Map<number, Stat>();
+  for (const pid of processes()) {
+    const stat = statOf(pid);
+    if (stat === undefined) continue;
+    const isOurs = stat.parent === process.pid || textOf(`/proc/${pid}/environ`).includes(MARK.AWB_GUARDED);
+    (isOurs ? found : others).set(pid, stat);
+  }
+  for (let before = -1; before < found.size; ) {
+    before = found.size;
+    for (const [pid, stat] of others) if (found.has(stat.parent)) found.set(pid, stat);
+  }
+  return found;
+}
+
+function processes(): number[] {
+  try {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+  } catch {
+    return [];
+  }
 }
 
 /** Undefined for a process that is gone, or has ended and is not collected yet. */
 function statOf(pid: number): Stat | undefined {
-  // Behind its name, which may hold anything: state, parent and group, and 16 fields later the time at which it started.
-  const fields = /^.*\) (\S) (\d+) (\d+) (?:\S+ ){16}(\d+) /s.exec(textOf(`/proc/${pid}/stat`));
-  const [, state, parent, group, start] = fields ?? [];
-  return start === undefined || state === 'Z' ? undefined : { parent: Number(parent), group: Number(group), start };
+  // Behind its name, which may hold anything: state, parent and group.
+  const [, state, parent, group] = /^.*\) (\S) (\d+) (\d+) /s.exec(textOf(`/proc/${pid}/stat`)) ?? [];
+  return state === undefined || state === 'Z' ? undefined : { parent: Number(parent), group: Number(group) };
 }
 
 function textOf(path: string): string {
@@ -149,13 +154,5 @@ function textOf(path: string): string {
     return readFileSync(path, 'latin1');
   } catch {
     return '';
-  }
-}
-
-function readdirOf(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
   }
 }

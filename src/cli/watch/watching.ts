@@ -1,20 +1,18 @@
 // The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
 
-import { mkdir } from 'node:fs/promises';
+import { appendFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import { printable } from '../../core/printable.js';
+import { oneLine, printable } from '../../core/printable.js';
 import { shellLine } from '../../core/shell.js';
-import type { Io } from '../../core/types.js';
+import type { Io, TextSink } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
 import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './checkpoints.js';
-import { filled, wordsOf } from './commands.js';
-import { evaluate, type Result, type Told, type Work } from './evaluating.js';
-import { openLog } from './log.js';
+import { argumentsOf, evaluate, type Result, type Say, type Told, type Work } from './evaluating.js';
 import type { FixedBase, WatchSettings } from './options.js';
-import { argumentsOf } from './steps.js';
+import { endpointAt, filled, wordsOf } from './processes.js';
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
 const WORST_FIRST: readonly ExitCode[] = [
@@ -35,21 +33,38 @@ export async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io):
   await checkpointsIn(dir, settings.pattern, settings.marker);
   await makeFolder(outputDir, settings);
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
-  const work: Work = { settings, io, outputDir, baseOf, log: openLog(outputDir, io.stderr, settings.quiet) };
+  const work: Work = { settings, io, outputDir, baseOf, say: logTo(outputDir, io.stderr, settings.quiet) };
   io.setLastWords('ended at once: the same command goes on where it was');
   try {
     await baseOf();
-    await work.log.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
+    await work.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
     while (!io.stop.aborted) {
       const told = await lookOnce(work, dir);
       if (settings.once && !io.stop.aborted) return showResults(told, settings, io);
       await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
     }
-    await work.log.say('stopped', 'interrupted; the same command goes on where it was');
+    await work.say('stopped', 'interrupted; the same command goes on where it was');
     return interruption(io.stop);
   } finally {
     release();
   }
+}
+
+/** To watch.jsonl, and as a line for people to stderr. A log that cannot be written is mentioned once, and stops nothing. */
+function logTo(outputDir: string, stderr: TextSink, quiet: boolean): Say {
+  const path = join(outputDir, 'watch.jsonl');
+  let isBroken = false;
+  return async (type, text, members = {}) => {
+    const at = new Date().toISOString();
+    const line = oneLine(text, 400);
+    if (!quiet) stderr.write(`${at.slice(0, 19)}Z ${line}\n`);
+    await appendFile(path, `${JSON.stringify({ v: 'awb.watch/1', type, at, text: line, ...members })}\n`).catch(
+      (error) => {
+        if (!isBroken) stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch goes on without it\n`);
+        isBroken = true;
+      },
+    );
+  };
 }
 
 /** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
@@ -169,7 +184,7 @@ function commandsFor(
   const port = settings.port === undefined ? '{port}' : String(settings.port);
   const serve = filled(wordsOf(settings.serveCommand, '--serve-command'), { checkpoint: path, name, port });
   const left = STEPS.filter((step) => record.steps[step] === undefined);
-  const server = { url: filled([settings.endpoint], { port }).join(''), model: settings.servedModel ?? 'NAME' };
+  const server = { url: endpointAt(settings.endpoint, port), model: settings.servedModel ?? 'NAME' };
   const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
   return [...(left.includes('infer') ? [serve] : []), ...steps];
 }

@@ -1,26 +1,83 @@
-// The work of calibrating: predictions of known quality through a judge, in an open run, by the engine that judges any others.
+// awb calibrate: its options, and predictions of known quality through a judge, in an open run, by the engine that judges any others.
 
-import { createHash } from 'node:crypto';
 import type { Dataset } from '../../benchmark/dataset.js';
-import type { Identity } from '../../core/identity.js';
+import { fingerprintOf, type Identity } from '../../core/identity.js';
 import { judgementMembers } from '../../core/judged-row.js';
-import { type JudgementRecord, recordedJudgement } from '../../core/judgement.js';
+import { MOST_JUDGEMENTS, recordedJudgement } from '../../core/judgement.js';
 import { MOST_REPEATS } from '../../core/prediction.js';
 import { present } from '../../core/present.js';
 import type { Io } from '../../core/types.js';
 import { manifestOfData, placeOfRow } from '../../infer/chosen-rows.js';
+import { INFER_OPTIONS } from '../../infer/options.js';
+import { BATCH_OPTIONS } from '../../run/batch/options.js';
 import type { HeardStage } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
-import { requirePriced } from '../../run/pricing.js';
+import { ASKING_OPTIONS } from '../../run/options.js';
 import type { Pricing, Run } from '../../run/run.js';
 import { markOf, oneByOne } from '../../run/stage-contract.js';
-import type { Target } from '../../run/target.js';
+import { requirePriced, type Target } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
 import { identityOfJudge, openJudge } from '../asking.js';
-import type { Method, Subject } from '../mode.js';
+import type { Method } from '../mode.js';
+import { JUDGE_INSTRUMENT } from '../options.js';
 import { isDone, recordOf, stampOf } from '../records.js';
-import { CALIBRATE_OPTIONS, type CalibrateSettings } from './options.js';
 import { type CalibrationJob, type MadePredictions, takesCall } from './plan.js';
+
+const { 'data-dir': dataDir, domains, shard, 'skip-invalid': skipInvalid, fresh } = INFER_OPTIONS;
+
+export const CALIBRATE_OPTIONS = {
+  'data-dir': dataDir,
+  'output-dir': {
+    kind: 'text',
+    value: 'DIR',
+    default: './calibration',
+    group: 'Data',
+    help: 'folder of calibration.jsonl',
+  },
+  domains,
+  shard,
+  'skip-invalid': { ...skipInvalid, help: 'leave unusable rows out' },
+  'sample-seed': {
+    kind: 'integer',
+    min: 0,
+    default: 0,
+    group: 'Data',
+    help: 'seed of the choice of rows, and of what is made of them',
+  },
+  fresh,
+  ...under('Calibration', {
+    'max-calls': {
+      kind: 'integer',
+      min: 1,
+      default: 3000,
+      help: 'judgements at most; as many rows are taken as that allows, every domain alike',
+    },
+    trajectories: {
+      kind: 'integer',
+      min: 1,
+      help: 'trajectories of each domain at most; as many as --max-calls allows by default',
+    },
+    damages: { kind: 'list', value: 'LIST', help: 'only these damages, or none; all by default' },
+    canaries: {
+      kind: 'list',
+      value: 'LIST',
+      help: 'only these canaries (predictions with a trick), or none; all by default',
+    },
+    'judge-repeats': {
+      kind: 'integer',
+      min: 1,
+      max: MOST_JUDGEMENTS,
+      default: 2,
+      help: 'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
+    },
+  }),
+  ...JUDGE_INSTRUMENT,
+  ...ASKING_OPTIONS,
+  ...BATCH_OPTIONS,
+} as const satisfies OptionTable;
+
+export type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
 
 /** Everything that one calibration works on. */
 export interface Calibrating {
@@ -60,15 +117,23 @@ export function calibrationStage(work: Calibrating, run: Run): HeardStage<Calibr
     asks: takesCall,
     solve: oneByOne(async (job, ask) => {
       const read = () => subjectOf(job);
-      const seedOf = (part: number, tried: number) => seedOffsetOf(job, part, tried, settings.maxRetries);
+      // As those of a judging without repeats: judgements of a prediction are told apart by their index.
+      const seedOf = (part: number, tried: number) => (job.index + part) * MOST_REPEATS * settings.maxRetries + tried;
       if (takesCall(job)) return judge.judge(job, read, seedOf, ask);
       const record = method.fail({ class: 'empty', reason: 'the prediction is empty' }, await read());
       return recordOf(job, record, markOf(run));
     }),
     questions: (job) => judge.questions(() => subjectOf(job)),
     placeOf: ({ row, isFurther }) => (isFurther ? undefined : placeOfRow(dataset, row)),
-    compose: async (job, { row }) => lineOf(job, await subjectOf(job), recordedJudgement(row)),
-    outputForm: { predictions: fingerprintOfJobs(jobs) },
+    async compose(job, { row: record }) {
+      const { row, variant, index } = job;
+      const { sample, gen } = await subjectOf(job);
+      const { key, trajectory, domain: task, turnIdx: turn_idx } = sample;
+      const prediction = { key, trajectory, repeat: 0, gen, awb: { variant }, flags: [] };
+      const members = judgementMembers(prediction, recordedJudgement(record), index);
+      return JSON.stringify({ task, id: row.id, turn_idx, variant, gen, ...members });
+    },
+    outputForm: { predictions: fingerprintOf({ jobs: jobs.map(({ id, stamp }) => `${id} ${stamp}`) }) },
     manifest: manifestOfData(work, run, { label: undefined, meta: {} }),
     absent: {},
     listeners: [judge.watch],
@@ -79,29 +144,4 @@ export function calibrationStage(work: Calibrating, run: Run): HeardStage<Calibr
 export function calibrationIdentity(work: Calibrating, stored: Manifest | undefined): Identity {
   const calibration = { data: work.dataset.fingerprint, seed: work.settings.sampleSeed };
   return { mode: 'rubric', ...identityOfJudge(work, stored), calibration };
-}
-
-/** Seeds go as those of a judging without repeats: judgements of a prediction are told apart by their index. */
-function seedOffsetOf({ index }: CalibrationJob, part: number, tried: number, maxRetries: number): number {
-  return (index + part) * MOST_REPEATS * maxRetries + tried;
-}
-
-/** A line of calibration.jsonl: what tells the row and the variant, the prediction, and what judging adds to a row. */
-function lineOf({ row, variant, index }: CalibrationJob, { sample, gen }: Subject, record: JudgementRecord): string {
-  const { key, trajectory, domain: task, turnIdx: turn_idx } = sample;
-  const prediction = { key, trajectory, repeat: 0, gen, awb: { variant }, flags: [] };
-  return JSON.stringify({
-    task,
-    id: row.id,
-    turn_idx,
-    variant,
-    gen,
-    ...judgementMembers(prediction, record, index),
-  });
-}
-
-function fingerprintOfJobs(jobs: readonly CalibrationJob[]): string {
-  const hash = createHash('sha256');
-  for (const { id, stamp } of jobs) hash.update(`${id} ${stamp}\n`);
-  return hash.digest('hex');
 }

@@ -13,8 +13,7 @@ import { randomOf } from '../../core/random.js';
 import { variantId } from '../../core/row-id.js';
 import { LEAST_CLUSTERS, type Sample } from '../../core/types.js';
 import type { StageJob } from '../../run/stage-contract.js';
-import type { Variant } from './variant.js';
-import { VARIANTS } from './variants.js';
+import { variantOf } from './variants.js';
 
 /** One judgement of one variant of one row. */
 export interface CalibrationJob extends StageJob {
@@ -56,21 +55,22 @@ export async function planOf(
   predictions: MadePredictions,
   choice: PlanChoice,
 ): Promise<CalibrationJob[]> {
-  const domains = groupBy(chosen, ({ domain }) => domain);
-  const queues = [...domains.values()].map((members) => new RowQueue(members, predictions, choice));
+  const { maxCalls } = choice;
+  let open = [...groupBy(chosen, ({ domain }) => domain).values()].map((own) => inTurn(own, predictions, choice));
   const taken: CalibrationJob[][] = [];
   let calls = 0;
-  for (let open = queues; open.length > 0; ) {
-    const left: RowQueue[] = [];
+  while (open.length > 0) {
+    const left: typeof open = [];
     for (const queue of open) {
-      const jobs = await queue.next();
+      const { value: jobs } = await queue.next();
       if (jobs === undefined) continue;
-      const more = jobs.filter(takesCall).length;
-      if (calls + more > choice.maxCalls) {
-        if (calls === 0) throw new UserError(tooFew(choice.maxCalls, more));
-        return inOrder(rows, taken);
+      calls += jobs.filter(takesCall).length;
+      if (calls > maxCalls) {
+        if (taken.length > 0) return inOrder(rows, taken);
+        throw new UserError(
+          `--max-calls ${maxCalls} is too few: the first row alone takes ${calls}; allow more, or have less judged with --damages, --canaries and --judge-repeats`,
+        );
       }
-      calls += more;
       taken.push(jobs);
       left.push(queue);
     }
@@ -79,67 +79,50 @@ export async function planOf(
   return inOrder(rows, taken);
 }
 
-function tooFew(maxCalls: number, needed: number): string {
-  return `--max-calls ${maxCalls} is too few: the first row alone takes ${needed}; allow more, or have less judged with --damages, --canaries and --judge-repeats`;
-}
-
 /** An empty prediction is rated by rule. */
 export function takesCall({ variant }: CalibrationJob): boolean {
   return variant !== 'empty';
 }
 
-/** A domain's rows in the order in which they are taken. */
-class RowQueue {
-  readonly #trajectories: RowRef[][];
-  /** The judgements of rows that were looked at and not taken yet. */
-  readonly #looked = new Map<RowRef, CalibrationJob[]>();
-  #next = 0;
-
-  constructor(
-    members: readonly RowRef[],
-    private readonly predictions: MadePredictions,
-    private readonly choice: PlanChoice,
-  ) {
-    const rank = (text: string) => createHash('sha256').update(`calibrate ${choice.seed} ${text}`).digest('hex');
-    const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
-      Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
-        .sort((a, b) => (a.rank < b.rank ? -1 : 1))
-        .map(({ item }) => item);
-    const trajectories = groupBy(members, (row) => row.trajectory);
-    this.#trajectories = ranked(trajectories, ([trajectory]) => trajectory)
-      .slice(0, choice.trajectories)
-      .map(([, own]) => ranked(own, (row) => row.key));
-  }
-
-  /** The judgements of the next row; undefined where none is left. */
-  async next(): Promise<CalibrationJob[] | undefined> {
-    for (;;) {
-      if (this.#next === this.#trajectories.length) {
-        if (!this.#trajectories.some((own) => own.length > 0)) return undefined;
-        this.#next = 0;
+/** The judgements of a domain's rows, row after row in the order in which they are taken. */
+async function* inTurn(
+  members: readonly RowRef[],
+  predictions: MadePredictions,
+  choice: PlanChoice,
+): AsyncGenerator<CalibrationJob[], undefined> {
+  const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
+    Array.from(items, (item) => ({ item, rank: hashOf(`calibrate ${choice.seed} ${textOf(item)}`) }))
+      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+      .map(({ item }) => item);
+  const trajectories = ranked(
+    groupBy(members, (row) => row.trajectory),
+    ([trajectory]) => trajectory,
+  )
+    .slice(0, choice.trajectories)
+    .map(([, own]) => ranked(own, (row) => row.key));
+  /** The judgements of rows that were looked at. */
+  const looked = new Map<RowRef, CalibrationJob[]>();
+  while (trajectories.some((own) => own.length > 0)) {
+    for (const own of trajectories) {
+      let best: { readonly row: RowRef; readonly jobs: CalibrationJob[] } | undefined;
+      let bytes = 0;
+      for (const row of own.slice(0, ROWS_LOOKED_AT)) {
+        if (bytes >= BYTES_LOOKED_AT) break;
+        bytes += row.length;
+        const jobs = looked.get(row) ?? (await jobsOf(row, predictions, choice));
+        looked.set(row, jobs);
+        if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
       }
-      const own = present(this.#trajectories[this.#next++]);
-      const jobs = await this.#richest(own);
-      if (jobs !== undefined) return jobs;
+      if (best === undefined) continue;
+      own.splice(own.indexOf(best.row), 1);
+      yield best.jobs;
     }
   }
+  return undefined;
+}
 
-  /** Takes the row out to which most variants apply. */
-  async #richest(own: RowRef[]): Promise<CalibrationJob[] | undefined> {
-    let best: { readonly row: RowRef; readonly jobs: CalibrationJob[] } | undefined;
-    let bytes = 0;
-    for (const row of own.slice(0, ROWS_LOOKED_AT)) {
-      if (bytes >= BYTES_LOOKED_AT) break;
-      bytes += row.length;
-      const jobs = this.#looked.get(row) ?? (await jobsOf(row, this.predictions, this.choice));
-      this.#looked.set(row, jobs);
-      if (best === undefined || jobs.length > best.jobs.length) best = { row, jobs };
-    }
-    if (best === undefined) return undefined;
-    this.#looked.delete(best.row);
-    own.splice(own.indexOf(best.row), 1);
-    return best.jobs;
-  }
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 async function jobsOf(
@@ -152,7 +135,7 @@ async function jobsOf(
   for (const variant of variants) {
     const made = await predictions.make(row, variant);
     if (made === undefined) continue;
-    const stamp = createHash('sha256').update(made.gen).digest('hex').slice(0, 24);
+    const stamp = hashOf(made.gen).slice(0, 24);
     const { isRepeated } = variantOf(variant);
     for (let index = 0; index < (isRepeated ? judgeRepeats : 1); index++) {
       const further = index === 0 ? {} : { isFurther: true as const };
@@ -165,71 +148,52 @@ async function jobsOf(
 /** Domain by domain in the order of the data, since a domain's rows share the judge's prompt; within it trajectory by trajectory. */
 function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
-  const place = (job: CalibrationJob) => [
-    domains.indexOf(job.domain),
-    job.row.trajectoryNumber,
-    job.row.turnIdx,
-    job.row.position,
-  ];
+  const place = new Map(domains.map((domain, at) => [domain, at]));
   return taken
-    .map((jobs) => ({ jobs, place: place(present(jobs[0])) }))
-    .sort((a, b) => firstDifference(a.place, b.place))
+    .map((jobs) => ({ jobs, row: present(jobs[0]).row }))
+    .sort(
+      ({ row: a }, { row: b }) =>
+        (place.get(a.domain) ?? 0) - (place.get(b.domain) ?? 0) ||
+        a.trajectoryNumber - b.trajectoryNumber ||
+        a.turnIdx - b.turnIdx ||
+        a.position - b.position,
+    )
     .flatMap(({ jobs }) => jobs);
 }
 
-function firstDifference(a: readonly number[], b: readonly number[]): number {
-  return a.map((number, index) => number - present(b[index])).find((difference) => difference !== 0) ?? 0;
-}
-
-/** What the planned rows are too few for, a sentence each. */
-export function remarksOn(jobs: readonly CalibrationJob[]): string[] {
-  const domains = [...groupBy(jobs, ({ domain }) => domain)].map(([domain, own]) => ({
-    domain,
-    trajectories: new Set(own.map(({ group }) => group)).size,
-  }));
-  const untold = domains.filter(({ trajectories }) => trajectories < LEAST_CLUSTERS);
-  const few = domains.filter((one) => one.trajectories < LEAST_TRAJECTORIES && !untold.includes(one));
-  const named = (some: typeof domains) =>
-    some.map(({ domain, trajectories }) => `${domain} ${trajectories}`).join(', ');
+/** What is judged, and what the planned rows are too few for, a sentence each. */
+export function planLines(jobs: readonly CalibrationJob[]): string[] {
+  const different = (of: (job: CalibrationJob) => unknown) => new Set(jobs.map(of)).size;
+  const trajectories = counted(
+    different(({ group }) => group),
+    'trajectory',
+    'trajectories',
+  );
+  const variants = counted(
+    different(({ variant }) => variant),
+    'variant',
+  );
+  const few = Array.from(
+    groupBy(jobs, ({ domain }) => domain),
+    ([domain, own]) => {
+      return { domain, count: new Set(own.map(({ group }) => group)).size };
+    },
+  ).filter(({ count }) => count < LEAST_TRAJECTORIES);
+  const lines = [
+    `${counted(
+      different(({ row }) => row),
+      'row',
+    )} of ${trajectories}, ${variants} of them`,
+  ];
+  if (few.length === 0) return lines;
+  const named = few.map(({ domain, count }) => `${domain} ${count}`).join(', ');
   return [
-    ...(untold.length === 0
-      ? []
-      : [
-          `fewer than ${LEAST_CLUSTERS} trajectories (${named(untold)}): no interval can be given for these domains, so nothing in them can be told seen or blind; all domains together still can`,
-        ]),
-    ...(few.length === 0
-      ? []
-      : [
-          `fewer than ${LEAST_TRAJECTORIES} trajectories (${named(few)}): the intervals of these domains are wide, and small losses stay undecided`,
-        ]),
+    ...lines,
+    `fewer than ${LEAST_TRAJECTORIES} trajectories (${named}): the intervals of these domains are wide, and below ${LEAST_CLUSTERS} there is none, so that nothing can be told seen or blind; all domains together still can`,
   ];
 }
 
-/** What is judged, in one sentence. */
-export function planText(jobs: readonly CalibrationJob[]): string {
-  const rows = new Set(jobs.map(({ row }) => row)).size;
-  const trajectories = new Set(jobs.map(({ group }) => group)).size;
-  const variants = new Set(jobs.map(({ variant }) => variant)).size;
-  return `${counted(rows, 'row')} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${counted(variants, 'variant')} of them`;
-}
-
-const LIST: Readonly<Record<string, Variant>> = VARIANTS;
-
-/** The variant of a name that `chosenVariants` gave. */
-function variantOf(name: string): Variant {
-  return present(LIST[name]);
-}
-
-/** A row's variant: what a world model would have replied, and the row that it would have replied to. */
-interface Made {
-  readonly sample: Sample;
-  readonly gen: string;
-}
-
-export interface MadePredictions {
-  /** Undefined where the row has nothing that the variant could be made of. */
-  make(row: RowRef, variant: string): Promise<Made | undefined>;
-}
+export type MadePredictions = ReturnType<typeof openMadePredictions>;
 
 /**
  * Variants of a row follow one another, but judges answer about many rows at once. Rows of so many bytes are held, so that each is read,
@@ -238,49 +202,35 @@ export interface MadePredictions {
 const BYTES_HELD = 8_000_000;
 
 /** The same seed gives the same predictions of the same rows, whatever else is chosen. */
-export function openMadePredictions(dataset: Dataset, seed: number): MadePredictions {
+export function openMadePredictions(dataset: Dataset, seed: number) {
   const donors = donorsOf(dataset.rows);
-  const held = new Map<RowRef, Promise<Samples>>();
-  const bytesOf = (row: RowRef) => row.length + (donors(row) ?? row).length;
+  const held = new Map<RowRef, { readonly bytes: number; readonly samples: Promise<(Sample | undefined)[]> }>();
   let bytes = 0;
   const samplesOf = (row: RowRef) => {
-    const found = held.get(row);
-    const samples = found ?? readSamples(dataset, row, donors(row));
-    if (found === undefined) bytes += bytesOf(row);
+    const donor = donors(row);
+    const found = held.get(row) ?? {
+      bytes: row.length + (donor ?? row).length,
+      samples: Promise.all([dataset.readSample(row), donor && dataset.readSample(donor)]),
+    };
     // The row used last stands last.
-    held.delete(row);
-    held.set(row, samples);
-    for (const oldest of held.keys()) {
+    bytes += held.delete(row) ? 0 : found.bytes;
+    held.set(row, found);
+    for (const [oldest, { bytes: freed }] of held) {
       if (bytes <= BYTES_HELD || oldest === row) break;
       held.delete(oldest);
-      bytes -= bytesOf(oldest);
+      bytes -= freed;
     }
-    return samples;
+    return found.samples;
   };
   return {
-    async make(row, variant) {
-      const { sample, donor } = await samplesOf(row);
-      const gen = variantOf(variant).make({
-        sample,
-        donor,
-        random: randomOf(streamOf(seed, sample.key, variant)),
-        rowRandom: randomOf(streamOf(seed, sample.key, '')),
-      });
+    /** What a world model would have replied, and to which row; undefined where the row has nothing that the variant could be made of. */
+    async make(row: RowRef, variant: string): Promise<{ sample: Sample; gen: string } | undefined> {
+      const [read, donor] = await samplesOf(row);
+      const sample = present(read);
+      const randomFor = (name: string) =>
+        randomOf(createHash('sha256').update(`${seed} ${sample.key} ${name}`).digest().readInt32LE());
+      const gen = variantOf(variant).make({ sample, donor, random: randomFor(variant), rowRandom: randomFor('') });
       return gen === undefined ? undefined : { sample, gen };
     },
   };
-}
-
-interface Samples {
-  readonly sample: Sample;
-  readonly donor: Sample | undefined;
-}
-
-async function readSamples(dataset: Dataset, row: RowRef, donor: RowRef | undefined): Promise<Samples> {
-  const [sample, other] = await Promise.all([row, donor].map((one) => one !== undefined && dataset.readSample(one)));
-  return { sample: present(sample || undefined), donor: other || undefined };
-}
-
-function streamOf(seed: number, key: string, variant: string): number {
-  return createHash('sha256').update(`${seed} ${key} ${variant}`).digest().readInt32LE();
 }

@@ -1,6 +1,5 @@
 // An observation that shows an error, told as if the action had succeeded.
 
-import type { CalledTool } from '../../benchmark/actions/tool-call.js';
 import { OBSERVATION_MARKER } from '../../core/reply.js';
 import { actionOf, earlierTurns } from '../../core/turn.js';
 import type { Sample } from '../../core/types.js';
@@ -43,34 +42,25 @@ function messageSuccess(sample: Sample, text: string): string | undefined {
   const call = toolCallIn(actionOf(sample));
   const isMessage = text.length <= MESSAGE_LENGTH && text.trim().split('\n').length <= 2;
   if (call === undefined || !isMessage || !ERROR_MESSAGE.test(text)) return undefined;
-  return earlierSuccess(sample, call) ?? successText(sample);
-}
-
-function earlierSuccess(sample: Sample, call: CalledTool): string | undefined {
   const successes = earlierTurns(sample).flatMap(({ prompt, response }) => {
     const earlier = toolCallIn(prompt);
     const said = response.replace(OBSERVATION_MARKER, '').trim();
     const isOther = earlier?.name !== call.name || said === '' || ERROR_MESSAGE.test(said.slice(0, MESSAGE_LENGTH));
-    return isOther ? [] : [{ earlier, said }];
+    return isOther ? [] : [{ given: earlier.arguments, said }];
   });
-  const names = (of: CalledTool) => Object.keys(of.arguments).sort().join();
-  const alike = successes.findLast(({ earlier }) => names(earlier) === names(call)) ?? successes.at(-1);
-  return alike && withArguments(alike.said, alike.earlier, call);
-}
-
-/** The text about the earlier call with the texts of the later one in it, so far as they stand under the same names. */
-function withArguments(said: string, earlier: CalledTool, later: CalledTool): string {
-  let text = said;
-  for (const [name, value] of Object.entries(earlier.arguments)) {
-    const now = later.arguments[name];
-    if (typeof value === 'string' && typeof now === 'string' && isShort(value) && isShort(now))
-      text = text.replaceAll(value, () => now);
-  }
-  return text;
+  const names = (given: object) => Object.keys(given).sort().join();
+  const alike = successes.findLast(({ given }) => names(given) === names(call.arguments)) ?? successes.at(-1);
+  if (alike === undefined) return successText(sample);
+  return Object.entries(alike.given).reduce((said, [name, value]) => {
+    const now = call.arguments[name];
+    return isShort(value) && isShort(now) ? said.replaceAll(value, () => now) : said;
+  }, alike.said);
 }
 
 /** A name, a path, an address: longer texts stand in a response in other words. */
-const isShort = (value: string) => value.length > 2 && /^[\w./:@~-]+$/.test(value);
+function isShort(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 2 && /^[\w./:@~-]+$/.test(value);
+}
 
 function successText(sample: Sample): string {
   const call = toolCallIn(actionOf(sample));
@@ -93,46 +83,30 @@ const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
 
 /** @param before lines that an earlier screen showed: they are no errors of this turn */
 function withoutErrorLines(text: string, before: ReadonlySet<string>): string {
-  const kept: string[] = [];
-  let block: Block | undefined;
-  for (const line of text.split('\n')) {
-    if (before.has(line) && line.trim() !== '') {
-      block = undefined;
-      kept.push(line);
-      continue;
-    }
-    if (block?.holds(line)) {
-      if (block.endsWith(line)) block = undefined;
-      continue;
-    }
-    block = BLOCKS.find(({ begins }) => begins.test(line));
-    if (block !== undefined || ERRORS.some((error) => error.test(line))) continue;
-    kept.push(TURNS.reduce((turned, [error, success]) => turned.replace(error, success), line));
-  }
-  return kept.join('\n');
+  let block: (typeof BLOCKS)[number] | undefined;
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const isOld = before.has(line) && line.trim() !== '';
+      if (!isOld && block !== undefined && !block.before.test(line)) {
+        if (block.last?.test(line)) block = undefined;
+        return [];
+      }
+      block = isOld ? undefined : BLOCKS.find(({ begins }) => begins.test(line));
+      if (isOld) return [line];
+      if (block !== undefined || ERRORS.some((error) => error.test(line))) return [];
+      return [TURNS.reduce((turned, [error, success]) => turned.replace(error, success), line)];
+    })
+    .join('\n');
 }
 
-/** Lines that belong together. */
-interface Block {
-  readonly begins: RegExp;
-  holds(line: string): boolean;
-  endsWith(line: string): boolean;
-}
+const SHELL_PROMPT = /^[\w.-]+@[\w.-]+:/;
 
-const isPrompt = (line: string) => /^[\w.-]+@[\w.-]+:/.test(line);
-
-const BLOCKS: readonly Block[] = [
-  {
-    begins: /^Traceback \(most recent call last\):/,
-    holds: (line) => !isPrompt(line),
-    endsWith: (line) => /^\S/.test(line),
-  },
-  {
-    // A failure in the report of Python's unittest, up to the summary.
-    begins: /^(?:FAIL|ERROR): \w+ \(/,
-    holds: (line) => !isPrompt(line) && !/^Ran \d+ test|^={20,}$/.test(line),
-    endsWith: () => false,
-  },
+/** Lines that belong together: how they begin, before which line they end, and which is their last. */
+const BLOCKS: readonly { readonly begins: RegExp; readonly before: RegExp; readonly last?: RegExp }[] = [
+  { begins: /^Traceback \(most recent call last\):/, before: SHELL_PROMPT, last: /^\S/ },
+  // A failure in the report of Python's unittest, up to the summary.
+  { begins: /^(?:FAIL|ERROR): \w+ \(/, before: /^[\w.-]+@[\w.-]+:|^Ran \d+ test|^={20,}$/ },
 ];
 
 const REASONS =

@@ -5,30 +5,21 @@ import { isContainer, parseJson } from '../../core/json.js';
 import { withoutMarker } from '../../core/reply.js';
 import { actionOf, earlierTurns, type Turn, textsOf, withoutRequest } from '../../core/turn.js';
 import type { Sample } from '../../core/types.js';
-import { type RuntimeToken, runtimeTokens } from './runtime.js';
 import { inOrder, type JsonSpan, readJson, type Span, type Unit, unitsOf } from './units.js';
 import { observationOf } from './variant.js';
 
 /** Kinds of what can be wrong. */
 export type TokenKind = 'number' | 'path' | 'name' | 'state' | 'line';
 
-/** How it is told that a token is determined. */
-type Ground =
-  /** The same line stands in the action, or the same key with the same value. */
-  | 'action-line'
-  /** The token stands in the action. */
-  | 'action-token'
-  /** The same line follows the same line, the last time that the history has it. */
-  | 'history-line'
-  /** The same words stand before it in its line, the last time that the history has them. */
-  | 'history-label'
-  /** A prompt that the last observation ended with. */
-  | 'prompt'
-  | 'rule';
-
 export interface DeterminedToken extends Span {
   readonly kind: TokenKind;
-  readonly ground: Ground;
+  /**
+   * How it is told that it is determined. `action-line`: the same line stands in the action, or the same key with the same value.
+   * `action-token`: the token stands in the action. `history-line`: the same line follows the same line, the last time that the history
+   * has it. `history-label`: the same words stand before it in its line, the last time that the history has them. `prompt`: the last
+   * observation ended with it.
+   */
+  readonly ground: 'action-line' | 'action-token' | 'history-line' | 'history-label' | 'prompt' | 'rule';
 }
 
 /** Anything of an observation that can be wrong while its format stays: a specific token, or a plain word or number. */
@@ -40,80 +31,184 @@ export interface ContentToken extends Span {
   readonly isPrompt: boolean;
 }
 
-interface TruthTokens {
-  /** The truth without its marker. Places are in it. */
-  readonly text: string;
-  /** In their order; none overlaps another, nor a runtime token. */
-  readonly determined: readonly DeterminedToken[];
-  readonly runtime: readonly RuntimeToken[];
-  /** In their order; none overlaps another, nor a runtime token. */
-  readonly content: readonly ContentToken[];
-  /** Everything that the row says, the truth left out. */
-  readonly told: readonly string[];
-}
+/** What a row's truth is made of. Tokens are in their order; none overlaps another, nor a runtime token. */
+type TruthTokens = ReturnType<typeof read>;
 
 /** Rows are asked for variant by variant: what was found of one is kept as long as the row itself. */
 const FOUND = new WeakMap<Sample, TruthTokens>();
 
-/** What a row's truth is made of. Time grows with the row's length alone. */
+/** Time grows with the row's length alone. */
 export function tokensOf(sample: Sample): TruthTokens {
   const found = FOUND.get(sample) ?? read(sample);
   FOUND.set(sample, found);
   return found;
 }
 
-function read(sample: Sample): TruthTokens {
+function read(sample: Sample) {
   const text = observationOf(sample);
   const earlier = earlierTurns(sample);
   const action = withoutRequest(actionOf(sample));
-  const known = knownOf(earlier, action);
   const runtime = runtimeTokens(text);
   const units = unitsOf(text).map((unit) => ({ ...unit, tokens: tokensIn(text, unit) }));
-  const determined = withoutOverlaps(inOrder([...tokensByRule(text), ...determinedIn(text, units, known)]), runtime);
-  return {
-    text,
-    determined,
-    runtime,
-    content: withoutOverlaps(contentIn(text, units, determined), runtime),
-    told: [sample.systemPrompt, action, ...textsOf(earlier)],
-  };
+  const known = determinedIn(text, units, earlier, action);
+  const determined = withoutOverlaps(inOrder([...tokensByRule(text), ...known]), runtime);
+  const content = withoutOverlaps(contentIn(text, units, determined), runtime);
+  /** Everything that the row says, the truth left out. */
+  const told: readonly string[] = [sample.systemPrompt, action, ...textsOf(earlier)];
+  return { text, determined, runtime, content, told };
+}
+
+/** The tokens that overlap none before them, and no runtime token. */
+function withoutOverlaps<T extends Span>(tokens: readonly T[], runtime: readonly Span[]): T[] {
+  const kept: T[] = [];
+  let next = 0;
+  for (const token of tokens) {
+    while (next < runtime.length && (runtime[next]?.end ?? 0) <= token.start) next++;
+    const isRuntime = (runtime[next]?.start ?? Infinity) < token.end;
+    if (!isRuntime && token.start >= (kept.at(-1)?.end ?? 0)) kept.push(token);
+  }
+  return kept;
+}
+
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}';
+const CLOCK = String.raw`(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:[.,]\d{1,9})?`;
+
+/** The first group, where there is one, is the token; a pattern further up takes a place before one further down. */
+const RUNTIME = [
+  ['uuid', /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi],
+  // A temporary name has a part that nobody chose: after tmp, or behind a dot or a dash with a digit or a capital letter in it.
+  [
+    'temporary',
+    /\/(?:tmp|var\/tmp|var\/folders)\/(?:[\w.-]{1,99}\/){0,9}(?:tmp\w{4,99}|[\w-]{0,50}[.-](?=[a-z]{0,50}[0-9A-Z])\w{5,50}|pytest-of-\w{1,50}\/pytest-\d{1,9})(?:\/[\w.-]{1,99}){0,9}/g,
+  ],
+  ['address', /\b0x[0-9a-f]{6,16}\b/gi],
+  [
+    'date',
+    new RegExp(
+      String.raw`\b\d{4}-\d\d-\d\d(?=\b|T\d)|\b${MONTH} {1,2}\d{1,2}(?:, ?\d{4})?\b|\b\d{1,2} ${MONTH} \d{4}\b`,
+      'g',
+    ),
+  ],
+  [
+    'time',
+    new RegExp(
+      String.raw`(?<![\w.:])${CLOCK}(?![\w:]|\.\d)|(?<=\d\dT)${CLOCK}(?![\w:]|\.\d)|(?<=T)${CLOCK}(?=Z|[+-]\d\d)`,
+      'g',
+    ),
+  ],
+  ['time', /(?<![\w.,-])1[5-9]\d{8}(?:\d{3}|\.\d{1,9})?(?![\w.,-]*\d)/g],
+  [
+    'duration',
+    /(?<![\w.])(?:\d+m)?\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|sec|secs|seconds?|minutes?|mins?|hours?)\b(?! ago)/g,
+  ],
+  ['duration', /(?:duration|elapsed|took|time)[\w-]{0,30}["']?[:= ] ?["']?(\d+\.\d+)/gi],
+  ['process', /\b(?:pid|process(?: id)?|PID)["']?[:= #]{1,3}["']?(\d{2,7})\b/g],
+  ['process', /^\[\d+\] (\d{3,7})$/gm],
+  ['session', /(?:session|request|trace|correlation|transaction)[-_ ]?id["']?[:=]\s*["']?([\w-]{6,})/gi],
+  // A hash is hexadecimal with digits and letters; so long a number is none.
+  ['hash', /(?<![\w-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,128}(?![\w-])/g],
+  ['hash', /^index ([0-9a-f]{7,40})\.\./gm],
+  ['hash', /^index [0-9a-f]{7,40}\.\.([0-9a-f]{7,40})/gm],
+  ['hash', /(?<![\w-])sha\d{1,3}[-:=][\w+/=-]{20,}/gi],
+  ['size', /(?<![\w.])\d[\d,]*(?:\.\d+)? ?(?:[kKMGT]i?B|[KMGT]|bytes?)\b/g],
+  // The size of a file in a long listing.
+  ['size', /^[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+(\d+)\s/gm],
+  ['size', /\b(?:file_?size|size|bytes|content-length)["']?[:=]\s*["']?(\d+)\b/gi],
+] as const satisfies readonly (readonly [string, RegExp])[];
+type RuntimeKind = (typeof RUNTIME)[number][0];
+
+/** What only a run can know, told by its pattern alone. */
+export interface RuntimeToken extends Span {
+  readonly kind: RuntimeKind;
+}
+
+/** The runtime tokens of a text in their order; of two that overlap, the one whose pattern comes earlier in the list. */
+export function runtimeTokens(text: string): RuntimeToken[] {
+  const found = RUNTIME.flatMap(([kind, pattern], rank) =>
+    Array.from(text.matchAll(pattern), ({ index, 0: whole, 1: token = whole }) => {
+      const start = index + whole.lastIndexOf(token);
+      return { kind, rank, start, end: start + token.length };
+    }),
+  );
+  const kept: typeof found = [];
+  for (const token of found.sort((a, b) => a.start - b.start || a.rank - b.rank)) {
+    const last = kept.at(-1);
+    if (last === undefined || token.start >= last.end) kept.push(token);
+    else if (token.rank < last.rank) kept[kept.length - 1] = token;
+  }
+  return kept;
 }
 
 /** A unit with its specific tokens. */
-interface ReadUnit extends Unit {
-  readonly tokens: readonly SpecificToken[];
-}
+type ReadUnit = Unit & { readonly tokens: readonly SpecificToken[] };
 
-function determinedIn(text: string, units: readonly ReadUnit[], known: Known): DeterminedToken[] {
+/**
+ * The tokens that action and history determine.
+ * @param action the prompt of the turn to predict, without the request to predict
+ */
+function determinedIn(
+  text: string,
+  units: readonly ReadUnit[],
+  earlier: readonly Turn[],
+  action: string,
+): DeterminedToken[] {
+  const [next, further, labelled] = [latest(), latest(), latest()];
+  const learn = (told: string, turn: number, first: Context) => {
+    let context = first;
+    for (const unit of unitsOf(told)) {
+      next.put(context.near, unit.words, turn);
+      further.put(context.far, unit.words, turn);
+      context = contextAfter(context, unit);
+      for (const token of tokensIn(told, unit)) {
+        const label = labelOf(told, unit, token);
+        if (label !== undefined) labelled.put(label, told.slice(token.start, token.end), turn);
+      }
+    }
+  };
+  const place = action.lastIndexOf(ACTION);
+  const [state, last] = place === -1 ? ['', action] : [action.slice(0, place), action.slice(place)];
+  for (const [turn, { prompt, response }] of earlier.entries()) {
+    for (const part of partsOf(prompt)) learn(part, 2 * turn, NOWHERE);
+    learn(withoutMarker(response), 2 * turn + 1, FIRST);
+  }
+  for (const part of partsOf(state)) learn(part, 2 * earlier.length, NOWHERE);
+
+  const asked = askedIn(last);
+  const shellPrompt = promptIn(earlier.at(-1)?.response ?? state);
+  const groundOf = ({ words }: Unit, { near, far }: Context) => {
+    if (asked.words.has(words)) return 'action-line';
+    if (EXCERPT.test(words)) return undefined;
+    const follower = next.get(near);
+    return (follower === UNDECIDED ? further.get(far) : follower) === words ? 'history-line' : undefined;
+  };
+  const tokenGround = (unit: Unit, token: SpecificToken) => {
+    const said = text.slice(token.start, token.end);
+    if (token.kind === 'state') return undefined;
+    if (asked.tokens.has(said)) return 'action-token';
+    if (unit.words.startsWith(shellPrompt) && token.end <= unit.start + shellPrompt.length) return 'prompt';
+    const label = labelOf(text, unit, token);
+    return label !== undefined && labelled.get(label) === said ? 'history-label' : undefined;
+  };
   let context = FIRST;
-  return units.flatMap((unit) => {
-    const { tokens } = unit;
-    const ground = known.groundOf(unit, context);
+  return units.flatMap((unit): DeterminedToken[] => {
+    const { tokens, start, end } = unit;
+    const ground = groundOf(unit, context);
     context = contextAfter(context, unit);
-    if (ground === undefined) return tokens.flatMap((token) => tokenGround(text, unit, token, known));
-    return tokens.length > 0 ? tokens.map((token) => ({ ...token, ground })) : wholly(text, unit, ground);
+    if (ground === undefined || tokens.length > 0) {
+      return tokens.flatMap((token) => {
+        const own = ground ?? tokenGround(unit, token);
+        return own === undefined ? [] : [{ ...token, ground: own }];
+      });
+    }
+    // A line without a specific token can be dropped; of JSON, a number under the key of the action can be another.
+    if (unit.kind === 'line') return TWO_WORDS.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
+    const isNumber = ground === 'action-line' && /^-?\d+(?:\.\d+)?$/.test(text.slice(start, end));
+    return isNumber ? [{ kind: 'number', ground, start, end }] : [];
   });
 }
 
 /** A line of one word is mostly form: what holds other lines together. */
 const TWO_WORDS = /[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}]/u;
-
-/** A line without a specific token can be dropped; of JSON, a number under the key of the action can be another. */
-function wholly(text: string, unit: Unit, ground: Ground): DeterminedToken[] {
-  if (unit.kind === 'line') return TWO_WORDS.test(unit.words) ? [{ kind: 'line', ground, ...unit.whole }] : [];
-  const isNumber = ground === 'action-line' && /^-?\d+(?:\.\d+)?$/.test(text.slice(unit.start, unit.end));
-  return isNumber ? [{ kind: 'number', ground, start: unit.start, end: unit.end }] : [];
-}
-
-function tokenGround(text: string, unit: Unit, token: SpecificToken, known: Known): DeterminedToken[] {
-  const said = text.slice(token.start, token.end);
-  if (token.kind === 'state') return [];
-  if (known.actionHas(said)) return [{ ...token, ground: 'action-token' }];
-  const isPrompt = unit.words.startsWith(known.prompt) && token.end <= unit.start + known.prompt.length;
-  if (isPrompt) return [{ ...token, ground: 'prompt' }];
-  const label = labelOf(text, unit, token);
-  return label !== undefined && known.historyHas(label, said) ? [{ ...token, ground: 'history-label' }] : [];
-}
 
 /** A shell's prompt with what was typed behind it, or that of an interpreter. */
 const PROMPT_LINE = /^(?:\([^()\s]+\) ?)?[\w.-]+@[\w.-]+:\S*[#$](?: |$)|^(?:>{1,3}|\.\.\.|\$|PS \S*>)(?: |$)/;
@@ -160,33 +255,8 @@ function plainTokens(text: string, { kind, start, end, whole }: Unit): Pick<Cont
     }));
 }
 
-/** The tokens that overlap none before them, and no runtime token. */
-function withoutOverlaps<T extends Span>(tokens: readonly T[], runtime: readonly Span[]): T[] {
-  const kept: T[] = [];
-  let next = 0;
-  for (const token of tokens) {
-    while (next < runtime.length && (runtime[next]?.end ?? 0) <= token.start) next++;
-    const isRuntime = (runtime[next]?.start ?? Infinity) < token.end;
-    if (!isRuntime && token.start >= (kept.at(-1)?.end ?? 0)) kept.push(token);
-  }
-  return kept;
-}
-
-interface Known {
-  /** Whether the action or the history has the unit, and how. */
-  groundOf(unit: Unit, context: Context): 'action-line' | 'history-line' | undefined;
-  actionHas(token: string): boolean;
-  /** Whether the history last had this token behind these words. */
-  historyHas(label: string, token: string): boolean;
-  /** What the last observation ended with, where that is a shell's prompt; else empty. */
-  readonly prompt: string;
-}
-
 /** What stands before a unit: the unit before it, and the two before it. */
-interface Context {
-  readonly near: string;
-  readonly far: string;
-}
+type Context = { readonly near: string; readonly far: string };
 
 /** Before the first unit of an observation, and of any other text. */
 const FIRST: Context = { near: '^', far: '^' };
@@ -223,74 +293,27 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
   let places = 0;
   return tokens
     .filter(({ kind, start, end }) => {
-      if (isForm(words, start, end)) return false;
+      // Names of elements and of their attributes are the form of an observation, not what it says.
+      const isForm = words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
+      if (isForm) return false;
       return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
     })
     .map(({ kind, start, end }) => ({ kind, start: unit.start + start, end: unit.start + end }));
 }
 
-/** Names of elements and of their attributes are the form of an observation, not what it says. */
-function isForm(words: string, start: number, end: number): boolean {
-  return words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
-}
+const UNDECIDED = Symbol('of two in one turn, neither is known');
 
-/** `action` is the prompt of the turn to predict, without the request to predict. */
-function knownOf(earlier: readonly Turn[], action: string): Known {
-  const next = new Latest();
-  const further = new Latest();
-  const labelled = new Latest();
-  const learn = (text: string, turn: number, first: Context) => {
-    let context = first;
-    for (const unit of unitsOf(text)) {
-      next.put(context.near, unit.words, turn);
-      further.put(context.far, unit.words, turn);
-      context = contextAfter(context, unit);
-      for (const token of tokensIn(text, unit)) {
-        const label = labelOf(text, unit, token);
-        if (label !== undefined) labelled.put(label, text.slice(token.start, token.end), turn);
-      }
-    }
-  };
-  const place = action.lastIndexOf(ACTION);
-  const [state, last] = place === -1 ? ['', action] : [action.slice(0, place), action.slice(place)];
-  for (const [turn, { prompt, response }] of earlier.entries()) {
-    for (const text of partsOf(prompt)) learn(text, 2 * turn, NOWHERE);
-    learn(withoutMarker(response), 2 * turn + 1, FIRST);
-  }
-  for (const text of partsOf(state)) learn(text, 2 * earlier.length, NOWHERE);
-  const asked = askedIn(last);
+/** What stood behind something the last time. */
+function latest() {
+  const entries = new Map<string, { readonly turn: number; readonly value: string | typeof UNDECIDED }>();
   return {
-    groundOf({ words }, { near, far }) {
-      if (asked.words.has(words)) return 'action-line';
-      if (EXCERPT.test(words)) return undefined;
-      const isNext = next.isUndecided(near) ? further.get(far) === words : next.get(near) === words;
-      return isNext ? 'history-line' : undefined;
+    get: (key: string) => entries.get(key)?.value,
+    put(key: string, value: string, turn: number): void {
+      const entry = entries.get(key);
+      const isOther = entry?.turn === turn && entry.value !== value;
+      entries.set(key, { turn, value: isOther ? UNDECIDED : value });
     },
-    actionHas: (token) => asked.tokens.has(token),
-    historyHas: (label, token) => labelled.get(label) === token,
-    prompt: promptIn(earlier.at(-1)?.response ?? state),
   };
-}
-
-/** What stood behind something the last time: of two in one turn, neither is known. */
-class Latest {
-  readonly #entries = new Map<string, { turn: number; value: string | undefined }>();
-
-  put(key: string, value: string, turn: number): void {
-    const entry = this.#entries.get(key);
-    if (entry?.turn === turn) {
-      if (entry.value !== value) entry.value = undefined;
-    } else this.#entries.set(key, { turn, value });
-  }
-
-  isUndecided(key: string): boolean {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && entry.value === undefined;
-  }
-
-  get(key: string): string | undefined {
-    return this.#entries.get(key)?.value;
-  }
 }
 
 /** What stands in fences, each by itself, and the rest. */
@@ -354,11 +377,6 @@ function valuesIn(text: string): string[] | undefined {
   return found;
 }
 
-interface RuleToken extends Span {
-  readonly kind: 'number' | 'state';
-  readonly ground: 'rule';
-}
-
 const FAILURE =
   /Traceback \(most recent call last\)|\b(?:[A-Z]\w*)?Error\b|\b(?:error|fatal):|FAILED|No such file or directory|command not found/;
 const EXIT_STATUS =
@@ -366,8 +384,8 @@ const EXIT_STATUS =
 /** A rule is asked no more often than this in a text, so that one that looks back does not take for ever. */
 const MOST_QUESTIONS = 50;
 
-/** Counts that a whole text must bear out: the place of the number, and what is counted. */
-const COUNTS: readonly (readonly [RegExp, RegExp])[] = [
+/** Numbers that the text bears out: where one stands, and what is counted or how. */
+const COUNTS: readonly (readonly [RegExp, RegExp | ((text: string, start: number, end: number) => number)])[] = [
   [/^Ran (\d+) tests? in /gm, / \.\.\. (?:ok|FAIL|ERROR|skipped.*|expected failure)$/gm],
   [/^FAILED \(.*?failures=(\d+)/gm, /^FAIL: /gm],
   [/^FAILED \(.*?errors=(\d+)/gm, /^ERROR: /gm],
@@ -379,47 +397,35 @@ const COUNTS: readonly (readonly [RegExp, RegExp])[] = [
   [/^=+ .*?\b(\d+) failed\b/gm, /^FAILED /gm],
   [/^ (\d+) files? changed/gm, /^ \S.* \| +(?:\d+ [+-]*|Bin .*)$/gm],
   [/^collected (\d+) items?$/gm, / (?:PASSED|FAILED|ERROR|SKIPPED)\b/gm],
+  [
+    /^(?:Found|Showing|Listing|Total:?|There are)? ?(\d+) (?:\w+ )?(?:files?|match(?:es)?|results?|entries|items?|rows?|packages|directories|branches|tests)\b[^.\n]*$/gm,
+    (text, _start, end) => linesBehind(text, end),
+  ],
+  [/^\((\d+) rows?\)$/gm, (text, start) => linesBefore(text, start).findIndex((line) => /^[-+ ]+$/.test(line))],
+  [/^ *(\d+) total$/gm, sumBefore],
 ];
-const LISTED =
-  /^(?:Found|Showing|Listing|Total:?|There are)? ?(\d+) (?:\w+ )?(?:files?|match(?:es)?|results?|entries|items?|rows?|packages|directories|branches|tests)\b[^.\n]*$/gm;
-const ROWS = /^\((\d+) rows?\)$/gm;
-const SUM = /^ *(\d+) total$/gm;
 const COUNT_KEY = /^"(?:\w*(?:[cC]ount|[tT]otal|[lL]ength)\w*|num_\w+|size)"$/;
 
 /** Tokens that follow by rule; each has been borne out by what is counted. */
-function tokensByRule(text: string): RuleToken[] {
-  const found: RuleToken[] = [];
-  const add = (kind: RuleToken['kind'], start: number, digits: string) =>
-    found.push({ kind, ground: 'rule', start, end: start + digits.length });
-  const each = (
-    pattern: RegExp,
-    holds: (count: number, match: RegExpExecArray) => boolean,
-    kind: RuleToken['kind'],
-  ) => {
-    let asked = 0;
-    for (const match of text.matchAll(pattern)) {
-      if (++asked > MOST_QUESTIONS) return;
-      const digits = match[1] ?? '';
-      if (holds(Number(digits), match)) add(kind, match.index + match[0].indexOf(digits), digits);
-    }
-  };
-  if (FAILURE.test(text)) each(EXIT_STATUS, () => true, 'state');
-  for (const [pattern, counted] of COUNTS) {
-    if (!new RegExp(pattern.source, 'm').test(text)) continue;
-    const count = text.match(counted)?.length ?? 0;
-    each(pattern, (number) => number > 0 && number === count, 'number');
-  }
-  each(LISTED, (number, match) => number > 0 && number === linesBehind(text, match.index + match[0].length), 'number');
-  each(
-    ROWS,
-    (number, match) =>
-      number > 0 && number === linesBefore(text, match.index).findIndex((line) => /^[-+ ]+$/.test(line)),
-    'number',
-  );
-  each(SUM, (number, match) => number === sumBefore(text, match.index), 'number');
+function tokensByRule(text: string): DeterminedToken[] {
+  const matchesOf = (pattern: RegExp) =>
+    [...text.matchAll(pattern)].slice(0, MOST_QUESTIONS).map(({ index, 0: whole, 1: digits = '' }) => {
+      const start = index + whole.indexOf(digits);
+      return { number: Number(digits), index, behind: index + whole.length, start, end: start + digits.length };
+    });
+  const token = (kind: TokenKind, { start, end }: Span) => ({ kind, ground: 'rule' as const, start, end });
+  const exits = FAILURE.test(text) ? matchesOf(EXIT_STATUS).map((place) => token('state', place)) : [];
+  const counts = COUNTS.flatMap(([pattern, counted]) => {
+    const found = matchesOf(pattern).filter(({ number }) => number > 0);
+    const total = found.length > 0 && counted instanceof RegExp ? text.match(counted)?.length : undefined;
+    return found
+      .filter(({ number, index, behind }) => {
+        return number === (counted instanceof RegExp ? total : counted(text, index, behind));
+      })
+      .map((place) => token('number', place));
+  });
   const json = readJson(text, 0, text.length);
-  if (json !== undefined) found.push(...countsIn(text, json));
-  return found;
+  return [...exits, ...counts, ...(json === undefined ? [] : countsIn(text, json).map((at) => token('number', at)))];
 }
 
 /** How many lines that are not blank follow on this one without a gap, where the list ends the text or a blank line ends it. */
@@ -434,24 +440,21 @@ function linesBefore(text: string, start: number): string[] {
   return text.slice(0, start).split('\n').slice(0, -1).reverse();
 }
 
-function sumBefore(text: string, start: number): number | undefined {
+/** NaN where fewer than two lines are listed. */
+function sumBefore(text: string, start: number): number {
   const lines = linesBefore(text, start);
   const end = lines.findIndex((line) => !/^ *\d+ +\S/.test(line));
   const listed = end === -1 ? lines : lines.slice(0, end);
-  return listed.length < 2 ? undefined : listed.reduce((sum, line) => sum + Number.parseInt(line, 10), 0);
+  return listed.length < 2 ? Number.NaN : listed.reduce((sum, line) => sum + Number.parseInt(line, 10), 0);
 }
 
 /** Members that count the one list beside them. */
-function countsIn(text: string, node: JsonSpan): RuleToken[] {
+function countsIn(text: string, node: JsonSpan): Span[] {
   const lists = node.parts.filter(({ value }) => value.kind === 'array');
   const length = node.kind === 'object' && lists.length === 1 ? (lists[0]?.value.parts.length ?? 0) : 0;
   return node.parts.flatMap(({ key, value }) => {
-    const counts =
-      length > 0 &&
-      key !== undefined &&
-      COUNT_KEY.test(text.slice(key.start, key.end)) &&
-      text.slice(value.start, value.end) === String(length);
-    const { start, end } = value;
-    return counts ? [{ kind: 'number' as const, ground: 'rule' as const, start, end }] : countsIn(text, value);
+    const isCount = length > 0 && key !== undefined && COUNT_KEY.test(text.slice(key.start, key.end));
+    const says = text.slice(value.start, value.end);
+    return isCount && says === String(length) ? [value] : countsIn(text, value);
   });
 }

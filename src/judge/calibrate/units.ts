@@ -2,7 +2,6 @@
 // what stands at a place can be changed while the rest stays byte for byte.
 
 import { isContainer, parseJson } from '../../core/json.js';
-import { present } from '../../core/present.js';
 
 /** A place in a text, in UTF-16 units; `end` is exclusive. */
 export interface Span {
@@ -26,7 +25,7 @@ const DEEPEST = 200;
 
 /** The object or array that a part of the text is, white space around it left out; undefined where it is none. */
 export function readJson(text: string, start: number, end: number): JsonSpan | undefined {
-  const from = skipSpace(text, start);
+  const from = endOf(SPACE, text, start);
   return from < end && isJson(text.slice(from, end)) ? valueAt(text, from, 0) : undefined;
 }
 
@@ -58,43 +57,31 @@ export function inOrder<T extends Span>(places: readonly T[]): T[] {
 /** Reads a value that is known to be JSON; undefined where it nests too deep. */
 function valueAt(text: string, start: number, depth: number): JsonSpan | undefined {
   const first = text.charAt(start);
-  if (first === '"') return { kind: 'string', parts: [], start, end: stringEnd(text, start) };
-  if (first === '{' || first === '[') return depth === DEEPEST ? undefined : containerAt(text, start, depth);
-  const rest = /[^\s,\]}]*/y;
-  rest.lastIndex = start;
-  return { kind: 'other', parts: [], start, end: start + present(rest.exec(text)?.[0]).length };
-}
-
-function containerAt(text: string, start: number, depth: number): JsonSpan | undefined {
-  const kind = text.charAt(start) === '{' ? 'object' : 'array';
+  if (first === '"') return { kind: 'string', parts: [], start, end: endOf(STRING, text, start) };
+  if (first !== '{' && first !== '[') return { kind: 'other', parts: [], start, end: endOf(LITERAL, text, start) };
+  if (depth === DEEPEST) return undefined;
   const parts: JsonPart[] = [];
-  let at = skipSpace(text, start + 1);
+  let at = endOf(SPACE, text, start + 1);
   while (!/[}\]]/.test(text.charAt(at))) {
-    let key: Span | undefined;
-    if (kind === 'object') {
-      key = { start: at, end: stringEnd(text, at) };
-      at = skipSpace(text, skipSpace(text, key.end) + 1);
-    }
-    const value = valueAt(text, at, depth + 1);
+    const key = first === '{' ? { start: at, end: endOf(STRING, text, at) } : undefined;
+    const value = valueAt(text, key === undefined ? at : endOf(COLON, text, key.end), depth + 1);
     if (value === undefined) return undefined;
     parts.push({ key, value });
-    at = skipSpace(text, value.end);
-    if (text.charAt(at) === ',') at = skipSpace(text, at + 1);
+    at = endOf(COMMA, text, value.end);
   }
-  return { kind, parts, start, end: at + 1 };
+  return { kind: first === '{' ? 'object' : 'array', parts, start, end: at + 1 };
 }
 
-/** The end of the string that starts here, behind its closing quote. */
-function stringEnd(text: string, start: number): number {
-  let at = start + 1;
-  while (text.charAt(at) !== '"') at += text.charAt(at) === '\\' ? 2 : 1;
-  return at + 1;
-}
+const SPACE = /[ \t\r\n]*/y;
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
+const LITERAL = /[^\s,\]}]*/y;
+const COLON = /\s*:\s*/y;
+const COMMA = /\s*,?\s*/y;
 
-function skipSpace(text: string, start: number): number {
-  let at = start;
-  while (/[ \t\r\n]/.test(text.charAt(at))) at++;
-  return at;
+/** Where what the pattern matches at a place ends. */
+function endOf(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  return pattern.test(text) ? pattern.lastIndex : start;
 }
 
 /** A line, or a leaf of JSON; `start` and `end` are those of what a token may stand in: a line without its number, a leaf's value. */
@@ -112,83 +99,58 @@ export interface Unit extends Span {
 const LISTED = /[ \t]*(?:(?:\[\d+\][ \t]|\d+[:|\t](?!\d)|\d+\.[ \t])[ \t]*)?/y;
 const DIFF = /^@@ -\d/m;
 /** The line ends that a string in JSON or in a program has. */
-const ESCAPED_LINE_END = /\\r?\\n|\\n/g;
+const LINE_END = /(\\r?\\n|\\n)/;
 
 /** The units of a text in their order; blank lines, and leaves that say nothing, are none. */
 export function unitsOf(text: string): Unit[] {
-  const units: Unit[] = [];
   const json = readJson(text, 0, text.length);
-  if (json !== undefined) {
-    addLeaves(units, text, json, '');
-    return units;
-  }
+  if (json !== undefined) return leavesOf(text, json, '');
   const isDiff = DIFF.test(text);
-  for (let start = 0; start < text.length; ) {
-    const feed = text.indexOf('\n', start);
-    const next = feed === -1 ? text.length : feed + 1;
-    addLine(units, text, { start, end: next }, isDiff);
-    start = next;
-  }
-  return units;
+  return Array.from(text.matchAll(/[^\n]*\n|[^\n]+/g)).flatMap(({ index, 0: { length } }) =>
+    unitsOfLine(text, { start: index, end: index + length }, isDiff),
+  );
 }
 
-function addLine(units: Unit[], text: string, whole: Span, isDiff: boolean): void {
+function unitsOfLine(text: string, whole: Span, isDiff: boolean): Unit[] {
   const last = text.charAt(whole.end - 1) === '\n' ? whole.end - 1 : whole.end;
-  const json = /[}\]]\s*$/.test(text.slice(Math.max(whole.start, last - 3), last))
-    ? readJson(text, whole.start, last)
-    : undefined;
-  if (json !== undefined) {
-    addLeaves(units, text, json, '');
-    return;
-  }
-  LISTED.lastIndex = whole.start + (isDiff && /[-+ ]/.test(text.charAt(whole.start)) ? 1 : 0);
-  const listed = LISTED.exec(text);
-  const start = Math.min(last, LISTED.lastIndex || whole.start + (listed?.[0].length ?? 0));
+  const isClosed = /[}\]]\s*$/.test(text.slice(Math.max(whole.start, last - 3), last));
+  const json = isClosed ? readJson(text, whole.start, last) : undefined;
+  if (json !== undefined) return leavesOf(text, json, '');
+  const sign = isDiff && /[-+ ]/.test(text.charAt(whole.start)) ? 1 : 0;
+  const start = Math.min(last, endOf(LISTED, text, whole.start + sign));
   const words = text.slice(start, last).trim();
-  if (words === '') return;
+  if (words === '') return [];
   const from = text.indexOf(words, start);
-  units.push({ kind: 'line', start: from, end: from + words.length, words, label: '', whole });
+  return [{ kind: 'line', start: from, end: from + words.length, words, label: '', whole }];
 }
 
 /** Leaves under a list have the key of the list. */
-function addLeaves(units: Unit[], text: string, node: JsonSpan, key: string): void {
+function leavesOf(text: string, node: JsonSpan, key: string): Unit[] {
   if (node.kind === 'object' || node.kind === 'array') {
-    for (const part of node.parts)
-      addLeaves(units, text, part.value, part.key === undefined ? key : text.slice(part.key.start, part.key.end));
-    return;
+    return node.parts.flatMap((part) =>
+      leavesOf(text, part.value, part.key === undefined ? key : text.slice(part.key.start, part.key.end)),
+    );
   }
   const label = `${key}: `;
-  if (node.kind === 'other') {
-    const words = label + text.slice(node.start, node.end);
-    units.push({ kind: 'leaf', start: node.start, end: node.end, words, label, whole: node });
-    return;
-  }
-  addString(units, text, node, label);
+  if (node.kind === 'string') return unitsOfString(text, node, label);
+  const { start, end } = node;
+  return [{ kind: 'leaf', start, end, words: label + text.slice(start, end), label, whole: node }];
 }
 
 /** A string of several lines is a unit a line: what a tool returns stands in JSON like that. */
-function addString(units: Unit[], text: string, node: JsonSpan, label: string): void {
-  const inner = { start: node.start + 1, end: node.end - 1 };
-  const raw = text.slice(inner.start, inner.end);
-  const ends = [...raw.matchAll(ESCAPED_LINE_END)].map(({ index, 0: { length } }) => ({
-    start: index,
-    end: index + length,
-  }));
-  let start = 0;
-  for (const end of [...ends, { start: raw.length, end: raw.length }]) {
-    const line = raw.slice(start, end.start);
+function unitsOfString(text: string, whole: JsonSpan, label: string): Unit[] {
+  const raw = text.slice(whole.start + 1, whole.end - 1);
+  let next = whole.start + 1;
+  return raw.split(LINE_END).flatMap((line, place, lines): Unit[] => {
+    const at = next;
+    next += line.length;
+    // Between two lines stands what parts them.
+    if (place % 2 === 1) return [];
     const said = line.trim();
-    const from = inner.start + start + line.indexOf(said);
-    const own = ends.length === 0 ? label : '';
-    if (said !== '')
-      units.push({
-        kind: 'leaf',
-        start: from,
-        end: from + said.length,
-        words: own + (ends.length === 0 ? JSON.stringify(said) : said.replaceAll('\\"', '"').replace(/,$/, '')),
-        label: own,
-        whole: node,
-      });
-    start = end.end;
-  }
+    const start = at + line.indexOf(said);
+    const here = { kind: 'leaf', start, end: start + said.length, whole } as const;
+    if (said === '') return [];
+    if (lines.length === 1) return [{ ...here, words: label + JSON.stringify(said), label }];
+    return [{ ...here, words: said.replaceAll('\\"', '"').replace(/,$/, ''), label: '' }];
+  });
 }

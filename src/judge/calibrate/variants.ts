@@ -3,6 +3,7 @@
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
 import { nearest, UserError } from '../../core/errors.js';
+import { present } from '../../core/present.js';
 import { CANARIES } from './canaries.js';
 import { CORRUPTIONS } from './corruptions.js';
 import { REWRITES } from './rewrites.js';
@@ -40,75 +41,66 @@ export const VARIANTS = {
 
 /** What is known of each variant, in the order of asking. */
 export function variantFacts(): VariantFacts[] {
-  return Object.entries<Variant>(VARIANTS).map(([name, { family, help, dose }]) => ({
-    name,
-    family,
-    help,
-    dose,
-  }));
+  return Object.entries<Variant>(VARIANTS).map(([name, { family, help, dose }]) => ({ name, family, help, dose }));
+}
+
+/** The variant of a name that `chosenVariants` gave. */
+export function variantOf(name: string): Variant {
+  const list: Readonly<Record<string, Variant>> = VARIANTS;
+  return present(list[name]);
 }
 
 /** What was done to a variant, in a few words; empty for a name that is none. */
 export function helpOf(name: string): string {
-  return Object.entries<Variant>(VARIANTS).find(([known]) => known === name)?.[1].help ?? '';
-}
-
-/** Names as the user gave them; absent for all of their kind, and `none` for no one. */
-interface Choice {
-  readonly damages?: readonly string[] | undefined;
-  readonly canaries?: readonly string[] | undefined;
+  return variantFacts().find((variant) => variant.name === name)?.help ?? '';
 }
 
 const KINDS = {
-  damages: { noun: 'damage', flag: '--damages', families: ['order', 'dose', 'single', 'baseline'] },
-  canaries: { noun: 'canary', flag: '--canaries', families: ['canary'] },
-} as const satisfies Record<keyof Choice, { noun: string; flag: string; families: readonly Family[] }>;
+  damages: { noun: 'damage', families: ['order', 'dose', 'single', 'baseline'] },
+  canaries: { noun: 'canary', families: ['canary'] },
+} as const satisfies Record<string, { readonly noun: string; readonly families: readonly Family[] }>;
 type Kind = keyof typeof KINDS;
 
-const NONE = 'none';
-/** What every canary is compared with. */
-const BENEATH_CANARIES = 'shuffled';
+/** Names as the user gave them; absent or empty for all of their kind, and `none` for no one. */
+type Choice = Readonly<Partial<Record<Kind, readonly string[] | undefined>>>;
 
 /**
- * The variants to judge, by name, in the order of asking. Truth and rewrites are always among them, and `shuffled` where a canary is.
+ * The variants to judge, by name, in the order of asking. Truth and rewrites are always among them, and `shuffled`, which every canary
+ * is compared with, where a canary is.
  * @throws UserError (2) for a name that is unknown, or of the other kind
  */
 export function chosenVariants(choice: Choice): string[] {
-  const damages = chosen('damages', choice.damages);
   const canaries = chosen('canaries', choice.canaries);
-  return namesOf((name, { family }) => {
-    if (family === 'truth' || family === 'rewrite') return true;
-    return damages.has(name) || canaries.has(name) || (name === BENEATH_CANARIES && canaries.size > 0);
-  });
+  const named = new Set([
+    ...chosen('damages', choice.damages),
+    ...canaries,
+    ...(canaries.length > 0 ? ['shuffled'] : []),
+  ]);
+  return variantFacts().flatMap(({ name, family }) =>
+    family === 'truth' || family === 'rewrite' || named.has(name) ? [name] : [],
+  );
 }
 
-function chosen(kind: Kind, names: readonly string[] | undefined): ReadonlySet<string> {
-  const known = namesOfKind(kind);
-  if (names === undefined) return new Set(known);
-  const [first, second] = names;
-  if (first === NONE && second === undefined) return new Set();
+const NONE = 'none';
+
+function chosen(kind: Kind, names: readonly string[] = []): readonly string[] {
+  const known = namesOf(kind);
+  if (names.length === 0) return known;
+  if (names.length === 1 && names[0] === NONE) return [];
   const stranger = names.find((name) => !known.includes(name));
-  if (stranger !== undefined) throw new UserError(complaint(kind, stranger, known));
-  return new Set(names);
-}
-
-function complaint(kind: Kind, name: string, known: readonly string[]): string {
-  const { noun, flag } = KINDS[kind];
-  if (name === NONE) return `${flag} none stands alone; leave out ${NONE} or the other names`;
+  if (stranger === undefined) return names;
+  const { noun } = KINDS[kind];
+  if (stranger === NONE) throw new UserError(`--${kind} none stands alone; leave out ${NONE} or the other names`);
   const other = kind === 'damages' ? 'canaries' : 'damages';
-  if (namesOfKind(other).includes(name)) {
-    return `"${name}" is no ${noun} but a ${KINDS[other].noun}; name it with ${KINDS[other].flag}`;
+  if (namesOf(other).includes(stranger)) {
+    throw new UserError(`"${stranger}" is not a ${noun} but a ${KINDS[other].noun}; name it with --${other}`);
   }
-  const guess = nearest(name, known);
+  const guess = nearest(stranger, known);
   const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
-  return `unknown ${noun} "${name}"${hint}\n${flag} takes ${NONE}, or some of ${known.join(', ')}`;
+  throw new UserError(`unknown ${noun} "${stranger}"${hint}\n--${kind} takes ${NONE}, or some of ${known.join(', ')}`);
 }
 
-function namesOfKind(kind: Kind): string[] {
+function namesOf(kind: Kind): string[] {
   const families: readonly Family[] = KINDS[kind].families;
-  return namesOf((_name, { family }) => families.includes(family));
-}
-
-function namesOf(isMeant: (name: string, variant: Variant) => boolean): string[] {
-  return Object.entries<Variant>(VARIANTS).flatMap(([name, variant]) => (isMeant(name, variant) ? [name] : []));
+  return variantFacts().flatMap(({ name, family }) => (families.includes(family) ? [name] : []));
 }

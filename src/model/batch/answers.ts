@@ -15,36 +15,33 @@ import type {
   Usage,
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
-import { type Attempt, type AttemptFailure, type AttemptReply, INTERRUPTED } from '../attempt.js';
-import { afterOverflow, type ContextWatch } from '../context.js';
+import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
+import type { ContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
 import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rule.js';
+import type { CallContext } from '../failures/rules.js';
 import { cleaned } from '../http/wording.js';
-import { TRIED_AGAIN } from '../schedule/tries.js';
-import { costOfTry } from '../try-cost.js';
-import { customId, readCustomId, requestName } from './custom-id.js';
 import type { Batch } from './folder.js';
-import type { readRequests } from './requests.js';
-import type { Result } from './result-line.js';
-import type { Results } from './results.js';
+import { customId, type Requests, readCustomId, requestName } from './requests.js';
+import type { Result, Results } from './results.js';
 
 /** What replies are asked with, and what failures are classified by, as far as both are the same for each request. */
 export interface AnswerOptions {
   readonly asked: Asked;
-  readonly fitMaxTokens: boolean;
   readonly maxAttempts: number;
   readonly context: ContextWatch;
   readonly known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
   readonly redact: Redact;
 }
 
-/** By what a job is known, and how many of its requests were made before. */
+/** By what a job is known, how many of its requests were made before, and what the first is made from and with. */
 type Kept = Omit<ReturnType<FileHooks<never>['kept']>, 'isHeld'>;
 
 /** A question whose answer has still to come. */
 export class Missing {
+  readonly status = 'missing';
+
   /**
    * @param name that of its request
    * @param log what the tries before it took
@@ -99,12 +96,13 @@ export class Answers {
   /** @param url where the requests go that were written; absent where there are none */
   constructor(
     private readonly options: AnswerOptions,
-    private readonly requests: Awaited<ReturnType<typeof readRequests>>,
+    private readonly requests: Requests,
     private readonly results: Results,
     url: Batch['url'] | undefined,
   ) {
     const { model, sampling, responseFormat, dialect } = options.asked;
-    this.#first = url === undefined ? undefined : emptyForm(options.asked, url);
+    const empty = { ...(url?.endsWith(CHAT.path) ? { messages: [] } : { prompt: '' }), seedOffset: 0 };
+    this.#first = url && { way: wayOf(empty), body: requestBody(options.asked, empty, 0) };
     this.#madeWith = JSON.stringify([model, sampling, responseFormat, dialect.dropped(), dialect.isRenamed()]);
   }
 
@@ -155,44 +153,35 @@ export class Answers {
         const { usage: _, firstTokenMs: _none, ...reply } = attempt;
         return { ...reply, log };
       }
-      if (this.#isFinal(attempt, question)) {
-        return { status: 'failed', class: attempt.class, reason: attempt.reason, log };
-      }
+      const { class: failure, reason, stop, down } = attempt;
+      const isPassing = TRIED_AGAIN.has(failure) || down === true;
+      if (stop !== undefined && !isPassing) throw stop;
+      // A rate limit loses no row: it costs no try, as where calls are made one by one.
+      const isOver = failure !== 'rate-limit' && isPassing && ++question.counted >= this.options.maxAttempts;
+      if (isOver || !isPassing) return { status: 'failed', class: failure, reason, log };
     }
   }
 
-  /** A rate limit loses no row: it costs no try, as where calls are made one by one. */
-  #isFinal(failure: AttemptFailure, question: Question): boolean {
-    const isPassing = TRIED_AGAIN.has(failure.class) || failure.down === true;
-    if (failure.stop !== undefined && !isPassing) throw failure.stop;
-    if (!isPassing) return true;
-    return failure.class !== 'rate-limit' && ++question.counted >= this.options.maxAttempts;
-  }
-
   async #try(question: Question): Promise<AttemptReply | AttemptFailure> {
-    const { asked, context, fitMaxTokens: fits, known, redact } = this.options;
+    const { asked, context, known, redact } = this.options;
     const usage: Usage = {};
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
       const outcome = await this.#lookUp(question, maxTokens);
       addUsage(usage, outcome.usage);
       return outcome;
     };
-    let outcome: Attempt = await ask();
-    if (outcome.status === 'ok') context.called();
-    else if (outcome.overflow !== undefined) {
-      const { maxTokens } = asked.sampling;
-      outcome = await afterOverflow(outcome, outcome.overflow, { maxTokens, fits, host: known.host, context }, ask);
-    }
-    // Nothing ends the reading of a file.
-    if (outcome.status === INTERRUPTED.status) throw new Error('a result was interrupted');
+    const fitting = { host: known.host, budget: asked.sampling.maxTokens };
+    const outcome = await context.fitted(await ask(), fitting, ask);
+    if (outcome.status === 'interrupted') throw new Error('nothing ends the reading of a file');
     return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, redact) : { ...outcome, usage };
   }
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
   async #lookUp(question: Question, maxTokens: number | undefined): Promise<AttemptReply | AttemptFailure> {
+    const { asked } = this.options;
     const make = async (): Promise<Form> => {
       const request = await question.make();
-      return { way: wayOf(request), body: requestBody(this.options.asked, request, question.counted, maxTokens) };
+      return { way: wayOf(request), body: requestBody(asked, request, question.counted, maxTokens) };
     };
     // A job's first request is known by what it is made from: neither is its row read for that, nor its body made.
     const isFirst = question.madeFrom !== undefined && question.counted === 0 && maxTokens === undefined;
@@ -207,9 +196,16 @@ export class Answers {
         });
       }
       const form = made ?? present(this.#first);
-      const found = await this.#resultOf(name, form);
+      const found = this.#resultOf(name, form);
+      const rejected = found?.status === 'failed' ? found.rejected : undefined;
       // What is asked in another way has another name, so that this request is no attempt.
-      if (found?.status === 'failed' && this.#relearns(found.rejected, form.body)) throw new Relearnt();
+      if (
+        rejected !== undefined &&
+        asked.dialect.learn(rejected) &&
+        !(rejected in asked.dialect.translate(form.body))
+      ) {
+        throw new Relearnt();
+      }
       question.batched++;
       if (found === undefined) continue;
       question.chars = this.requests.get(name)?.chars ?? 0;
@@ -218,15 +214,15 @@ export class Answers {
   }
 
   /** Undefined where nobody has worked on the request. */
-  async #resultOf(name: string, form: Form): Promise<AttemptReply | AttemptFailure | undefined> {
+  #resultOf(name: string, form: Form): AttemptReply | AttemptFailure | undefined {
     let failure: AttemptFailure | undefined;
-    for await (const { result, id, file } of this.results.of(name)) {
+    for (const { result, line } of this.results.of(name)) {
       // A file that was written anew meanwhile may have been given to an engine before.
-      if (!this.requests.has(name)) this.requests.set(name, { part: '', chars: readCustomId(id).chars });
+      if (!this.requests.has(name)) this.requests.set(name, { part: '', chars: readCustomId(line.id).chars });
       if (result.kind === 'unasked') continue;
       const attempt = this.#read(result, form);
       if (attempt.status === 'ok') return attempt;
-      failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, file) };
+      failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, line.path) };
     }
     return failure;
   }
@@ -248,11 +244,6 @@ export class Answers {
     else reading.feed(Buffer.from(result.body));
     return reading.outcome(context);
   }
-
-  #relearns(rejected: string | undefined, body: Body): boolean {
-    const { dialect } = this.options.asked;
-    return rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body));
-  }
 }
 
 /** The way out where a result says that nothing of its kind can be answered: it would say so again and again. */
@@ -261,11 +252,6 @@ function stopAt(stop: UserError, file: string): UserError {
     `${stop.message}; the result stands in ${file}: once the cause is mended, move that file away and have its requests answered again`,
     stop.exitCode,
   );
-}
-
-function emptyForm(asked: Asked, url: Batch['url']): Form {
-  const empty = { ...(url.endsWith(CHAT.path) ? { messages: [] } : { prompt: '' }), seedOffset: 0 };
-  return { way: wayOf(empty), body: requestBody(asked, empty, 0) };
 }
 
 function logOf({ attempts, cost, tries, batched }: Question): Missing['log'] {

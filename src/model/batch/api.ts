@@ -1,19 +1,18 @@
-// The Files and Batches API of one server, asked with patience: what may pass is tried again, what will not is a refusal.
+// The Files and Batches API of one server, asked with patience: what may pass is tried again, and a refusal that stays is thrown.
 
 import { randomBytes } from 'node:crypto';
-import { EXIT, interruption, UserError } from '../../core/errors.js';
+import { z } from 'zod';
+import { EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
 import { type JsonObject, parseObject } from '../../core/json.js';
+import { oneLine } from '../../core/printable.js';
 import { openRedaction, type Redact } from '../../core/redaction.js';
 import type { FailureClass } from '../../core/types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';
-import { type Address, readAddress } from '../http/address.js';
-import type { WireResponse } from '../http/fetch.js';
-import type { HttpProxy } from '../http/proxy.js';
-import { readStart, Wire } from '../http/wire.js';
-import { systemClock } from '../schedule/clock.js';
-import { readServedBatch, readServedFile, type ServedBatch, type ServedFile } from './served-batch.js';
+import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
+import { systemClock } from '../schedule/pace.js';
 
 interface ApiOptions {
   /** The address in front of /files and /batches; with a user name, password or query as other endpoints have them. */
@@ -34,44 +33,33 @@ export interface FileToSend {
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** What a batch is made of. */
-interface NewBatch {
-  readonly inputFileId: string;
-  /** The path that its requests name. */
-  readonly url: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-/** What came of a question: an answer, or a refusal that no other try would change. */
-type Asked<T> = { readonly status: 'ok'; readonly value: T } | ({ readonly status: 'refused' } & Refusal);
-
-interface Refusal {
-  /** The HTTP status. */
-  readonly http: number;
-  /** What was said, in words. */
-  readonly reason: string;
-  /** A limit on what may wait at once: there is room again later. */
-  readonly isFull: boolean;
-  /** Ends the command where nobody makes anything of the refusal. */
-  readonly stop: UserError;
+/** A refusal that no other try would change. It ends the command where nothing is made of it. */
+export class Refused extends UserError {
+  constructor(
+    message: string,
+    exitCode: ExitCode,
+    /** The HTTP status. */
+    readonly http: number,
+    /** What was said, in words. */
+    readonly reason: string,
+    /** A limit on what may wait at once: there is room again later. */
+    readonly isFull: boolean,
+  ) {
+    super(message, exitCode);
+  }
 }
 
 /** A question. */
-interface TryTo<T> {
-  /** What is asked for, in words. */
+interface Question<T> {
   readonly asked: 'Files API' | 'Batches API';
   /** Longest silence; `alive` ends one. */
   readonly idleMs?: number;
   send(signal: AbortSignal, alive: () => void): Promise<WireResponse>;
   /** Undefined where the answer is not what was asked for. */
   read(response: WireResponse, alive: () => void): Promise<T | undefined>;
-  /** A status that is a refusal here, although it may pass elsewhere. */
-  readonly final?: number;
   /** Looks, before another try, whether a try without an answer had its effect. */
   found?(): Promise<T | undefined>;
 }
-
-type Tried<T> = Asked<T> | { readonly status: 'passing'; readonly failure: AttemptFailure };
 
 /** How many items of a list are looked at, at most: what is looked for is among the latest. */
 const MOST_LISTED = 1_000;
@@ -80,6 +68,8 @@ const IDLE_MS = 120_000;
 /** Behind the last byte a server may look the file through before it answers. */
 const UPLOAD_IDLE_MS = 600_000;
 const PASSING: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
+/** Passes where a model is asked; here the batch has ended meanwhile. */
+const CONFLICT = 409;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 const MOST_ERROR_TEXT = 65_536;
@@ -98,7 +88,7 @@ export function interrupted(stop: AbortSignal): UserError {
   return new UserError('interrupted; the same command goes on where this one ended', interruption(stop));
 }
 
-/** Every method throws a UserError where nothing can be done at this place: 69 where nobody answers in time, 130 for an interrupt. */
+/** Every method throws `Refused`, and a UserError of 69 where nobody answers in time, of 130 or 143 for an interrupt. */
 export class BatchApi {
   readonly host: string;
   /** Without credentials. */
@@ -121,7 +111,7 @@ export class BatchApi {
   }
 
   /** Sends a file of requests. `onSent` is told its bytes so far. */
-  upload(file: FileToSend, onSent: (bytes: number) => void): Promise<Asked<ServedFile>> {
+  upload(file: FileToSend, onSent: (bytes: number) => void): Promise<ServedFile> {
     return this.#ask({
       asked: 'Files API',
       idleMs: UPLOAD_IDLE_MS,
@@ -137,14 +127,13 @@ export class BatchApi {
   }
 
   /** The latest of the files of requests for which something holds. */
-  findFile(holds: (file: ServedFile) => boolean): Promise<Asked<ServedFile | undefined>> {
+  findFile(holds: (file: ServedFile) => boolean): Promise<ServedFile | undefined> {
     return this.#find('Files API', readServedFile, holds, (query, signal) =>
       this.#wire.ask((client) => client.files.list({ purpose: 'batch', ...query }, { signal })),
     );
   }
 
-  /** What a file is said to be; a refusal where it is not there. */
-  file(id: string): Promise<Asked<ServedFile>> {
+  file(id: string): Promise<ServedFile> {
     return this.#ask({
       asked: 'Files API',
       send: (signal) => this.#wire.ask((client) => client.files.retrieve(id, { signal })),
@@ -156,7 +145,7 @@ export class BatchApi {
    * A file's bytes, given to what `open` returns: that is called for each try anew. The connection is closed once there are more than `most`.
    * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
-  content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<Asked<number>> {
+  content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
     return this.#ask({
       asked: 'Files API',
       send: (signal) => this.#wire.ask((client) => client.files.content(id, { signal })),
@@ -176,66 +165,57 @@ export class BatchApi {
   }
 
   /**
-   * Makes a batch. Where a try may have made it although no answer came, `found` looks for it before another one.
+   * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
+   * @param url the path that the requests name
    */
   create(
-    { inputFileId, url, metadata }: NewBatch,
+    inputFileId: string,
+    url: string,
+    metadata: Readonly<Record<string, string>>,
     found: () => Promise<ServedBatch | undefined>,
-  ): Promise<Asked<ServedBatch>> {
+  ): Promise<ServedBatch> {
     // The client names the paths that it knows; the part's own goes out as it is.
     const endpoint = url as '/v1/chat/completions';
     const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata } as const;
-    return this.#askForBatch({
-      send: (signal) => this.#wire.ask((client) => client.batches.create(batch, { signal })),
-      found,
-    });
+    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.create(batch, { signal })), found);
   }
 
-  batch(id: string): Promise<Asked<ServedBatch>> {
-    return this.#askForBatch({
-      send: (signal) => this.#wire.ask((client) => client.batches.retrieve(id, { signal })),
-    });
+  batch(id: string): Promise<ServedBatch> {
+    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.retrieve(id, { signal })));
+  }
+
+  cancel(id: string): Promise<ServedBatch> {
+    return this.#askForBatch((signal) => this.#wire.ask((client) => client.batches.cancel(id, { signal })));
   }
 
   /** The latest of the batches for which something holds. */
-  findBatch(holds: (batch: ServedBatch) => boolean): Promise<Asked<ServedBatch | undefined>> {
+  findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
     const read = (value: unknown) => readServedBatch(value, this.#redact);
     return this.#find('Batches API', read, holds, (query, signal) =>
       this.#wire.ask((client) => client.batches.list(query, { signal })),
     );
   }
 
-  cancel(id: string): Promise<Asked<ServedBatch>> {
-    return this.#askForBatch({
-      // It has ended meanwhile.
-      final: 409,
-      send: (signal) => this.#wire.ask((client) => client.batches.cancel(id, { signal })),
-    });
-  }
-
   close(): Promise<void> {
     return this.#wire.close();
   }
 
-  #askForBatch(what: Omit<TryTo<ServedBatch>, 'asked' | 'read'>): Promise<Asked<ServedBatch>> {
-    return this.#ask({
-      asked: 'Batches API',
-      read: async (response) => readServedBatch(await readDocument(response), this.#redact),
-      ...what,
-    });
+  #askForBatch(send: Question<ServedBatch>['send'], found?: () => Promise<ServedBatch | undefined>) {
+    const read = async (response: WireResponse) => readServedBatch(await readDocument(response), this.#redact);
+    return this.#ask({ asked: 'Batches API', send, read, ...(found && { found }) });
   }
 
   /** Goes through a list page by page, the latest first as servers have it. */
   async #find<T extends { readonly id: string }>(
-    asked: TryTo<T>['asked'],
+    asked: Question<T>['asked'],
     readItem: (value: unknown) => T | undefined,
     holds: (item: T) => boolean,
     send: (query: { limit: number; after?: string }, signal: AbortSignal) => Promise<WireResponse>,
-  ): Promise<Asked<T | undefined>> {
+  ): Promise<T | undefined> {
     let after: string | undefined;
-    for (let seen = 0; seen < MOST_LISTED; ) {
+    for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
       const query = { limit: PAGE, ...(after !== undefined && { after }) };
-      const page = await this.#ask({
+      const { data, hasMore } = await this.#ask({
         asked,
         send: (signal) => send(query, signal),
         read: async (response) => {
@@ -243,55 +223,48 @@ export class BatchApi {
           return Array.isArray(document?.data) ? { data: document.data, hasMore: document.has_more } : undefined;
         },
       });
-      if (page.status === 'refused') return page;
-      const items = page.value.data.flatMap((value) => readItem(value) ?? []);
+      const items = data.flatMap((value) => readItem(value) ?? []);
       const found = items.find(holds);
       const last = items.at(-1)?.id;
-      if (found !== undefined || last === undefined || last === after || page.value.hasMore !== true) {
-        return { status: 'ok', value: found };
-      }
+      if (found !== undefined || last === undefined || last === after || hasMore !== true) return found;
       after = last;
-      seen += items.length;
     }
-    return { status: 'ok', value: undefined };
+    return undefined;
   }
 
-  /** Tries again for as long as failures may pass. @throws UserError 69 where no answer came in time, 130 or 143 for an interrupt */
-  async #ask<T>(what: TryTo<T>): Promise<Asked<T>> {
+  /** Tries again for as long as failures may pass. */
+  async #ask<T>(question: Question<T>): Promise<T> {
     const { retryMs, stop } = this.#options;
     const { now, sleep } = systemClock;
     const since = now();
     for (let failures = 0; ; failures++) {
       if (stop.aborted) throw interrupted(stop);
-      const tried = await this.#askOnce(what);
-      if (tried.status !== 'passing') {
+      const tried = await this.#askOnce(question);
+      if (tried.status === 'ok') {
         this.#told = undefined;
-        return tried;
+        return tried.value;
       }
-      const { failure } = tried;
       const leftMs = since + retryMs - now();
-      const { retryAfterMs = 0 } = failure;
-      if (leftMs <= 0 || retryAfterMs > leftMs) throw this.#givenUp(failure);
-      this.#tell(failure);
+      const { retryAfterMs = 0, reason } = tried;
+      if (leftMs <= 0 || retryAfterMs > leftMs) throw this.#givenUp(reason);
+      if (this.#told !== reason) this.#options.onNotice(`${this.host}: ${reason}; trying again`);
+      this.#told = reason;
       const jitterMs = (0.5 + Math.random() / 2) * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
       await sleep(Math.min(retryAfterMs + jitterMs, leftMs), stop);
       if (stop.aborted) throw interrupted(stop);
       // What was not reached, or turned away at the door, has had no effect.
-      const isUnheard = failure.class === 'rate-limit' || failure.unreachable === true;
-      const found = isUnheard ? undefined : await what.found?.();
-      if (found !== undefined) return { status: 'ok', value: found };
+      const isUnheard = tried.class === 'rate-limit' || tried.unreachable === true;
+      const found = isUnheard ? undefined : await question.found?.();
+      if (found !== undefined) return found;
     }
   }
 
-  async #askOnce<T>({ asked, idleMs = IDLE_MS, send, read, final }: TryTo<T>): Promise<Tried<T>> {
+  async #askOnce<T>({ asked, idleMs = IDLE_MS, send, read }: Question<T>) {
     const { stop } = this.#options;
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), idleMs);
     const alive = () => void timer.refresh();
-    const passing = (reason: string): Tried<T> => ({
-      status: 'passing',
-      failure: { status: 'failed', class: 'transient', reason },
-    });
+    const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
     try {
       const response = await send(AbortSignal.any([stop, silence.signal]), alive);
       const { status, headers } = response;
@@ -299,18 +272,20 @@ export class BatchApi {
         const body = await readStart(response, MOST_ERROR_TEXT);
         const isFull = saysFull(readError(body).text);
         const failure = classify({ status, headers, body }, this.#situation(asked));
-        if (PASSING.has(failure.class) && !isFull && status !== final) return { status: 'passing', failure };
-        return { status: 'refused', http: status, reason: failure.reason, isFull, stop: this.#stopOf(failure) };
+        if (PASSING.has(failure.class) && !isFull && status !== CONFLICT) return failure;
+        throw this.#refused(failure, status, isFull);
       }
       const value = await read(response, alive);
-      return value === undefined ? passing(`its answer is no answer of a ${asked}`) : { status: 'ok', value };
+      return value === undefined
+        ? passing(`its answer is no answer of a ${asked}`)
+        : ({ status: 'ok', value } as const);
     } catch (error) {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
       if (silence.signal.aborted) return passing(`no answer within ${idleMs / 1000} s`);
       const failure = classify({ error }, this.#situation(asked));
-      if (PASSING.has(failure.class)) return { status: 'passing', failure };
-      throw this.#stopOf(failure);
+      if (PASSING.has(failure.class)) return failure;
+      throw this.#refused(failure);
     } finally {
       clearTimeout(timer);
     }
@@ -323,22 +298,17 @@ export class BatchApi {
     return { ...known, model: '', flagPrefix: '', sent: [] } as const;
   }
 
-  #stopOf({ stop, reason }: AttemptFailure): UserError {
-    return stop ?? new UserError(`${this.host}: ${reason}`, EXIT.unavailable);
+  #refused({ stop, reason }: AttemptFailure, http = 0, isFull = false): Refused {
+    const message = stop?.message ?? `${this.host}: ${reason}`;
+    return new Refused(message, stop?.exitCode ?? EXIT.unavailable, http, reason, isFull);
   }
 
-  #givenUp({ reason }: AttemptFailure): UserError {
+  #givenUp(reason: string): UserError {
     const minutes = Math.round(this.#options.retryMs / 6_000) / 10;
     return new UserError(
       `${this.host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
       EXIT.unavailable,
     );
-  }
-
-  #tell({ reason }: AttemptFailure): void {
-    if (this.#told === reason) return;
-    this.#told = reason;
-    this.#options.onNotice(`${this.host}: ${reason}; trying again`);
   }
 }
 
@@ -380,4 +350,70 @@ function openQuery({ query, secrets }: Address): string {
 /** The JSON object of an answer; undefined where it is none, or not whole. */
 async function readDocument(response: WireResponse): Promise<JsonObject | undefined> {
   return parseObject(await readStart(response, MOST_DOCUMENT));
+}
+
+/** What may be left out, or be of another form than expected, without making the whole unreadable. */
+function perhaps<T extends z.ZodType>(schema: T) {
+  return schema.optional().catch(undefined);
+}
+
+/** An id becomes part of an address. Some gateways pack whole documents into theirs. */
+const id = z.string().regex(/^[\x21-\x7e]{1,2048}$/);
+const count = z.int().nonnegative();
+/** Seconds since 1970. */
+const time = perhaps(z.number().positive());
+
+const FILE = z.object({ id, bytes: perhaps(count), filename: perhaps(z.string()) });
+const BATCH = z.object({
+  id,
+  status: z.string(),
+  ...{ created_at: time, expires_at: time },
+  ...{ completed_at: time, failed_at: time, expired_at: time, cancelled_at: time },
+  ...{ input_file_id: perhaps(id), output_file_id: perhaps(id), error_file_id: perhaps(id) },
+  request_counts: perhaps(z.object({ total: count, completed: count, failed: count })),
+  errors: z.object({ data: z.array(z.unknown()) }).catch({ data: [] }),
+  metadata: z.record(z.string(), z.unknown()).catch({}),
+});
+const PROBLEM = z
+  .object({ code: z.string().catch(''), message: z.string().catch(''), line: perhaps(z.int()) })
+  .catch({ code: '', message: '' });
+
+/** The states in which a batch stays. */
+const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
+const MOST_PROBLEMS = 20;
+
+type ServedFile = NonNullable<ReturnType<typeof readServedFile>>;
+export type ServedBatch = NonNullable<ReturnType<typeof readServedBatch>>;
+
+/** Undefined for what is no file. */
+export function readServedFile(value: unknown) {
+  return FILE.safeParse(value).data;
+}
+
+/** What is known of a batch; whatever else a server says of it is passed over. Undefined for what is no batch. */
+export function readServedBatch(value: unknown, redact: Redact) {
+  const { data } = BATCH.safeParse(value);
+  if (data === undefined) return undefined;
+  // As the server says it; later versions may know more states.
+  const status = oneLine(redact(data.status), 40);
+  // What tells the end of a state that nobody knows here.
+  const endedAt = data.completed_at ?? data.failed_at ?? data.expired_at ?? data.cancelled_at;
+  return {
+    id: data.id,
+    status,
+    /** Whether nothing more comes of it. */
+    isEnded: ENDED.includes(status) || endedAt !== undefined,
+    createdAt: data.created_at,
+    expiresAt: data.expires_at,
+    inputFileId: data.input_file_id,
+    outputFileId: data.output_file_id,
+    errorFileId: data.error_file_id,
+    counts: data.request_counts,
+    problems: data.errors.data.slice(0, MOST_PROBLEMS).map((problem) => {
+      const { code, message, line } = PROBLEM.parse(problem);
+      /** `line` is one of the input file. */
+      return { code: oneLine(redact(code), 60), message: oneLine(redact(message), 300), line };
+    }),
+    metadata: data.metadata,
+  };
 }

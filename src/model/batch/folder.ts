@@ -1,18 +1,20 @@
-// A batch folder on the disk: which files lie in it and under which names, and batch.json, which says what was written for whom.
+// A batch folder on the disk: its files, batch.json, which says what was written for whom, and submission.json, which says what was sent.
 
+import { closeSync, openSync, readSync } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { replaceFile } from '../../disk/files.js';
+import type { ServedBatch } from './api.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
 export const MOST_REQUESTS = 50_000;
 export const MOST_BYTES = 190_000_000;
 
-const SCHEMA = 'awb.batch/2';
-const BATCH_FILE = 'batch.json';
+const BATCH_FILE = { name: 'batch.json', schema: 'awb.batch/2' };
+const SUBMISSION_FILE = { name: 'submission.json', schema: 'awb.batch-submission/1' };
 const PART = /^requests-(\d{4,})\.jsonl$/;
 /** What a killed writer of batch.json or of a file of requests leaves. */
 const REMAINS = /^(?:batch\.json|requests-\d{4,}\.jsonl)\.(?:[0-9a-f]{12}\.)?tmp$/;
@@ -26,36 +28,76 @@ const PART_SCHEMA = z.object({
   bytes: count,
   sha256: z.string(),
 });
-const BATCH_SCHEMA = z
-  .object({
-    schema: z.literal(SCHEMA),
-    /** Whose requests these are; the folder is absolute. */
-    run: z.object({
-      kind: z.string(),
-      dir: z.string(),
-      fingerprint: z.string(),
-      identity: z.record(z.string(), z.unknown()),
-    }),
-    model: z.string(),
-    /** Where the requests go. */
-    url: z.enum(['/v1/chat/completions', '/v1/completions']),
-    /** Where the parameters were tried out, without credentials; absent where they were assumed. */
-    baseUrl: z.string().optional(),
-    /** Parameters that are left out, since they were rejected. */
-    dropped: z.array(z.string()).readonly(),
-    /** The reply's bound is sent as `max_completion_tokens`. */
-    isRenamed: z.literal(true).optional(),
-    /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
-    command: z.object({ cwd: z.string(), words: z.array(z.string()).readonly() }).optional(),
-    /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
-    parts: z.array(PART_SCHEMA).readonly(),
-  })
-  .transform(({ schema: _, ...batch }) => batch);
+const BATCH_SCHEMA = z.object({
+  /** Whose requests these are; the folder is absolute. */
+  run: z.object({
+    kind: z.string(),
+    dir: z.string(),
+    fingerprint: z.string(),
+    identity: z.record(z.string(), z.unknown()),
+  }),
+  model: z.string(),
+  /** Where the requests go. */
+  url: z.enum(['/v1/chat/completions', '/v1/completions']),
+  /** Where the parameters were tried out, without credentials; absent where they were assumed. */
+  baseUrl: z.string().optional(),
+  /** Parameters that are left out, since they were rejected. */
+  dropped: z.array(z.string()).readonly(),
+  /** The reply's bound is sent as `max_completion_tokens`. */
+  isRenamed: z.literal(true).optional(),
+  /** What wrote the folder: the words behind the program's name, and the folder in which they were typed. */
+  command: z.object({ cwd: z.string(), words: z.array(z.string()).readonly() }).optional(),
+  /** In the order in which they were written. A file of requests that is not among them is a torn leftover. */
+  parts: z.array(PART_SCHEMA).readonly(),
+});
+
+/** A file of results that lies in the folder. */
+const FETCHED = z.object({ file: z.string(), bytes: count }).optional();
+const SENT = z.object({
+  /** The file of requests. */
+  part: z.string(),
+  /** Host and port that it was sent to. */
+  host: z.string(),
+  requests: count,
+  bytes: count,
+  /** The name that the server keeps the file under, which no other upload has. */
+  fileName: z.string(),
+  inputFileId: z.string().optional(),
+  /** Stands in the batch's metadata, so that a batch is found again of which no answer came. */
+  key: z.string().optional(),
+  /** The batch may have been made under that key, and nobody has heard of it yet. */
+  isOpen: z.literal(true).optional(),
+  /** Refused since too many tokens waited already: behind how many batches of this folder, one of which has to end first. */
+  waitsBehind: count.optional(),
+  batchId: z.string().optional(),
+  status: z.string().optional(),
+  isEnded: z.literal(true).optional(),
+  /** Seconds since 1970. */
+  createdAt: z.number().optional(),
+  expiresAt: z.number().optional(),
+  counts: z.object({ total: count, completed: count, failed: count }).optional(),
+  problems: z.array(z.object({ code: z.string(), message: z.string(), line: z.int().optional() })).optional(),
+  outputFileId: z.string().optional(),
+  errorFileId: z.string().optional(),
+  outputs: FETCHED,
+  errors: FETCHED,
+  /** Files of results that the server has no more. */
+  lost: z.array(z.string()).optional(),
+});
+const SUBMISSION_SCHEMA = z.object({
+  /** Without credentials. */
+  baseUrl: z.string(),
+  /** In the order in which it was. */
+  sent: z.array(SENT).readonly(),
+});
 
 /** What batch.json says. */
 export type Batch = z.infer<typeof BATCH_SCHEMA>;
 /** A file of requests that was written to its end. */
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
+/** A part, or what was left of it, as it was sent once. */
+export type Sent = Readonly<z.infer<typeof SENT>>;
+export type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
 
 /** The name of a file of requests, by its number from 1. */
 export function partName(number: number): string {
@@ -63,38 +105,74 @@ export function partName(number: number): string {
 }
 
 /** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
-export async function readBatch(dir: string): Promise<Batch | undefined> {
-  const path = join(dir, BATCH_FILE);
-  return readDocument(
-    path,
-    BATCH_SCHEMA,
-    `${path} is damaged, or of another version of awb; restore it, or take another folder`,
-  );
+export function readBatch(dir: string): Promise<Batch | undefined> {
+  return readDocument(dir, BATCH_FILE, BATCH_SCHEMA, 'restore it, or take another folder');
 }
 
-/**
- * What a JSON file of the folder says; undefined where there is none. `damaged` is the message for one of another form.
- * @throws UserError: 66 where it cannot be read, 65 where it is damaged
- */
-export async function readDocument<Form extends z.ZodType>(
-  path: string,
+/** What was submitted of a folder; undefined where nothing was. @throws UserError as `readBatch` */
+export function readSubmission(dir: string): Promise<Submission | undefined> {
+  const remedy = 'restore it: without it nobody knows what was submitted';
+  return readDocument(dir, SUBMISSION_FILE, SUBMISSION_SCHEMA, remedy);
+}
+
+async function readDocument<Form extends z.ZodType>(
+  dir: string,
+  { name, schema }: typeof BATCH_FILE,
   form: Form,
-  damaged: string,
+  remedy: string,
 ): Promise<z.infer<Form> | undefined> {
+  const path = join(dir, name);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(path, error);
+    if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
   });
   if (text === undefined) return undefined;
-  const read = form.safeParse(parseObject(text));
-  if (read.success) return read.data;
-  throw new UserError(damaged, EXIT.badData);
+  const { schema: found, ...document } = parseObject(text) ?? {};
+  const read = form.safeParse(document);
+  if (found === schema && read.success) return read.data;
+  throw new UserError(`${path} is damaged, or of another version of awb; ${remedy}`, EXIT.badData);
 }
 
 /** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
-export async function writeBatch(dir: string, batch: Batch): Promise<void> {
-  const text = `${JSON.stringify({ schema: SCHEMA, ...batch }, null, 2)}\n`;
-  await replaceFile(join(dir, BATCH_FILE), [text], { remedy: REMEDY });
+export function writeBatch(dir: string, batch: Batch): Promise<void> {
+  return writeDocument(dir, BATCH_FILE, batch);
+}
+
+/** The same of submission.json. */
+export function writeSubmission(dir: string, submission: Submission): Promise<void> {
+  return writeDocument(dir, SUBMISSION_FILE, submission);
+}
+
+async function writeDocument(dir: string, { name, schema }: typeof BATCH_FILE, document: Batch | Submission) {
+  await replaceFile(join(dir, name), [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
+}
+
+/** What is known of a batch, with what the server says of it now. */
+export function withServed(sent: Sent, { id, inputFileId: _, metadata: __, ...said }: ServedBatch): Sent {
+  return {
+    ...sent,
+    isOpen: undefined,
+    waitsBehind: undefined,
+    batchId: id,
+    ...said,
+    isEnded: said.isEnded || undefined,
+  };
+}
+
+/** Whether the server still works on it. */
+export function isLive({ batchId, isEnded }: Sent): boolean {
+  return batchId !== undefined && !isEnded;
+}
+
+/** The files of results that the server has and that are not here yet; none while it is at work. */
+export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, errors, lost = [] }: Sent) {
+  if (!isEnded) return [];
+  const files = [
+    { kind: 'outputs', id: outputFileId, fetched: outputs },
+    { kind: 'errors', id: errorFileId, fetched: errors },
+  ] as const;
+  return files.flatMap(({ kind, id, fetched }) =>
+    id === undefined || fetched !== undefined || lost.includes(id) ? [] : [{ kind, id }],
+  );
 }
 
 /**
@@ -147,34 +225,45 @@ export async function resultFiles(dir: string): Promise<string[]> {
     throw unreadable(dir, error);
   });
   const files = names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
-  for (const name of files) await requireFile(join(dir, name));
+  for (const name of files) {
+    const path = join(dir, name);
+    if ((await stat(path).catch(() => undefined))?.isFile()) continue;
+    throw new UserError(
+      `${path} is not a regular file, and results are read from every *.jsonl of a batch folder: move it away`,
+      EXIT.badData,
+    );
+  }
   return files;
 }
 
-async function requireFile(path: string): Promise<void> {
-  const found = await stat(path).catch((error: unknown) => codeOf(error));
-  if (typeof found === 'object' && found.isFile()) return;
-  throw new UserError(
-    `${path} is no file (${typeof found === 'object' ? 'a folder or a pipe' : found}), and results are read from every *.jsonl beside the requests: move it away`,
-    EXIT.badData,
-  );
+/** Where a line lies. */
+export interface Place {
+  readonly path: string;
+  readonly offset: number;
+  readonly length: number;
 }
 
-/** What the disk refused while `path` was written, as a UserError; other errors come back as they are. */
+/** The bytes of a line. @throws UserError (66) where the file cannot be read any more */
+export function bytesAt({ path, offset, length }: Place): Buffer {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(length);
+      readSync(file, bytes, 0, length, offset);
+      return bytes;
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/** What the disk refused while `path` was written, as a UserError (74); other errors come back as they are. */
 export function unwritable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new UserError(
-      `no space is left for ${path}; every file before it is whole: make room and run the same command again`,
-      EXIT.cannotWrite,
-    );
-  }
-  const isRefused = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code);
-  return new UserError(
-    `cannot write ${path} (${code}); mend its rights, or take another folder`,
-    isRefused ? EXIT.cannotCreate : EXIT.cannotWrite,
-  );
+  return new UserError(`cannot write ${path} (${code}); ${REMEDY}`, EXIT.cannotWrite);
 }
 
 /** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */

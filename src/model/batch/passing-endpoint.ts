@@ -10,11 +10,9 @@ import { isTokenCount } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { classify } from '../failures/classify.js';
-import { readAddress } from '../http/address.js';
-import type { WireResponse } from '../http/fetch.js';
-import type { HttpProxy } from '../http/proxy.js';
+import { type HttpProxy, readAddress } from '../http/address.js';
 import { startClocks } from '../http/time-limits.js';
-import { readStart, Wire } from '../http/wire.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
 
 /** An answer over HTTP, whatever its status. */
 export interface HttpAnswer {
@@ -42,13 +40,15 @@ interface PassingOptions {
 /** Longest answer that is kept, in characters. */
 const MOST_ANSWER = 2 ** 27;
 
+/** Whether a request was answered by a reply. */
+export function isReply(answer: HttpAnswer | undefined): boolean {
+  return answer !== undefined && answer.status >= 200 && answer.status <= 299;
+}
+
 /** A line of results as OpenAI writes it. The body's bytes are the server's own, but for line ends between its members. */
 export function resultLine(customId: string, outcome: HttpAnswer | { code: string; message: string }): Buffer {
   const head = `{"id":"batch_req_${randomBytes(12).toString('hex')}","custom_id":${JSON.stringify(customId)}`;
-  if ('code' in outcome) {
-    const { code, message } = outcome;
-    return Buffer.from(`${head},"response":null,"error":${JSON.stringify({ code, message })}}\n`);
-  }
+  if ('code' in outcome) return Buffer.from(`${head},"response":null,"error":${JSON.stringify(outcome)}}\n`);
   const { status, requestId, body } = outcome;
   // Within a JSON text a line end stands between its tokens alone.
   const line = body.replace(/[\r\n]+/g, ' ').trim();
@@ -62,22 +62,20 @@ export function resultLine(customId: string, outcome: HttpAnswer | { code: strin
  */
 export class PassingEndpoint implements Endpoint {
   readonly host: string;
-  readonly #options: PassingOptions;
   readonly #wire: Wire;
   readonly #redact: Redact;
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
-  constructor(options: PassingOptions) {
+  constructor(private readonly options: PassingOptions) {
     const { baseUrl, apiKey, proxy } = options;
     const address = readAddress(baseUrl, apiKey);
     this.host = address.host;
-    this.#options = options;
     this.#wire = new Wire(address, apiKey, proxy);
     this.#redact = openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]);
   }
 
   async call(request: ModelRequest, _attempt: number, abort: AbortSignal): Promise<Attempt> {
-    const { callTimeoutMs, path, answers } = this.#options;
+    const { callTimeoutMs, path, answers } = this.options;
     if (abort.aborted) return INTERRUPTED;
     const limits = { firstTokenTimeoutMs: callTimeoutMs, gapTimeoutMs: callTimeoutMs, callTimeoutMs };
     const clocks = startClocks(limits, false, abort, callTimeoutMs);
@@ -101,32 +99,30 @@ export class PassingEndpoint implements Endpoint {
 
   async #read(response: WireResponse, request: ModelRequest): Promise<Attempt> {
     const { status, headers } = response;
-    const { answers } = this.#options;
     const text = this.#redact(await readStart(response, MOST_ANSWER));
     const document = parseObject(text);
+    const isGood = status >= 200 && status <= 299;
+    if (isGood && document === undefined) {
+      return { status: 'failed', class: 'malformed', reason: 'the answer is no JSON object, or not whole' };
+    }
     const requestId = oneLine(this.#redact(headers.get('x-request-id') ?? ''), 200);
     // Whatever was said of an error stands in the results; what is no JSON becomes a text there.
     const body = document === undefined ? JSON.stringify({ error: text.slice(0, 4000) }) : text;
-    const reply = { status: 'ok', content: body, usage: usageIn(document) } as const;
-    if (status >= 200 && status <= 299) {
-      if (document === undefined) return noDocument(headers);
-      answers.set(request, { status, requestId, body });
-      return reply;
-    }
-    answers.set(request, { status, requestId, body });
-    const failure = classify({ status, headers, body: text }, this.#situation());
-    return isOfThisRequest(failure) ? reply : this.#inOtherWords(failure);
+    this.options.answers.set(request, { status, requestId, body });
+    const failure = isGood ? undefined : classify({ status, headers, body: text }, this.#situation());
+    if (failure !== undefined && !isOfThisRequest(failure)) return this.#inOtherWords(failure);
+    return { status: 'ok', content: body, usage: usageIn(document) };
   }
 
   /** The requests name their model themselves. */
   #inOtherWords(failure: AttemptFailure): AttemptFailure {
     if (!failure.unknownModel) return failure;
-    const remedy = `the requests name the model "${oneLine(this.#options.model, 100)}", so serve it under that name`;
+    const remedy = `the requests name the model "${oneLine(this.options.model, 100)}", so serve it under that name`;
     return { ...failure, stop: new UserError(`${this.host}: ${failure.reason}; ${remedy}`, EXIT.unavailable) };
   }
 
   #situation() {
-    const { model, proxy, apiKey } = this.#options;
+    const { model, proxy, apiKey } = this.options;
     const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
     const known = { host: this.host, model, hasKey, proxy, redact: this.#redact };
     return { ...known, asked: 'such requests', flagPrefix: 'model', sent: [], nowMs: Date.now() } as const;
@@ -151,10 +147,4 @@ function usageIn(document: ReturnType<typeof parseObject>): Usage {
     ...(isTokenCount(prompt) && { promptTokens: prompt }),
     ...(isTokenCount(completion) && { completionTokens: completion }),
   };
-}
-
-function noDocument(headers: WireResponse['headers']): AttemptFailure {
-  const coding = headers.get('content-encoding') ?? '';
-  const what = coding === '' || coding === 'identity' ? 'is no JSON object, or not whole' : 'is compressed';
-  return { status: 'failed', class: 'malformed', reason: `the answer ${what}` };
 }

@@ -1,14 +1,69 @@
-// The results in a batch folder: which lines answer which requests, each read when its turn comes.
+// The results in a batch folder: which lines answer which requests, in any shape that engines write. Nothing of them is trusted.
 
-import { type FileHandle, open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { throwIfStopped } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
+import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { splitLines } from '../../disk/lines.js';
-import { readCustomId } from './custom-id.js';
-import { resultFiles, unreadable } from './folder.js';
-import { parseLine, type Result, readResult } from './result-line.js';
+import { bytesAt, type Place, resultFiles, unreadable } from './folder.js';
+import { readCustomId } from './requests.js';
+
+/**
+ * What a line says of its request: a completion; another answer, as a server would have sent it; or that nobody has worked on it, since
+ * the batch has expired or was cancelled.
+ */
+export type Result =
+  | { readonly kind: 'completion'; readonly completion: JsonObject }
+  | { readonly kind: 'answer'; readonly status: number | undefined; readonly body: string }
+  | { readonly kind: 'unasked' };
+
+/** Codes of requests on which nobody has worked. */
+const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
+
+/** The object of a line. Files written on Windows may begin with a byte order mark. */
+function parseLine(bytes: Uint8Array): JsonObject | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+}
+
+/**
+ * Reads a line that was parsed: OpenAI's shape (`response` with `status_code` and `body`, or `error`), vLLM's (whose errors stand beside
+ * a response without a body), or a completion directly under `response`. Undefined for what is no result, such as a request.
+ */
+export function readResult(line: JsonObject): Result | undefined {
+  try {
+    return resultOf(line);
+  } catch (error) {
+    // No engine writes what nests so deeply that it cannot be printed anew.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function resultOf({ response, error }: JsonObject): Result | undefined {
+  if (UNASKED.test(String(asObject(error).code))) return { kind: 'unasked' };
+  if (!isObject(response))
+    return isSaid(error) ? { kind: 'answer', status: undefined, body: errorText(error) } : undefined;
+  const isWrapped = 'body' in response || 'status_code' in response;
+  const body = isWrapped ? response.body : response;
+  const status = isWrapped && isInteger(response.status_code) ? response.status_code : undefined;
+  const isGood = status === undefined || (status >= 200 && status <= 299);
+  if (isGood && isObject(body)) return { kind: 'completion', completion: body };
+  if (isSaid(body)) return { kind: 'answer', status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  return { kind: 'answer', status, body: isSaid(error) ? errorText(error) : '' };
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+/** An error as the body of an answer would hold it. */
+function errorText(error: unknown): string {
+  if (typeof error === 'string') return error;
+  return JSON.stringify(isObject(error) && 'error' in error ? error : { error });
+}
 
 const READ_BYTES = 1 << 20;
 /** How many ids, and how many places, are named. */
@@ -16,49 +71,47 @@ const MOST_NAMED = 5;
 const MOST_NAME_COLUMNS = 64;
 
 /** A line that holds a result. */
-interface Place {
+interface ResultLine extends Place {
   readonly id: string;
-  readonly path: string;
-  readonly handle: FileHandle;
-  readonly offset: number;
-  readonly length: number;
 }
 
+/** What all files of a folder hold that are not requests; each line is read when its turn comes. */
 export class Results {
-  readonly #handles: FileHandle[] = [];
   /** By the names of requests, the lines that answer them, in the order of the files' names. */
-  readonly #places = new Map<string, Place[]>();
+  readonly #lines = new Map<string, ResultLine[]>();
   readonly #cutOff: string[] = [];
   readonly #odd: string[] = [];
 
-  /** The names of requests that have a result, a failure among them. */
-  get names(): Iterable<string> {
-    return this.#places.keys();
+  /** @throws UserError: 66 where a file cannot be read, 130, 143 */
+  static async open(dir: string, stop?: AbortSignal): Promise<Results> {
+    const results = new Results();
+    for (const name of await resultFiles(dir)) await results.#add(join(dir, name), name, stop);
+    return results;
   }
 
   has(name: string): boolean {
-    return this.#places.has(name);
+    return this.#lines.has(name);
   }
 
   /** What the lines that answer a request say, in the order of the files' names. @throws UserError (66) where a file cannot be read any more */
-  async *of(name: string): AsyncGenerator<{ readonly result: Result; readonly id: string; readonly file: string }> {
-    for (const { id, path, handle, offset, length } of this.#places.get(name) ?? []) {
-      const bytes = Buffer.allocUnsafe(length);
-      await handle.read(bytes, 0, length, offset).catch((error: unknown) => {
-        throw unreadable(path, error);
-      });
-      const result = readResult(parseLine(bytes) ?? {});
+  of(name: string): { readonly result: Result; readonly line: ResultLine }[] {
+    return (this.#lines.get(name) ?? []).flatMap((line) => {
       // The file may have been changed since it was looked through.
-      if (result !== undefined) yield { result, id, file: path };
-    }
+      const result = readResult(parseLine(bytesAt(line)) ?? {});
+      return result === undefined ? [] : { result, line };
+    });
+  }
+
+  /** The names of requests that have a result, a failure among them. */
+  names(): ReadonlySet<string> {
+    return new Set(this.#lines.keys());
   }
 
   /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that name. */
   notes(isKnown: (name: string) => boolean): string[] {
-    const [known, unknown]: [Place[][], Place[][]] = [[], []];
-    for (const [name, places] of this.#places) (isKnown(name) ? known : unknown).push(places);
-    const strangers = unknown.flat().map(({ id }) => oneLine(id, MOST_NAME_COLUMNS));
-    const again = known.filter((places) => places.length > 1).length;
+    const all = [...this.#lines];
+    const strangers = all.flatMap(([name, lines]) => (isKnown(name) ? [] : lines.map(({ id }) => shownName(id))));
+    const again = all.filter(([name, lines]) => isKnown(name) && lines.length > 1).length;
     const [cutOff, odd] = [this.#cutOff, this.#odd];
     const notes: [number, string][] = [
       [
@@ -75,55 +128,30 @@ export class Results {
     return notes.flatMap(([count, note]) => (count === 0 ? [] : note));
   }
 
-  /** Looks through a file. */
-  async add(path: string, name: string, stop: AbortSignal | undefined): Promise<void> {
+  async #add(path: string, file: string, stop: AbortSignal | undefined): Promise<void> {
     try {
-      const handle = await open(path, 'r');
-      this.#handles.push(handle);
-      const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
+      const stream = createReadStream(path, { highWaterMark: READ_BYTES });
       for await (const { bytes, offset, number, ended, tooLong } of splitLines(stream)) {
         throwIfStopped(stop);
         const line = tooLong ? undefined : parseLine(bytes);
-        const place = `${oneLine(name, MOST_NAME_COLUMNS)}:${number}`;
+        const place = `${shownName(file)}:${number}`;
         if (line === undefined && !ended) this.#cutOff.push(place);
         // A copy of the requests answers none of them.
         else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) this.#odd.push(place);
-        else this.#put({ id: line.custom_id, path, handle, offset, length: bytes.length });
+        else {
+          const { name } = readCustomId(line.custom_id);
+          const found = { id: line.custom_id, path, offset, length: bytes.length };
+          this.#lines.set(name, [...(this.#lines.get(name) ?? []), found]);
+        }
       }
     } catch (error) {
       throw unreadable(path, error);
     }
   }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#handles.splice(0).map((handle) => handle.close()));
-  }
-
-  #put(place: Place): void {
-    const { name } = readCustomId(place.id);
-    const places = this.#places.get(name);
-    if (places === undefined) this.#places.set(name, [place]);
-    else places.push(place);
-  }
 }
 
-/** Looks through all files of the folder that may hold results. @throws UserError: 66 where one cannot be read, 130, 143 */
-export async function openResults(dir: string, stop?: AbortSignal): Promise<Results> {
-  const results = new Results();
-  try {
-    for (const name of await resultFiles(dir)) await results.add(join(dir, name), name, stop);
-    return results;
-  } catch (error) {
-    await results.close();
-    throw error;
-  }
-}
-
-/** The names of requests that have a result in the folder, a failure among them. @throws UserError (66) where a file cannot be read */
-export async function namesWithResult(dir: string): Promise<ReadonlySet<string>> {
-  const results = await openResults(dir);
-  await results.close();
-  return new Set(results.names);
+function shownName(name: string): string {
+  return oneLine(name, MOST_NAME_COLUMNS);
 }
 
 function firstOf(names: readonly string[]): string {

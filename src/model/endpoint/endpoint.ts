@@ -6,12 +6,10 @@ import { keysIn, openGrowingRedaction, openRedaction, type Redact } from '../../
 import type { ModelRequest, Usage } from '../../core/types.js';
 import { addUsage } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
-import type { ServedContext } from '../backend.js';
-import { afterOverflow, type ContextWatch } from '../context.js';
+import type { ContextWatch, ServedContext } from '../context.js';
 import { classify } from '../failures/classify.js';
-import type { CallContext } from '../failures/rule.js';
-import { type Address, readAddress } from '../http/address.js';
-import type { HttpProxy } from '../http/proxy.js';
+import type { CallContext } from '../failures/rules.js';
+import { type Address, type HttpProxy, readAddress } from '../http/address.js';
 import { startClocks, type TimeLimits } from '../http/time-limits.js';
 import { readStart, Wire } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
@@ -42,8 +40,6 @@ export interface EndpointOptions extends Asked {
   /** Empty sends `Bearer EMPTY`. */
   readonly apiKey: string;
   readonly clocks: TimeLimits;
-  /** After a context overflow, ask once more with the tokens that are left. */
-  readonly fitMaxTokens: boolean;
   /** The proxy in between. */
   readonly proxy?: HttpProxy | undefined;
   readonly context: ContextWatch;
@@ -119,7 +115,7 @@ export class OpenAiEndpoint implements Endpoint {
   }
 
   async #call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt> {
-    const { sampling, fitMaxTokens: fits, context, clocks } = this.#options;
+    const { sampling, context, clocks } = this.#options;
     const way = wayOf(request);
     const spent: Usage = {};
     let deadlineMs = performance.now() + clocks.callTimeoutMs;
@@ -138,11 +134,11 @@ export class OpenAiEndpoint implements Endpoint {
         if (outcome.status === 'ok' || !this.#adapts(outcome.rejected, body)) return outcome;
       }
     };
-    const first = await ask();
-    if (first.status === 'ok') context.called();
-    if (first.status !== 'failed' || first.overflow === undefined) return this.#attemptOf(first, spent);
-    const fitting = { maxTokens: request.maxTokens ?? sampling.maxTokens, fits, host: this.host, context };
-    return this.#attemptOf(await afterOverflow(first, first.overflow, fitting, ask), spent);
+    const fitting = { host: this.host, budget: request.maxTokens ?? sampling.maxTokens };
+    const outcome = await context.fitted(await ask(), fitting, ask);
+    if (outcome.status === 'interrupted') return outcome;
+    if (outcome.status === 'ok') return cleaned({ ...outcome, usage: spent }, this.#redact);
+    return { ...(outcome.unknownModel ? await this.#withNames(outcome) : outcome), usage: spent };
   }
 
   /** Sends a body, and reads the answer until its end or until one of three clocks ends it. It may take `leftMs` in all. */
@@ -201,12 +197,6 @@ export class OpenAiEndpoint implements Endpoint {
   #adapts(rejected: string | undefined, body: Body): boolean {
     const { dialect } = this.#options;
     return rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body));
-  }
-
-  async #attemptOf(outcome: Attempt, usage: Usage): Promise<Attempt> {
-    if (outcome.status === 'interrupted') return outcome;
-    if (outcome.status === 'ok') return cleaned({ ...outcome, usage }, this.#redact);
-    return { ...(outcome.unknownModel ? await this.#withNames(outcome) : outcome), usage };
   }
 
   /** The failure of an unknown model, with the models that there are. */

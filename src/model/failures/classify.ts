@@ -1,41 +1,21 @@
-// Classifies what went wrong with a call, whatever words the server used for it.
+// Classifies what went wrong with a call: an error that a server told, or what the connection, TLS or a proxy threw.
 
-import { UserError } from '../../core/errors.js';
+import { EXIT, UserError } from '../../core/errors.js';
+import { asObject } from '../../core/json.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
-import { formRejected, maxTokensRenamed, maxTokensTooLarge, overflown, parameterRejected } from './body-rules.js';
-import { classifyConnection } from './connection.js';
-import { readError, type Said } from './error-body.js';
-import type { CallContext, Classified, Evidence, Rule, Situation } from './rule.js';
-import {
-  authRefused,
-  filtered,
-  quotaUsedUp,
-  rateLimited,
-  redirected,
-  serverTrouble,
-  tooLarge,
-  unknownModel,
-  wrongPath,
-} from './service-rules.js';
+import { asText, readError, type Said } from './error-body.js';
+import { type CallContext, type Classified, RULES, type Situation } from './rules.js';
 
-/** First match wins. */
-const RULES: readonly Rule[] = [
-  redirected,
-  filtered,
-  unknownModel,
-  authRefused,
-  quotaUsedUp,
-  rateLimited,
-  maxTokensRenamed,
-  overflown,
-  maxTokensTooLarge,
-  formRejected,
-  parameterRejected,
-  wrongPath,
-  tooLarge,
-  serverTrouble,
-];
+/** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
+export interface Evidence {
+  readonly status?: number;
+  /** The body as text. */
+  readonly body?: string;
+  readonly headers?: { get(name: string): string | null };
+  /** What the client or the connection threw. */
+  readonly error?: unknown;
+}
 
 /**
  * Classifies a failure. `rate-limit`, `transient`, `timeout` and `malformed` are worth another try. `fatal` with `stop` ends
@@ -46,15 +26,15 @@ export function classify(evidence: Evidence, context: CallContext): AttemptFailu
   if (evidence.error !== undefined) return classifyConnection(evidence.error, context);
   const said = readError(evidence.body ?? '');
   const situation = { ...context, said, status: statusOf(evidence, said) };
-  const classified = RULES.reduce<Classified | undefined>((found, rule) => found ?? rule(situation), undefined);
-  const { failure, what, stop } = classified ?? UNEXPLAINED;
+  const classified = RULES.reduce<Classified | false>((found, rule) => found || rule(situation), false);
+  const { failure, what, remedy, exitCode = EXIT.unavailable } = classified || UNEXPLAINED;
   const reason = describe(what, situation, failure);
   return {
     status: 'failed',
     ...failure,
     reason,
     ...retryAfter(evidence, context.nowMs),
-    ...(stop && { stop: new UserError(`${context.host}: ${reason}; ${stop.remedy}`, stop.exitCode) }),
+    ...(remedy !== undefined && { stop: new UserError(`${context.host}: ${reason}; ${remedy}`, exitCode) }),
   };
 }
 
@@ -95,4 +75,66 @@ function retryAfter({ headers }: Evidence, nowMs: number): { retryAfterMs?: numb
   if (!text) return {};
   const ms = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
   return Number.isNaN(ms) ? {} : { retryAfterMs: Math.max(0, ms) };
+}
+
+const UNREACHABLE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'host not found',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ETIMEDOUT: 'no connection in time',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+};
+const BROKEN = /^(?:ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
+const TLS = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_(?:GET|VERIFY)|HOSTNAME_MISMATCH)/;
+
+function classifyConnection(error: unknown, { host, proxy, redact }: CallContext): AttemptFailure {
+  const { code, message } = rootOf(error);
+  const failed = (kind: AttemptFailure['class'], reason: string, remedy?: string): AttemptFailure => ({
+    status: 'failed',
+    class: kind,
+    reason,
+    ...(remedy !== undefined && { stop: new UserError(`${host}: ${reason}; ${remedy}`, EXIT.unavailable) }),
+  });
+  // Through a proxy it is the proxy that could not be reached.
+  const named = proxy && `the proxy ${proxy.host} that ${proxy.variable} names`;
+  const known = UNREACHABLE[code];
+  if (known !== undefined) {
+    return { ...failed('transient', `${known} (${code})${named ? ` at ${named}` : ''}`), unreachable: true };
+  }
+  if (TLS.test(code)) {
+    const remedy = /WRONG_VERSION|EPROTO|PACKET_LENGTH/.test(code)
+      ? 'the server may speak plain HTTP: try http:// in the base URL'
+      : 'if the certificate is your own, name its authority in NODE_EXTRA_CA_CERTS';
+    return failed('fatal', `TLS failed (${code})`, remedy);
+  }
+  if (BROKEN.test(code)) return failed('transient', `the connection broke (${code})`);
+  if (code.startsWith('HPE_')) {
+    return failed('malformed', `the server does not answer in HTTP (${code}): does it want https:// in the base URL?`);
+  }
+  const refusal = /Proxy response \((\d+)\)/.exec(message)?.[1];
+  if (refusal === undefined || proxy === undefined) {
+    return failed('transient', `the call failed (${tidy(code === '' ? message : code, redact)})`);
+  }
+  if (refusal !== '407') {
+    return { ...failed('transient', `${named} lets nothing through (HTTP ${refusal})`), unreachable: true };
+  }
+  const remedy = `give it http://user:password@${proxy.host}, or exclude the host with NO_PROXY=${host}`;
+  return failed('fatal', `${named} wants other credentials (HTTP 407)`, remedy);
+}
+
+/** The innermost cause that has a code, as the client and Node wrap what the socket said. */
+function rootOf(error: unknown): { code: string; message: string } {
+  let code = '';
+  let message = '';
+  for (let cause = error, depth = 0; cause !== undefined && cause !== null && depth < 8; depth++) {
+    const told = asObject(cause);
+    // Only some of the parser's errors have a code.
+    code = asText(told.code) || (told.name === 'HTTPParserError' ? 'HPE_INVALID' : code);
+    message = asText(told.message) || message;
+    cause = Array.isArray(told.errors) && told.errors.length > 0 ? told.errors[0] : told.cause;
+  }
+  // The client keeps nothing of a connection that was not made in time.
+  return { code: code === '' && message === 'Request timed out.' ? 'ETIMEDOUT' : code, message };
 }

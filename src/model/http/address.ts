@@ -1,4 +1,4 @@
-// Where an endpoint is: its base URL taken apart, with what of it must never be shown.
+// Where an endpoint is, and the proxy in front of it: addresses taken apart, with what of them must never be shown.
 
 import { UserError } from '../../core/errors.js';
 
@@ -9,12 +9,26 @@ export interface Address {
   readonly baseUrl: string;
   readonly query: Readonly<Record<string, string>>;
   /** The authorization header where the URL names a user and no key is given. */
-  readonly basic?: string;
+  readonly basic?: string | undefined;
+  readonly secrets: readonly string[];
+}
+
+export interface HttpProxy {
+  /** The environment variable that names it. */
+  readonly variable: string;
+  /** Host and port, without credentials. */
+  readonly host: string;
+  /** Its address without credentials. */
+  readonly url: string;
+  /** What it is given to let us through: the value of the Proxy-Authorization header. */
+  readonly authorization?: string | undefined;
   readonly secrets: readonly string[];
 }
 
 /** Query parameters that hold credentials; others, such as an API version, may stand in any text. */
 const CREDENTIAL = /key|token|secret|sig|auth|pass|code/i;
+const SCHEMES = ['http:', 'https:', 'socks:', 'socks5:'];
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /** Takes a base URL apart. @throws UserError (2) for a base URL or a key that cannot be used */
 export function readAddress(baseUrl: string, apiKey: string): Address {
@@ -26,21 +40,64 @@ export function readAddress(baseUrl: string, apiKey: string): Address {
     throw new UserError('the API key holds characters that no HTTP header can carry (a space or line end at its end?)');
   }
   const query = Object.fromEntries(url.searchParams);
-  const credentials = Object.entries(query).filter(([name]) => CREDENTIAL.test(name));
-  const user = decode(url.username);
-  const password = decode(url.password);
-  const basic = Buffer.from(`${user}:${password}`).toString('base64');
+  const { basic, secrets } = credentialsOf(url);
   return {
     host: url.host,
     baseUrl: url.origin + url.pathname.replace(/\/+$/, ''),
     query,
-    ...(user !== '' && apiKey === '' && { basic: `Basic ${basic}` }),
-    secrets: [password, ...(user === '' ? [] : [basic]), ...credentials.map(([, value]) => value)],
+    basic: apiKey === '' ? basic : undefined,
+    secrets: [...secrets, ...Object.keys(query).flatMap((name) => (CREDENTIAL.test(name) ? (query[name] ?? []) : []))],
   };
 }
 
+/**
+ * The proxy for a URL: HTTP_PROXY, for https HTTPS_PROXY before it, in small letters before capitals; none for what NO_PROXY names
+ * (hosts with their subdomains, with or without a port, `*` for all) and for loopback addresses, which no proxy can reach.
+ * @throws UserError (2) for a proxy that cannot be used; the password is not shown
+ */
+export function proxyFor(url: string, env: Readonly<Record<string, string | undefined>>): HttpProxy | undefined {
+  const { protocol, hostname, port } = new URL(url);
+  const variables = [...(protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : []), 'http_proxy', 'HTTP_PROXY'];
+  const variable = variables.find((name) => env[name]);
+  if (variable === undefined) return undefined;
+  const proxy = readProxy(variable, env[variable] ?? '');
+  const isOwn = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+  const excluded = env.no_proxy ?? env.NO_PROXY ?? '';
+  return isOwn || isExcluded(hostname, port || (DEFAULT_PORTS[protocol] ?? ''), excluded) ? undefined : proxy;
+}
+
+function isExcluded(hostname: string, port: string, excluded: string): boolean {
+  return excluded.split(/[,\s]+/).some((entry) => {
+    if (entry === '*') return true;
+    const [, name = '', itsPort = port] = /^(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    const domain = name.replace(/^\*?\./, '');
+    return domain !== '' && itsPort === port && (hostname === domain || hostname.endsWith(`.${domain}`));
+  });
+}
+
+function readProxy(variable: string, value: string): HttpProxy {
+  // curl and others take a host with a port as well.
+  const given = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url === undefined || !SCHEMES.includes(url.protocol) || url.hostname === '') {
+    const shown = value.replace(/^(.*:\/\/)?.*@/s, '$1');
+    throw new UserError(`${variable}: "${shown}" is no proxy; give an address like http://user:password@proxy:3128`);
+  }
+  const { basic, secrets } = credentialsOf(url);
+  return { variable, host: url.host, url: `${url.protocol}//${url.host}`, authorization: basic, secrets };
+}
+
+/** The user and the password that a URL names, as a header has them. */
+function credentialsOf(url: URL): { readonly basic: string | undefined; readonly secrets: readonly string[] } {
+  const [user = '', password = ''] = [url.username, url.password].map(decoded);
+  const secrets = [password, url.password];
+  if (user === '') return { basic: undefined, secrets };
+  const basic = Buffer.from(`${user}:${password}`).toString('base64');
+  return { basic: `Basic ${basic}`, secrets: [...secrets, basic] };
+}
+
 /** What is not percent-encoded text stands for itself. */
-function decode(text: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,18 +1,20 @@
-// The wire to one server: the openai client over our own transport. The first call loads and opens both.
+// The wire to one server: the openai client straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
 
+import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import type { Agent, Dispatcher } from 'undici';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import type { Address } from './address.js';
-import { openTransport, type Transport, type WireResponse, wireResponseOf } from './fetch.js';
-import type { HttpProxy } from './proxy.js';
+import { type Address, type HttpProxy, proxyFor } from './address.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
+/** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
+const CONNECT_TIMEOUT_MS = 20_000;
 
 type Client = import('openai').default;
 
 interface Opened {
   readonly client: Client;
-  readonly transport: Transport;
+  readonly dispatcher: Dispatcher;
 }
 
 /** Nothing is loaded before the first request, so that help and refusals stay fast. */
@@ -42,18 +44,33 @@ export class Wire {
   async ask(method: (client: Client) => { asResponse(): Promise<Response> }): Promise<WireResponse> {
     this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
     const { client } = await this.#opened;
-    return wireResponseOf(await method(client).asResponse());
+    const response: unknown = await method(client).asResponse();
+    if (response instanceof WireResponse) return response;
+    throw new TypeError('the response is not of this transport');
   }
 
-  /** Closes all connections. Never rejects: if opening failed, the calls have reported it. */
+  /** Closes all connections; calls still in flight fail. Never rejects: if opening failed, the calls have reported it. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
-    await opened?.transport.close();
+    await opened?.dispatcher.destroy();
   }
 }
 
+/** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
 async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined): Promise<Opened> {
-  const [{ OpenAI }, transport] = await Promise.all([import('openai'), openTransport(proxy)]);
+  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
+  const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
+    import('openai'),
+    import('undici'),
+    openDispatcher(proxy, options),
+  ]);
+  const send = async (url: string, init: RequestInit): Promise<WireResponse> => {
+    const method = init.method === 'POST' ? 'POST' : 'GET';
+    const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
+    const answered = request(url, { dispatcher, method, headers, body, signal });
+    // While a connection is being made, undici would not end the call.
+    return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
+  };
   // The client fills in what is not given from OPENAI_… variables: what belongs to OpenAI must reach no other host.
   const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
   const client = new OpenAI({
@@ -64,12 +81,106 @@ async function openClient(address: Address, apiKey: string, proxy: HttpProxy | u
     baseURL: address.baseUrl,
     defaultQuery: address.query,
     ...(address.basic !== undefined && { defaultHeaders: { authorization: address.basic } }),
-    fetch: transport.fetch,
+    // The client looks at no more of a response than `WireResponse` has, and gives a URL as text, and one signal a call.
+    fetch: send as unknown as typeof fetch,
     maxRetries: 0,
     timeout: LONGEST_TIMER_MS,
     logLevel: 'off',
   });
-  return { client, transport };
+  return { client, dispatcher };
+}
+
+/** Opens what sends requests, through a proxy where one is given. */
+async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Options = {}): Promise<Dispatcher> {
+  const { Agent, ProxyAgent } = await import('undici');
+  if (proxy === undefined) return new Agent(options);
+  const { url, authorization: token } = proxy;
+  return new ProxyAgent({ ...options, uri: url, ...(token !== undefined && { token }) });
+}
+
+/** A stream is read as the server takes it, and closed where the request fails. */
+function bodyOf(body: RequestInit['body']): string | Uint8Array | Readable | null {
+  if (body === null || body === undefined) return null;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (!(body instanceof ReadableStream)) throw new TypeError('a body is text, bytes or a stream');
+  // Node has one kind of stream of the web: only the names of its types differ.
+  return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+/** The client's own telemetry is left out: no server needs it. No content encoding is asked for, since none is decoded. */
+function headersOf(init: RequestInit): Record<string, string> {
+  const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of given) if (!name.startsWith('x-stainless-')) headers[name] = value;
+  headers['accept-encoding'] = 'identity';
+  return headers;
+}
+
+const NEVER = new AbortController().signal;
+
+/** Rejects when the signal is aborted. */
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/**
+ * Throws what a call came to, but for an abort of somebody else under another name: the client takes any error named `AbortError` for
+ * its own abort and drops its message, and a proxy's refusal has that name, too.
+ */
+function notAborted(signal: AbortSignal): (error: unknown) => never {
+  return (error) => {
+    const isStrange = error instanceof Error && error.name === 'AbortError' && !signal.aborted;
+    throw isStrange ? new Error(error.message, { cause: error }) : error;
+  };
+}
+
+/** What the wire answers: those parts of a `Response` that the openai client looks at, and `read` for the body. */
+export class WireResponse {
+  /** The client would keep only the `error` member of an error's body (older vLLM and FastAPI have none): the reader judges the status. */
+  readonly ok = true;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
+  readonly #body: Dispatcher.ResponseData['body'];
+
+  constructor(
+    readonly url: string,
+    { statusCode, headers, body }: Dispatcher.ResponseData,
+    private readonly signal: AbortSignal,
+  ) {
+    const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value);
+    this.status = statusCode;
+    this.headers = {
+      get: (name) => text(headers[name.toLowerCase()]) ?? null,
+      entries: () => Object.entries(headers).map(([name, value]) => [name, text(value) ?? '']),
+    };
+    this.#body = body;
+    // Whoever reads it is told.
+    body.on('error', () => {});
+  }
+
+  /**
+   * Hands over the body piece by piece as it arrives; resolves at its end, or when `onData` says false to have no more of it, which
+   * closes the connection. Rejects when the connection broke, the call was aborted, or with what `onData` threw.
+   */
+  read(onData: (piece: Buffer) => boolean): Promise<void> {
+    const body = this.#body;
+    return new Promise<void>((resolve, reject) => {
+      body.on('end', resolve);
+      body.on('error', reject);
+      if (body.errored) reject(body.errored);
+      body.on('data', (piece: Buffer) => {
+        try {
+          if (onData(piece)) return;
+          resolve();
+        } catch (error) {
+          reject(error);
+        }
+        body.destroy();
+      });
+    }).catch(notAborted(this.signal));
+  }
 }
 
 /** The start of a body, at most `mostCharacters`: no more is needed. A body that breaks off is taken as far as it came. */
@@ -82,4 +193,29 @@ export async function readStart(response: WireResponse, mostCharacters: number):
   };
   await response.read(onData).catch(() => {});
   return text.slice(0, mostCharacters);
+}
+
+/**
+ * How files are got: through the proxy that the environment names for an address, directly where it names none. Both methods throw a
+ * UserError (2) for a proxy that cannot be used.
+ */
+export function proxiedDownloads(env: Readonly<Record<string, string | undefined>>) {
+  const dispatchers = new Map<string, Promise<Dispatcher>>();
+  return {
+    async fetch(url: URL, init: RequestInit): Promise<Response> {
+      const proxy = proxyFor(url.href, env);
+      if (proxy === undefined) return fetch(url, init);
+      const undici = await import('undici');
+      const opened = dispatchers.get(proxy.url) ?? openDispatcher(proxy);
+      dispatchers.set(proxy.url, opened);
+      // Node's own fetch is undici's, of another version: only the names of their types differ.
+      const send = undici.fetch as unknown as (url: URL, init: object) => Promise<Response>;
+      return send(url, { ...init, dispatcher: await opened });
+    },
+    /** The proxy for an address, as people are told of it: `HTTPS_PROXY, proxy:3128`. */
+    proxyOf(url: URL): string | undefined {
+      const proxy = proxyFor(url.href, env);
+      return proxy && `${proxy.variable}, ${proxy.host}`;
+    },
+  };
 }

@@ -1,10 +1,21 @@
-// What a model costs: by the user's price file, else by the catalogue, else unknown.
+// What a model costs: by the user's price file (`--prices`), else by the catalogue, else unknown.
 
 import { EXIT, nearest, UserError } from '../../core/errors.js';
 import type { Price } from '../../core/price.js';
 import { oneLine } from '../../core/printable.js';
+import type { Io } from '../../core/types.js';
+import type { OptionTable } from '../../settings/options.js';
 import { type Catalogue, openCatalogue } from './catalogue.js';
-import { type PriceFile, type PriceRule, parsePriceFile } from './price-file.js';
+import { type PriceRule, readPriceFile } from './price-file.js';
+
+export const PRICE_OPTIONS = {
+  prices: {
+    kind: 'text',
+    value: 'FILE',
+    group: 'Cost',
+    help: "YAML or JSON file of what models cost, before the catalogue's prices; see docs/costs.md",
+  },
+} as const satisfies OptionTable;
 
 /** Whom a price is wanted of. */
 interface Priced {
@@ -27,17 +38,28 @@ export interface PriceList {
   priceOf(asked: Priced): Price | undefined;
 }
 
-/** @throws UserError (65) for a price file that cannot be taken at its word. */
-export async function openPrices(file?: PriceFile): Promise<PriceList> {
-  const rules = file === undefined ? [] : parsePriceFile(file);
+/**
+ * The prices that the user's file and the catalogue know.
+ * @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word.
+ */
+export async function openPriceList(
+  { prices: path }: { readonly prices: string | undefined },
+  io: Pick<Io, 'cwd'>,
+): Promise<PriceList> {
+  return path === undefined ? openPrices() : openPrices(path, await readPriceFile(path, io));
+}
+
+/** @throws UserError (65) where the catalogue does not have what a rule refers to. */
+export async function openPrices(path?: string, rules: readonly PriceRule[] = []): Promise<PriceList> {
   const catalogue = await openCatalogue();
-  for (const rule of rules) requireKnown(rule, catalogue, file?.path ?? '');
+  for (const rule of rules) requireKnown(rule, catalogue, path ?? '');
   return {
-    source: [...(file === undefined ? [] : [file.path]), catalogue.source].join(', else '),
+    source: path === undefined ? catalogue.source : `${path}, else ${catalogue.source}`,
     priceOf({ model, servedModel, hosts, at }) {
       const names = servedModel === undefined ? [model] : [servedModel, model];
       const rule = ruleFor(rules, names);
-      return rule === undefined ? catalogued(catalogue, names, hosts, at) : priceUnder(rule, catalogue, at);
+      if (rule === undefined) return catalogued(catalogue, names, hosts, at);
+      return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
     },
   };
 }
@@ -61,10 +83,6 @@ function matches(pattern: string, name: string): boolean {
     at = found + part.length;
   }
   return name.length - end.length >= at && name.endsWith(end);
-}
-
-function priceUnder(rule: PriceRule, catalogue: Catalogue, at: Date): Price | undefined {
-  return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
 }
 
 function catalogued(
@@ -91,13 +109,12 @@ function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void
   if (!('like' in rule)) return;
   const { provider, model } = rule.like;
   if (catalogue.knows(provider, model)) return;
-  const isProvider = catalogue.providers.includes(provider);
-  const near = isProvider ? undefined : nearest(provider, catalogue.providers);
-  const [what, hint] = isProvider
-    ? [`no price of "${oneLine(model, 60)}" at ${provider}`, 'give input and output instead']
-    : [
-        `no provider "${oneLine(provider, 60)}"`,
-        near === undefined ? `it has ${catalogue.providers.join(', ')}` : `did you mean ${near}?`,
-      ];
-  throw new UserError(`${path}:${rule.line}: ${catalogue.source} has ${what}; ${hint}`, EXIT.badData);
+  const refusal = (what: string, hint: string) =>
+    new UserError(`${path}:${rule.line}: ${catalogue.source} has ${what}; ${hint}`, EXIT.badData);
+  if (catalogue.providers.includes(provider)) {
+    throw refusal(`no price of "${oneLine(model, 60)}" at ${provider}`, 'give input and output instead');
+  }
+  const near = nearest(provider, catalogue.providers);
+  const hint = near === undefined ? `it has ${catalogue.providers.join(', ')}` : `did you mean ${near}?`;
+  throw refusal(`no provider "${oneLine(provider, 60)}"`, hint);
 }

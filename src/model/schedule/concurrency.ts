@@ -45,22 +45,7 @@ export interface LimitState {
   readonly hold?: { readonly untilMs: number; readonly rounds: number };
   /** Holds in a row that ended in no gain. */
   readonly vainProbes: number;
-  readonly round: Round;
-}
-
-interface Round {
-  /** Replies to let pass first: those of calls that were started before the limit grew. */
-  readonly unsettled: number;
-  readonly repliesWanted: number;
-  readonly replies: number;
-  /** Sums over the replies: tokens, duration, slots held, calls waiting for room; and replies at which no call waited. */
-  readonly tokens: number;
-  readonly ms: number;
-  readonly inUse: number;
-  readonly waiting: number;
-  readonly roomy: number;
-  /** A server error or a timeout fell into it: it says nothing about the limit. */
-  readonly troubled: boolean;
+  readonly round: ReturnType<typeof newRound>;
 }
 
 /** The state of an endpoint of which nothing is known: a slow start. */
@@ -82,7 +67,13 @@ export function startLimit(ceiling: number): LimitState {
  * tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only sign of their capacity.
  * Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a cool-down do not count.
  */
-export function afterReply(state: LimitState, now: number, reply: TimedReply, use: Use): LimitState {
+export function afterReply(
+  state: LimitState,
+  now: number,
+  /** `ms` from the start of the successful try to its end. */
+  reply: { readonly tokens: number; readonly ms: number },
+  use: Use,
+): LimitState {
   if (now < state.coolDownUntil) return state;
   const { round } = state;
   if (round.unsettled > 0) return { ...state, round: { ...round, unsettled: round.unsettled - 1 } };
@@ -99,17 +90,9 @@ export function afterReply(state: LimitState, now: number, reply: TimedReply, us
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
 }
 
-interface TimedReply {
-  readonly tokens: number;
-  /** From the start of the successful try to its end. */
-  readonly ms: number;
-}
-
-/** How an endpoint's slots are used at an instant. */
-export interface Use {
-  /** Slots held. */
+/** How an endpoint's slots are used at an instant: those held, and those of them whose call waits for room after a 429. */
+interface Use {
   readonly inUse: number;
-  /** Those of them whose call waits for room after a 429. */
   readonly waiting: number;
 }
 
@@ -130,14 +113,8 @@ export function afterRateLimit(state: LimitState, now: number, use: Use, retryAf
 
 function cut({ judged, hold: _, ...state }: LimitState, now: number, coolDownUntil: number): LimitState {
   const limit = Math.max(1, Math.floor(state.limit * CUT));
-  const lower = {
-    ...state,
-    ...(judged !== undefined && judged.limit <= limit ? { judged } : {}),
-    limit,
-    step: FIRST_STEP,
-    cutAt: now,
-  };
-  return coolDown(lower, coolDownUntil);
+  const kept = judged !== undefined && judged.limit <= limit ? { judged } : {};
+  return coolDown({ ...state, ...kept, limit, step: FIRST_STEP, cutAt: now }, coolDownUntil);
 }
 
 function coolDown(state: LimitState, coolDownUntil: number): LimitState {
@@ -149,10 +126,16 @@ export function afterTrouble(state: LimitState): LimitState {
   return { ...state, round: { ...state.round, troubled: true } };
 }
 
-function newRound(limit: number, grownBy = 0): Round {
-  const repliesWanted = Math.max(limit, SMALLEST_ROUND);
-  const sums = { replies: 0, tokens: 0, ms: 0, inUse: 0, waiting: 0, roomy: 0 };
-  return { unsettled: grownBy, repliesWanted, ...sums, troubled: false };
+function newRound(limit: number, grownBy = 0) {
+  return {
+    /** Replies to let pass first: those of calls that were started before the limit grew. */
+    unsettled: grownBy,
+    repliesWanted: Math.max(limit, SMALLEST_ROUND),
+    /** Sums over the replies: tokens, duration, slots held, calls waiting for room; and replies at which no call waited. */
+    ...{ replies: 0, tokens: 0, ms: 0, inUse: 0, waiting: 0, roomy: 0 },
+    /** A server error or a timeout fell into it: it says nothing about the limit. */
+    troubled: false,
+  };
 }
 
 function endRound(state: LimitState, now: number): LimitState {
@@ -166,7 +149,13 @@ function endRound(state: LimitState, now: number): LimitState {
   // Little's law: it holds for calls that start and end in step too, where counting replies over a time would depend on its ends.
   const running = (round.inUse - round.waiting) / round.replies;
   const rate = (running * round.tokens) / Math.max(1, round.ms);
-  if (state.hold !== undefined) return keepHolding(state, state.hold, rate, now);
+  if (state.hold !== undefined) {
+    const { hold, ...free } = state;
+    const isOver = hold.rounds <= 1 && now >= hold.untilMs;
+    // The workload changes over a run, so a probe is compared with the hold's last round.
+    if (isOver) return grow({ ...free, judged: { limit, rate } });
+    return { ...state, hold: { ...hold, rounds: hold.rounds - 1 }, round: newRound(limit) };
+  }
   if (judged === undefined) return grow({ ...state, judged: { limit, rate } });
   if (limit < JUDGED_GROWTH * judged.limit) return grow(state);
   const gain = rate / judged.rate;
@@ -192,19 +181,4 @@ function holdAt(state: LimitState, limit: number, now: number): LimitState {
     vainProbes: state.vainProbes + 1,
     round: newRound(limit),
   };
-}
-
-/** The workload changes over a run, so a probe is compared with the hold's last round. */
-function keepHolding(
-  state: LimitState,
-  hold: { readonly untilMs: number; readonly rounds: number },
-  rate: number,
-  now: number,
-): LimitState {
-  const { limit } = state;
-  if (hold.rounds > 1 || now < hold.untilMs) {
-    return { ...state, hold: { ...hold, rounds: hold.rounds - 1 }, round: newRound(limit) };
-  }
-  const { hold: _, ...free } = state;
-  return grow({ ...free, judged: { limit, rate } });
 }

@@ -1,21 +1,39 @@
-// What the schedule works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
+// What the pool works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
 
 import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
-import type {
-  AskSignals,
-  BackendStatus,
-  CallCost,
-  CallLog,
-  Job,
-  ModelRequest,
-  Outage,
-  Solve,
-} from '../../core/types.js';
+import type { AskSignals, CallCost, CallLog, Job, ModelRequest, Outage, Solve } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import type { Clock } from './clock.js';
-import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit, type Use } from './concurrency.js';
-import { type Health, type Pause, UNKNOWN_HEALTH } from './health.js';
+import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit } from './concurrency.js';
+import type { Clock, Pace } from './pace.js';
+
+/** How many calls at once, how often and how long a failure is tried again, and by which clock. */
+export interface ScheduleOptions {
+  /** Calls at once per endpoint. Each endpoint has a limit of its own; a number is kept exactly. */
+  readonly concurrency: number | 'adaptive';
+  /** What an adaptive limit never exceeds (256). */
+  readonly ceiling?: number;
+  /** Tries of one request. Tries that met a rate limit or an outage do not count, since neither may lose a row. */
+  readonly maxAttempts: number;
+  /**
+   * A request is not tried again once so much time has passed since its first failure; no outage is waited out for longer
+   * either.
+   */
+  readonly retryMs: number;
+  /** How long an endpoint that has never answered is waited for (0: as long as a row has tries). */
+  readonly waitReadyMs?: number;
+  /** Goes on although the first twenty rows failed in one way. */
+  readonly keepGoing?: boolean;
+  readonly clock?: Clock;
+  /** 0 to 1, for the jitter. */
+  readonly random?: () => number;
+  readonly onNotice?: (text: string) => void;
+  /** What holds calls back to so many a minute. */
+  readonly pace?: Pace;
+}
+
+/** What the pool was told, with what holds where nothing was. */
+export type PoolSettings = Required<ScheduleOptions>;
 
 /** Jobs that are asked together and end together: a run's, or a single one. */
 export class Course {
@@ -87,46 +105,28 @@ export class Course {
 export interface Group<Endpoint> {
   /** Jobs that have begun and are not released. */
   running: number;
-  /** The endpoint where it started, whose prefix cache holds it; undefined before, and where it was taken away from there. */
+  /** The endpoint where it started, whose prefix cache holds it. */
   home: Endpoint | undefined;
 }
 
-/** A job that has begun and is not done. It asks one question after the other. */
-export interface Call extends Question {
-  readonly job: Job;
-  readonly course: Course;
-  /** Its group, until that goes on without it. */
-  group: Group<Lane> | undefined;
-  hasAsked: boolean;
-  /** Where it holds a slot; undefined while it waits for the next try. */
-  lane?: Lane | undefined;
-  /** Has the call that waits look again: it holds a slot by then, or its course has ended. */
-  resume?: (() => void) | undefined;
-  /** These end the try in flight, and a wait in the slot. */
-  inFlight?: AbortController | undefined;
-  backOff?: AbortController | undefined;
-}
-
 /** What has come of a question so far. */
-interface Question {
+export class Question {
   request: ModelRequest | undefined;
-  startedAt: number;
-  attempts: number;
-  /** Of all its tries. */
-  cost: CallCost;
-  /** Those of the tries that the server counted tokens of. */
-  counts: number;
+  attempts = 0;
+  /** Of all its tries, and how many of them the server counted tokens of. */
+  cost: CallCost = { usage: {} };
+  counts = 0;
   /** Failures that lengthen its back-off, and tries that are used up. */
-  failures: number;
-  counted: number;
-  /** Failures of which is not known yet whether the row or the endpoint is at fault; `isLimit` for a rate limit. */
-  pending: readonly { readonly lane: Lane; readonly isLimit: boolean }[];
+  failures = 0;
+  counted = 0;
+  /** Failures of which it is not known yet whether the row or the endpoint is at fault; `isLimit` for a rate limit. */
+  pending: readonly { readonly lane: Lane; readonly isLimit: boolean }[] = [];
   /** How often it has failed at each endpoint through no outage. */
-  failedAt: Map<Lane, number>;
+  failedAt = new Map<Lane, number>();
   /** How many outages it was in whose failures were not counted. */
-  forgiven: number;
+  forgiven = 0;
   /** It waits through no fault of its own, so it goes before the rows that have not begun. */
-  isFirst: boolean;
+  isFirst = false;
   /** Rate limits met since then, while no other call that had met one was answered. */
   refused: { since: number; times: number };
   /** When its back-off ends. */
@@ -135,205 +135,300 @@ interface Question {
   lastFailure: AttemptFailure | undefined;
   /** Where it was tried last. */
   lastLane: Lane | undefined;
+
+  constructor(public startedAt: number) {
+    this.dueAt = startedAt;
+    this.refused = { since: startedAt, times: 0 };
+  }
 }
 
-export function newCall(job: Job, course: Course, now: number, group?: Group<Lane>): Call {
-  return { job, course, group, hasAsked: false, ...newQuestion(now) };
+/** A job that has begun and is not done. It asks one question after the other. */
+export class Call extends Question {
+  hasAsked = false;
+  /** Where it holds a slot; undefined while it waits for the next try. */
+  lane: Lane | undefined;
+  /** Has the call that waits look again: it holds a slot by then, or its course has ended. */
+  resume: (() => void) | undefined;
+  /** These end the try in flight, and a wait in the slot. */
+  inFlight: AbortController | undefined;
+  backOff: AbortController | undefined;
+
+  constructor(
+    readonly job: Job,
+    readonly course: Course,
+    now: number,
+    /** Its group, until that goes on without it. */
+    public group?: Group<Lane> | undefined,
+  ) {
+    super(now);
+  }
+
+  /** What it has cost so far, for the journal. */
+  log(now: number): CallLog {
+    const { attempts, cost, counts, startedAt, lastLane } = this;
+    const host = lastLane?.endpoint.host ?? '';
+    return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: now - startedAt, host };
+  }
+
+  /** Waits in its slot: so long, or until something ends its back-off. */
+  async wait(ms: number, { clock }: PoolSettings): Promise<void> {
+    this.backOff = new AbortController();
+    await clock.sleep(ms, this.backOff.signal);
+    this.backOff = undefined;
+  }
+
+  /** Whether it has no try left, if all its failures count. */
+  isSpent({ maxAttempts, retryMs, clock }: PoolSettings): boolean {
+    const { counted, pending, firstFailureAt = Number.POSITIVE_INFINITY } = this;
+    return pending.length > 0 && (counted + pending.length >= maxAttempts || clock.now() >= firstFailureAt + retryMs);
+  }
+
+  /** Takes out the failures at an endpoint, or only its rate limits. @returns how many there were */
+  takePending(lane: Lane, limitsOnly = false): number {
+    const kept = this.pending.filter((failure) => failure.lane !== lane || (limitsOnly && !failure.isLimit));
+    const taken = this.pending.length - kept.length;
+    this.pending = kept;
+    return taken;
+  }
+
+  /** The same of failures that are not the row's own: it may as well have its next try there as elsewhere. */
+  forget(lane: Lane, limitsOnly = false): number {
+    const failures = this.takePending(lane, limitsOnly);
+    this.failedAt.set(lane, (this.failedAt.get(lane) ?? 0) - failures);
+    return failures;
+  }
 }
 
-export function newQuestion(now: number): Question {
-  return {
-    request: undefined,
-    startedAt: now,
-    attempts: 0,
-    cost: { usage: {} },
-    counts: 0,
-    failures: 0,
-    counted: 0,
-    pending: [],
-    failedAt: new Map(),
-    forgiven: 0,
-    isFirst: false,
-    refused: { since: now, times: 0 },
-    dueAt: now,
-    firstFailureAt: undefined,
-    lastFailure: undefined,
-    lastLane: undefined,
-  };
+/** What has failed at an endpoint since its last answer. */
+interface Trouble {
+  readonly since: number;
+  /** How many different rows have failed. */
+  rows: number;
+  /** The latest failure, in words. */
+  reason: string;
+  /** Set while only probes are started. */
+  pause?: Pause;
 }
 
-/** What a call has cost so far, for the journal. */
-export function logOf({ attempts, cost, counts, startedAt, lastLane }: Call, now: number): CallLog {
-  const host = lastLane?.endpoint.host ?? '';
-  return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: now - startedAt, host };
+interface Pause {
+  nextProbeAt: number;
+  /** Probes that failed: from the first one on it is certain that the endpoint is out. */
+  failed: number;
+  /** The end of patience. */
+  until: number;
 }
 
-/** Has the call wait in its slot: so long, or until something ends its back-off. */
-export async function waitInSlot(call: Call, ms: number, clock: Clock): Promise<void> {
-  call.backOff = new AbortController();
-  await clock.sleep(ms, call.backOff.signal);
-  call.backOff = undefined;
+/** What a failure says about the endpoint. */
+export interface Sign {
+  readonly reason: string;
+  /** Whether its row fails for the first time in this trouble. */
+  readonly newRow: boolean;
+  readonly isProbe: boolean;
+  /** Whether the endpoint itself is to be looked at now. */
+  readonly isDoubtful: boolean;
+  /** The wait that the server asks for. */
+  readonly retryAfterMs?: number | undefined;
 }
 
-/** Whether a call has no try left, if all its failures count. */
-export function isSpent(
-  { counted, pending, firstFailureAt = Number.POSITIVE_INFINITY }: Call,
-  now: number,
-  { maxAttempts, retryMs }: { readonly maxAttempts: number; readonly retryMs: number },
-): boolean {
-  return pending.length > 0 && (counted + pending.length >= maxAttempts || now >= firstFailureAt + retryMs);
-}
+const FIRST_PROBE_MS = 1_000;
+const LONGEST_BETWEEN_PROBES_MS = 15_000;
+/** After so long without a word from a probe, another one is sent: the first may hang on a connection that is no longer served. */
+const SILENT_PROBE_MS = 60_000;
+/** The longest wait that a server may ask for between probes, so that the wait does not outlast the outage. */
+const LONGEST_ASKED_WAIT_MS = 60_000;
+/** When so many rows fail in one way before any succeeds, the others would fail, too. */
+export const HOPELESS = 20;
+/** When so many rows fail without an answer in between, the rows may not be the cause. */
+export const ROWS_IN_DOUBT = 3;
 
 const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
 
-/**
- * Milliseconds to wait after one more failure: exponential back-off with full jitter behind the wait that the server asks for, at
- * most `leftMs`. `random` is 0 to 1. Rate limits without an answer in between lengthen it: each slot has met eight more at each level.
- */
-export function backOffMs(call: Call, lane: Lane, random: number, retryAfterMs: number, leftMs: number): number {
-  const level = Math.floor(lane.limits / (8 * lane.limit));
-  const jitterMs = random * Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.max(call.failures++, level));
-  return Math.min(retryAfterMs + jitterMs, leftMs);
-}
-
-/** An endpoint with its slots, and what was learnt about it. */
-export interface Lane {
-  readonly endpoint: Endpoint;
-  /** Calls at once. */
-  limit: number;
+/** An endpoint with its slots, and what was learnt about it. Times are milliseconds of the pool's clock. */
+export class Lane {
   /** Absent where the limit is fixed. */
-  control: LimitState | undefined;
-  health: Health;
+  #control: LimitState | undefined;
+  readonly #fixed: number;
+  /** It has given a good reply. */
+  answered = false;
+  /** Rows that failed for good before it gave one, by class of failure. */
+  readonly #lost = new Map<string, number>();
+  /** Absent where its last word was an answer. */
+  trouble: Trouble | undefined;
   /** Calls that hold a slot. */
-  readonly calls: Set<Call>;
+  readonly calls = new Set<Call>();
   /** Those of the calls that are in back-off after a rate limit, the one waiting longest first. */
-  readonly throttled: Set<Call>;
+  readonly throttled = new Set<Call>();
   /** Those of the calls that wait for their turn under the run's pace. */
-  readonly paced: Set<Call>;
+  readonly paced = new Set<Call>();
   /** Those of the calls that try out whether the endpoint is back. */
-  readonly probes: Set<Call>;
+  readonly probes = new Set<Call>();
   /** The smallest request that it has answered: asked again, for one token, it tells whether the endpoint or a row is at fault. */
-  witness?: { readonly job: Job; readonly request: ModelRequest };
+  witness: { readonly job: Job; readonly request: ModelRequest } | undefined;
   /** When the witness was last answered, and when a row that had met a rate limit. */
-  vouchedAt: number;
-  recoveredAt: number;
+  vouchedAt = Number.NEGATIVE_INFINITY;
+  recoveredAt = Number.NEGATIVE_INFINITY;
   /** So many rows have to fail without an answer in between for the endpoint to be in doubt. */
-  doubtAfter: number;
+  doubtAfter = ROWS_IN_DOUBT;
   /** Rate limits met since it last answered a row. */
-  limits: number;
+  limits = 0;
   /** The end of a rate limit's pause. */
-  pausedUntil: number;
-  /** Its rows have gone to the other endpoints. */
-  isRelieved: boolean;
+  pausedUntil = 0;
+  /** Its rows go to the other endpoints, as they once did. */
+  isRelieved = false;
+  wasRelieved = false;
   /** Why the endpoint was given up, and what to do about it. A run ends with these reasons when every endpoint was. */
-  end?: { readonly why: string; readonly remedy: string } | undefined;
-  latestFailure?: { readonly reason: string; readonly at: number };
-  saidUnreachable: boolean;
-  saidWaitTooLong: boolean;
-  /** The notice of its return; set when its absence was told. */
-  awaited?: string | undefined;
-}
+  end: { readonly why: string; readonly remedy: string } | undefined;
+  latestFailure: { readonly reason: string; readonly at: number } | undefined;
+  /** What the user was told of it, and the notice of its return where its absence was told. */
+  saidUnreachable = false;
+  saidWaitTooLong = false;
+  awaited: string | undefined;
 
-/** When so many rows fail without an answer in between, the rows may not be the cause. */
-export const ROWS_IN_DOUBT = 3;
+  constructor(
+    readonly endpoint: Endpoint,
+    private readonly settings: PoolSettings,
+  ) {
+    const { concurrency, ceiling } = settings;
+    this.#control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
+    this.#fixed = concurrency === 'adaptive' ? ceiling : concurrency;
+  }
 
-export function openLane(
-  endpoint: Endpoint,
-  { concurrency, ceiling }: { readonly concurrency: number | 'adaptive'; readonly ceiling: number },
-): Lane {
-  const control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
-  return {
-    endpoint,
-    limit: concurrency === 'adaptive' ? startLimit(ceiling).limit : concurrency,
-    control,
-    health: UNKNOWN_HEALTH,
-    calls: new Set(),
-    throttled: new Set(),
-    paced: new Set(),
-    probes: new Set(),
-    vouchedAt: Number.NEGATIVE_INFINITY,
-    recoveredAt: Number.NEGATIVE_INFINITY,
-    doubtAfter: ROWS_IN_DOUBT,
-    limits: 0,
-    pausedUntil: 0,
-    isRelieved: false,
-    saidUnreachable: false,
-    saidWaitTooLong: false,
-  };
-}
+  /** Calls at once. */
+  get limit(): number {
+    return this.#control?.limit ?? this.#fixed;
+  }
 
-/** The pause of an endpoint that gives no replies. */
-export function pauseOf(lane: Lane): Pause | undefined {
-  return lane.health.trouble?.pause;
-}
+  /** The pause of an endpoint that gives no replies. */
+  get pause(): Pause | undefined {
+    return this.trouble?.pause;
+  }
 
-export function isInService(lane: Lane): boolean {
-  return pauseOf(lane) === undefined;
-}
+  get isInService(): boolean {
+    return this.pause === undefined;
+  }
 
-/** Whether probes have shown that nobody answers there. */
-export function isOut(lane: Lane): boolean {
-  return (pauseOf(lane)?.failed ?? 0) > 0 || lane.end !== undefined;
-}
+  /** Whether probes have shown that the endpoint does not answer. */
+  get isOut(): boolean {
+    return (this.pause?.failed ?? 0) > 0 || this.end !== undefined;
+  }
 
-/** Whether the call has to wait for its endpoint to come back. */
-export function isHeldBack(call: Call, lane: Lane): boolean {
-  return !isInService(lane) && !lane.probes.has(call);
-}
+  /** Milliseconds to the end of a rate limit's pause, which holds back every start; none where it is over. */
+  get pauseMs(): number {
+    return this.pausedUntil - this.settings.clock.now();
+  }
 
-/** Keeps the smallest request that the endpoint has answered. */
-export function noteRequest(lane: Lane, job: Job, request: ModelRequest): void {
-  if (lane.witness !== undefined && charactersOf(lane.witness.request) <= charactersOf(request)) return;
-  lane.witness = { job, request };
-}
+  /** Whether the call has to wait for the endpoint to come back. */
+  holdsBack(call: Call): boolean {
+    return !this.isInService && !this.probes.has(call);
+  }
 
-/** Adapts the limit to what an attempt of `ms` milliseconds shows; `longestWaitMs` bounds a wait that a server asks for. */
-export function adaptLimit(
-  lane: Lane,
-  attempt: AttemptReply | AttemptFailure,
-  now: number,
-  ms: number,
-  longestWaitMs: number,
-): void {
-  const { control } = lane;
-  if (control === undefined) return;
-  // A call that the run itself holds back says nothing of the endpoint.
-  const use: Use = { inUse: lane.calls.size - lane.paced.size, waiting: lane.throttled.size };
-  if (attempt.status === 'ok') lane.control = afterReply(control, now, { tokens: tokensOf(attempt), ms }, use);
-  else if (attempt.class === 'rate-limit') {
-    const retryAfterMs = Math.min(attempt.retryAfterMs ?? 0, longestWaitMs);
-    lane.control = afterRateLimit(control, now, { ...use, waiting: use.waiting + 1 }, retryAfterMs);
-  } else if (attempt.class === 'transient' || attempt.class === 'timeout') lane.control = afterTrouble(control);
-  lane.limit = lane.control?.limit ?? lane.limit;
-}
+  /** A call came to a reply (`good`), or to a refusal that is about its row: the endpoint works. */
+  noteAnswer(good: boolean): void {
+    this.answered ||= good;
+    if (this.answered) this.#lost.clear();
+    this.trouble = undefined;
+  }
 
-/** If the server did not count, four characters a token are close enough to see a rise. */
-function tokensOf({ usage, content, reasoning = '' }: AttemptReply): number {
-  return usage.completionTokens ?? (content.length + reasoning.length) / CHARS_A_TOKEN;
-}
+  /**
+   * A call failed in a way that may pass. An endpoint in doubt is paused: it gets single probes, the first at once where it has answered
+   * before, the next ones after 1 s and then less and less often, down to one every 15 s. One that has never answered is paused only
+   * if it is to be waited for.
+   */
+  noteFailure(sign: Sign): void {
+    const now = this.settings.clock.now();
+    this.trouble ??= { since: now, rows: 0, reason: '' };
+    const { pause } = this.trouble;
+    this.trouble.reason = sign.reason;
+    if (sign.newRow) this.trouble.rows++;
+    if (pause === undefined && sign.isDoubtful) this.doubt(this.answered ? now : now + this.#probeWait(0, sign));
+    if (pause !== undefined && sign.isProbe) pause.nextProbeAt = now + this.#probeWait(pause.failed++, sign);
+  }
 
-/** What progress shows of all endpoints together. */
-export function statusOf(lanes: readonly Lane[], now: number): BackendStatus {
-  const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
-  const paced = sum((lane) => lane.paced.size);
-  const failures = lanes.flatMap(({ endpoint: { host }, latestFailure }) =>
-    latestFailure === undefined ? [] : [{ text: `${host}: ${latestFailure.reason}`, agoMs: now - latestFailure.at }],
-  );
-  const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
-  return {
-    inFlight: sum((lane) => lane.calls.size) - paced,
-    ...(paced > 0 && { paced }),
-    limit: sum((lane) => (lane.isRelieved ? 0 : lane.limit)),
-    pausedMs: Math.max(0, ...lanes.map((lane) => (lane.isRelieved ? 0 : lane.pausedUntil - now))),
-    ...(failure !== undefined && { failure }),
-    outages: lanes.flatMap((lane) => outageOf(lane, now)),
-  };
-}
+  /** Only a probe can explain the trouble: there will be one at `probeAt`. */
+  doubt(probeAt: number): void {
+    const patienceMs = this.answered ? this.settings.retryMs : this.settings.waitReadyMs;
+    if (this.trouble === undefined || patienceMs === 0) return;
+    this.trouble.pause ??= { failed: 0, nextProbeAt: probeAt, until: this.trouble.since + patienceMs };
+  }
 
-function outageOf({ endpoint: { host }, health: { answered, trouble } }: Lane, now: number): Outage[] {
-  if (trouble?.pause === undefined || (answered && trouble.pause.failed === 0)) return [];
-  const { nextProbeAt, until } = trouble.pause;
-  const leftMs = Math.max(0, until - now);
-  return [{ host, hasAnswered: answered, forMs: now - trouble.since, nextMs: Math.max(0, nextProbeAt - now), leftMs }];
+  #probeWait(failed: number, { retryAfterMs = 0 }: Sign): number {
+    const jitter = 0.5 + this.settings.random() / 2;
+    const ms = Math.min(LONGEST_BETWEEN_PROBES_MS, FIRST_PROBE_MS * 2 ** failed) * jitter;
+    return Math.max(ms, Math.min(retryAfterMs, LONGEST_ASKED_WAIT_MS));
+  }
+
+  /** A probe is on its way. */
+  noteProbe(): void {
+    if (this.pause !== undefined) this.pause.nextProbeAt = this.settings.clock.now() + SILENT_PROBE_MS;
+  }
+
+  /** A row failed for good. @returns whether so many have failed alike, and none succeeded, that the others would, too */
+  noteLoss(failure: string): boolean {
+    if (this.answered) return false;
+    const rows = (this.#lost.get(failure) ?? 0) + 1;
+    this.#lost.set(failure, rows);
+    return rows >= HOPELESS;
+  }
+
+  /** Patience has ended: the endpoint is paused, and is still tried only if others do its work. */
+  giveUp(why: string, remedy: string): void {
+    const now = this.settings.clock.now();
+    this.end = { why, remedy };
+    const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = this.pause ?? {};
+    const { since = now, rows = 0 } = this.trouble ?? {};
+    this.trouble = { since, rows, reason: why, pause: { nextProbeAt, failed, until: now } };
+  }
+
+  /** Is found by whoever asks after it was given up as it was at first. */
+  forget(): void {
+    this.#lost.clear();
+    this.trouble = undefined;
+    this.end = undefined;
+    this.isRelieved = false;
+  }
+
+  /** Keeps the smallest request that the endpoint has answered. */
+  noteRequest(job: Job, request: ModelRequest): void {
+    if (this.witness !== undefined && charactersOf(this.witness.request) <= charactersOf(request)) return;
+    this.witness = { job, request };
+  }
+
+  /** Adapts the limit to what an attempt of `ms` milliseconds shows. */
+  adapt(attempt: AttemptReply | AttemptFailure, ms: number): void {
+    const control = this.#control;
+    if (control === undefined) return;
+    const { clock, retryMs } = this.settings;
+    // A call that the run itself holds back says nothing of the endpoint.
+    const use = { inUse: this.calls.size - this.paced.size, waiting: this.throttled.size };
+    if (attempt.status === 'ok') {
+      const { usage, content, reasoning = '' } = attempt;
+      // If the server did not count, four characters a token are close enough to see a rise.
+      const tokens = usage.completionTokens ?? (content.length + reasoning.length) / CHARS_A_TOKEN;
+      this.#control = afterReply(control, clock.now(), { tokens, ms }, use);
+    } else if (attempt.class === 'rate-limit') {
+      const retryAfterMs = Math.min(attempt.retryAfterMs ?? 0, retryMs);
+      this.#control = afterRateLimit(control, clock.now(), { ...use, waiting: use.waiting + 1 }, retryAfterMs);
+    } else if (attempt.class === 'transient' || attempt.class === 'timeout') this.#control = afterTrouble(control);
+  }
+
+  /**
+   * Milliseconds that a call waits after one more failure: exponential back-off with full jitter behind the wait that the server asks
+   * for, at most `leftMs`. Rate limits without an answer in between lengthen it: each slot has met eight more at each level.
+   */
+  backOffMs(call: Call, retryAfterMs: number, leftMs: number): number {
+    const level = Math.floor(this.limits / (8 * this.limit));
+    const most = Math.min(LONGEST_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.max(call.failures++, level));
+    return Math.min(retryAfterMs + this.settings.random() * most, leftMs);
+  }
+
+  /** What progress shows of an endpoint that is out. */
+  outage(): Outage[] {
+    const { trouble, answered } = this;
+    if (trouble?.pause === undefined || (answered && trouble.pause.failed === 0)) return [];
+    const now = this.settings.clock.now();
+    const msUntil = (at: number) => Math.max(0, at - now);
+    const [nextMs, leftMs] = [msUntil(trouble.pause.nextProbeAt), msUntil(trouble.pause.until)];
+    return [{ host: this.endpoint.host, hasAnswered: answered, forMs: now - trouble.since, nextMs, leftMs }];
+  }
 }

@@ -3,19 +3,7 @@
 import { EXIT, UserError } from '../../core/errors.js';
 import { present } from '../../core/present.js';
 import type { AttemptFailure } from '../attempt.js';
-import type { PoolSettings } from '../backend.js';
-import {
-  afterAnswer,
-  afterFailure,
-  afterLoss,
-  givenUp,
-  HOPELESS,
-  hopeless,
-  inDoubt,
-  type Sign,
-  UNKNOWN_HEALTH,
-} from './health.js';
-import { backOffMs, type Call, isInService, isOut, isSpent, type Lane, pauseOf, ROWS_IN_DOUBT } from './lane.js';
+import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
@@ -38,62 +26,60 @@ export class Outages {
     private readonly fail: (error: UserError) => void,
   ) {}
 
+  get #now(): number {
+    return this.settings.clock.now();
+  }
+
   /**
    * A call that was sent at `triedAt` came to a reply (`good`), or to a failure that is its row's own: the endpoint works, and answers
    * rows. A reply from before an outage does not show that this is over.
    */
   noteAnswer(lane: Lane, good: boolean, triedAt: number): void {
-    const { answered, trouble } = lane.health;
-    if (answered && isOut(lane) && triedAt < (trouble?.since ?? 0)) return;
+    if (lane.answered && lane.isOut && triedAt < (lane.trouble?.since ?? 0)) return;
     lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
       // Others had the room that these found taken.
-      for (const call of this.calls()) forget(call, lane, true);
+      for (const call of this.calls()) call.forget(lane, true);
       lane.limits = 0;
     }
     this.#works(lane, good);
-    const now = this.settings.clock.now();
-    if (!good || now < lane.pausedUntil) return;
+    if (!good || lane.pauseMs > 0) return;
     // A reply shows room: the call that has waited longest for a rate limit is tried at once.
     const [longest] = lane.throttled;
-    if (longest === undefined) this.todo.wakeFirst(now);
+    if (longest === undefined) this.todo.wakeFirst(this.#now);
     else lane.throttled.delete(longest);
     longest?.backOff?.abort();
   }
 
   /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
   noteWitness(lane: Lane): void {
-    lane.vouchedAt = this.settings.clock.now();
+    lane.vouchedAt = this.#now;
     lane.doubtAfter = Math.min(2 * lane.doubtAfter, MOST_DOUBTED);
     this.#works(lane, true);
   }
 
   /** Whatever has failed at the endpoint since its last answer is its row's own failure, unless it was forgiven as an outage's. */
   #works(lane: Lane, good: boolean): void {
-    const { maxAttempts, retryMs, clock, onNotice } = this.settings;
-    const hadTrouble = lane.health.trouble !== undefined;
-    lane.health = afterAnswer(lane.health, good);
+    const { maxAttempts, retryMs, onNotice } = this.settings;
+    const hadTrouble = lane.trouble !== undefined;
+    lane.noteAnswer(good);
     if (!hadTrouble) return;
-    const now = clock.now();
+    const now = this.#now;
     for (const call of this.calls()) {
-      const failures = takePending(call, lane);
-      if (failures > 0)
-        call.counted = now >= (call.firstFailureAt ?? now) + retryMs ? maxAttempts : call.counted + failures;
+      const failures = call.takePending(lane);
+      const isLate = now >= (call.firstFailureAt ?? now) + retryMs;
+      if (failures > 0) call.counted = isLate ? maxAttempts : call.counted + failures;
     }
     lane.end = undefined;
+    lane.isRelieved = false;
     if (lane.awaited !== undefined) onNotice(lane.awaited);
     lane.awaited = undefined;
-    if (!lane.isRelieved) return;
-    lane.isRelieved = false;
-    this.todo.groups.restore(lane, this.lanes.length);
   }
 
   /** A row has failed for good. When twenty have failed alike and none has succeeded, the endpoint is given up. */
-  noteLoss(lane: Lane, attempt: AttemptFailure): void {
-    lane.health = afterLoss(lane.health, attempt.class);
-    const failed = hopeless(lane.health);
-    if (failed === undefined || this.settings.keepGoing) return;
-    const why = `the first ${HOPELESS} rows failed alike and none succeeded (${failed}, the latest: ${attempt.reason})`;
+  noteLoss(lane: Lane, { class: failure, reason }: AttemptFailure): void {
+    if (!lane.noteLoss(failure) || this.settings.keepGoing) return;
+    const why = `the first ${HOPELESS} rows failed alike and none succeeded (${failure}, the latest: ${reason})`;
     this.#giveUp(lane, why, 'mend what the reason names (--keep-going asks the others all the same)');
   }
 
@@ -102,8 +88,8 @@ export class Outages {
    * it has none.
    */
   afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
-    const { clock, retryMs, random } = this.settings;
-    const now = clock.now();
+    const { retryMs } = this.settings;
+    const now = this.#now;
     const isProbe = lane.probes.delete(call);
     this.#noteFailure(call, attempt, lane, isProbe);
     if (isProbe) {
@@ -114,11 +100,16 @@ export class Outages {
     const { retryAfterMs = 0 } = attempt;
     const leftMs = Math.max(0, (call.firstFailureAt ?? now) + retryMs - now);
     this.charge(call, lane, false);
-    call.dueAt = now + backOffMs(call, lane, random(), retryAfterMs > leftMs ? 0 : retryAfterMs, leftMs);
-    if (!isInService(lane)) this.#standBack(lane);
-    else if (lane.health.answered) return retryMs === 0 ? 'lost' : 'deferred';
-    else if (this.#isAnswered && (lane.health.trouble?.rows ?? 0) >= ROWS_IN_DOUBT) this.#giveUpUnready(lane, attempt);
-    else if (isSpent(call, now, this.settings)) return this.#afterLastTry(call, attempt, lane);
+    call.dueAt = now + lane.backOffMs(call, retryAfterMs > leftMs ? 0 : retryAfterMs, leftMs);
+    if (!lane.isInService) this.#standBack(lane);
+    else if (lane.answered) return retryMs === 0 ? 'lost' : 'deferred';
+    else if (this.#isAnswered && (lane.trouble?.rows ?? 0) >= ROWS_IN_DOUBT) this.#giveUpUnready(lane, attempt);
+    else if (call.isSpent(this.settings)) {
+      // If the row is hardly the cause, another endpoint may take it over.
+      if (!attempt.unreachable && !this.#isAnswered && !(attempt.down && this.isOther(lane))) return 'lost';
+      this.#giveUpUnready(lane, attempt);
+      this.#forgive(call, lane);
+    }
     return 'deferred';
   }
 
@@ -126,12 +117,12 @@ export class Outages {
   charge(call: Call, lane: Lane, isLimit: boolean): void {
     call.isFirst = false;
     call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) + 1);
-    if (lane.health.answered || !isLimit) call.pending = [...call.pending, { lane, isLimit }];
+    if (lane.answered || !isLimit) call.pending = [...call.pending, { lane, isLimit }];
   }
 
   /** Whether another endpoint is in service. */
   isOther(lane: Lane): boolean {
-    return this.lanes.some((other) => other !== lane && isInService(other));
+    return this.lanes.some((other) => other !== lane && other.isInService);
   }
 
   /** A probe was not answered, or by a gateway, or it met a rate limit, which does not show that a model is there. */
@@ -145,72 +136,46 @@ export class Outages {
    * be looked at that was so just now; Infinity where none is
    */
   lookAtSpent(): number {
-    const now = this.settings.clock.now();
-    const spent = [...this.todo.deferred].filter((call) => isSpent(call, now, this.settings));
+    const now = this.#now;
+    const spent = [...this.todo.deferred].filter((call) => call.isSpent(this.settings));
     let nextAt = Number.POSITIVE_INFINITY;
     for (const lane of this.lanes) {
       const there = spent.filter(({ pending }) => pending.some((failure) => failure.lane === lane));
       // An endpoint that has never answered says nothing of a row where another one has.
-      if (!lane.health.answered && this.#isAnswered) for (const call of there) this.#forgive(call, lane);
-      if (there.length === 0 || !isInService(lane) || !lane.health.answered) continue;
+      if (!lane.answered && this.#isAnswered) for (const call of there) this.#forgive(call, lane);
+      if (there.length === 0 || !lane.isInService || !lane.answered) continue;
       const lookAt = lane.vouchedAt + LOOK_AGAIN_MS;
-      if (lookAt > now) {
-        nextAt = Math.min(nextAt, lookAt);
-        continue;
+      if (lookAt > now) nextAt = Math.min(nextAt, lookAt);
+      else {
+        lane.trouble ??= { since: now, rows: 0, reason: present(there[0]?.lastFailure).reason };
+        lane.doubt(now);
       }
-      const { reason } = present(there[0]?.lastFailure);
-      const trouble = lane.health.trouble ?? { since: now, rows: 0, reason };
-      lane.health = inDoubt({ ...lane.health, trouble }, now, this.settings);
     }
     return nextAt;
   }
 
   /** Gives an endpoint up that has been out for as long as the user waits, unless calls from before may still be answered. */
   endPatience(lane: Lane): void {
-    const { clock, retryMs, waitReadyMs } = this.settings;
-    const pause = pauseOf(lane);
+    const { retryMs, waitReadyMs } = this.settings;
     const isAwaited = [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
-    if (pause === undefined || clock.now() < pause.until || lane.end !== undefined || isAwaited) return;
-    const reason = lane.health.trouble?.reason;
-    const [why, remedy] = lane.health.answered
-      ? [
-          `no reply for ${waitOf(retryMs)}: ${reason}`,
-          'see to the server (--retry-minutes says how long an outage may last)',
-        ]
-      : [
-          `not ready after ${waitOf(waitReadyMs)}: ${reason}`,
-          'check the base URL and that the server is running, or give it longer with --wait-ready',
-        ];
-    this.#giveUp(lane, why, remedy);
-  }
-
-  /**
-   * The row has no try left at an endpoint that has never answered. If the row is hardly the cause, another endpoint may take
-   * it over.
-   */
-  #afterLastTry(call: Call, attempt: AttemptFailure, lane: Lane): 'deferred' | 'lost' {
-    const canPassOn = this.#isAnswered || (attempt.down === true && this.isOther(lane));
-    if (!attempt.unreachable && !canPassOn) return 'lost';
-    this.#giveUpUnready(lane, attempt);
-    this.#forgive(call, lane);
-    return 'deferred';
+    if (this.#now < (lane.pause?.until ?? Number.POSITIVE_INFINITY) || lane.end !== undefined || isAwaited) return;
+    const reason = lane.trouble?.reason;
+    if (lane.answered) {
+      const remedy = 'see to the server (--retry-minutes says how long an outage may last)';
+      this.#giveUp(lane, `no reply for ${waitOf(retryMs)}: ${reason}`, remedy);
+    } else {
+      const remedy = 'check the base URL and that the server is running, or give it longer with --wait-ready';
+      this.#giveUp(lane, `not ready after ${waitOf(waitReadyMs)}: ${reason}`, remedy);
+    }
   }
 
   /** The endpoint's health after a failure that may pass, which the user is told of. `call` is undefined for the witness's. */
   #noteFailure(call: Call | undefined, attempt: AttemptFailure, lane: Lane, isProbe: boolean): void {
-    const { clock, random } = this.settings;
+    const { reason, retryAfterMs, unreachable = false, down = false } = attempt;
     const newRow = call !== undefined && !call.pending.some((failure) => failure.lane === lane);
-    const rows = (lane.health.trouble?.rows ?? 0) + (newRow ? 1 : 0);
-    const isGone = attempt.unreachable === true || attempt.down === true;
-    const sign: Sign = {
-      reason: attempt.reason,
-      newRow,
-      isProbe,
-      isDoubtful: lane.health.answered ? rows >= lane.doubtAfter : isGone,
-      retryAfterMs: attempt.retryAfterMs ?? 0,
-      random: random(),
-    };
-    lane.health = afterFailure(lane.health, clock.now(), sign, this.settings);
+    const rows = (lane.trouble?.rows ?? 0) + (newRow ? 1 : 0);
+    const isDoubtful = lane.answered ? rows >= lane.doubtAfter : unreachable || down;
+    lane.noteFailure({ reason, newRow, isProbe, isDoubtful, retryAfterMs });
     this.#sayTrouble(lane, attempt);
   }
 
@@ -219,31 +184,29 @@ export class Outages {
    * endpoint is in service, that one takes over.
    */
   #standBack(lane: Lane): void {
-    if (!isOut(lane)) return;
+    if (!lane.isOut) return;
     for (const call of lane.calls) call.backOff?.abort();
     for (const call of this.calls()) this.#forgive(call, lane);
-    if (lane.isRelieved || !this.lanes.some(isInService)) return;
+    if (lane.isRelieved || !this.lanes.some(({ isInService }) => isInService)) return;
     const { host } = lane.endpoint;
     lane.isRelieved = true;
+    lane.wasRelieved = true;
     lane.awaited = `${host} answers again`;
-    this.settings.onNotice(
-      `${host} is out of service (${lane.health.trouble?.reason}); its rows go to the other endpoints`,
-    );
-    this.todo.groups.retire(lane);
+    this.settings.onNotice(`${host} is out of service (${lane.trouble?.reason}); its rows go to the other endpoints`);
   }
 
   /** Failures in an outage cost a row nothing. */
   #forgive(call: Call, lane: Lane): void {
-    const failures = forget(call, lane);
+    const failures = call.forget(lane);
     if (failures === 0) return;
-    if (lane.health.answered && ++call.forgiven > MOST_FORGIVEN) {
+    if (lane.answered && ++call.forgiven > MOST_FORGIVEN) {
       call.counted += failures;
       return;
     }
     if (call.counted + call.pending.length > 0) return;
     call.failures = 0;
     call.firstFailureAt = undefined;
-    call.dueAt = this.settings.clock.now();
+    call.dueAt = this.#now;
     call.isFirst = true;
   }
 
@@ -260,8 +223,7 @@ export class Outages {
    */
   #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;
-    lane.end = { why, remedy };
-    lane.health = givenUp(lane.health, this.settings.clock.now(), why);
+    lane.giveUp(why, remedy);
     if (this.lanes.some((other) => other.end === undefined)) {
       this.#standBack(lane);
       return;
@@ -270,28 +232,23 @@ export class Outages {
     const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
     const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
     this.fail(new UserError(message, EXIT.unavailable));
-    for (const other of this.lanes) {
-      const { answered } = other.health;
-      Object.assign(other, { end: undefined, isRelieved: false, health: { ...UNKNOWN_HEALTH, answered } });
-      this.todo.groups.restore(other, this.lanes.length);
-    }
+    for (const other of this.lanes) other.forget();
   }
 
   #sayTrouble(lane: Lane, { reason, unreachable, down }: AttemptFailure): void {
     const { onNotice, waitReadyMs, retryMs } = this.settings;
     const { host } = lane.endpoint;
-    const pause = pauseOf(lane);
-    if (pause === undefined) {
-      if (lane.health.answered || lane.saidUnreachable || !(unreachable || down)) return;
+    if (lane.pause === undefined) {
+      if (lane.answered || lane.saidUnreachable || !(unreachable || down)) return;
       lane.saidUnreachable = true;
       if (unreachable) onNotice(`${host} cannot be reached: ${reason}; trying again`);
       else onNotice(`${host} is not ready: ${reason}; trying again (--wait-ready 15m waits)`);
     } else if (lane.awaited !== undefined) {
       return;
-    } else if (!lane.health.answered) {
+    } else if (!lane.answered) {
       lane.awaited = `${host} is ready`;
       onNotice(`${host} is not ready (${reason}): waiting for it, up to ${waitOf(waitReadyMs)} (--wait-ready)`);
-    } else if (pause.failed > 0 && !this.lanes.some(isInService)) {
+    } else if (lane.isOut && !this.lanes.some(({ isInService }) => isInService)) {
       lane.awaited = `${host} answers again`;
       const until = `up to ${waitOf(retryMs)} (--retry-minutes)`;
       onNotice(`${host} gives no reply (${reason}): one call at a time tries it, ${until}`);
@@ -300,23 +257,8 @@ export class Outages {
 
   /** Whether an endpoint has answered that was not given up. */
   get #isAnswered(): boolean {
-    return this.lanes.some(({ health, end }) => health.answered && end === undefined);
+    return this.lanes.some(({ answered, end }) => answered && end === undefined);
   }
-}
-
-/** Takes out the failures at an endpoint, or only its rate limits. @returns how many there were */
-function takePending(call: Call, lane: Lane, limitsOnly = false): number {
-  const kept = call.pending.filter((failure) => failure.lane !== lane || (limitsOnly && !failure.isLimit));
-  const taken = call.pending.length - kept.length;
-  call.pending = kept;
-  return taken;
-}
-
-/** The same of failures that are not the row's own: the call may as well have its next try there as elsewhere. */
-function forget(call: Call, lane: Lane, limitsOnly = false): number {
-  const failures = takePending(call, lane, limitsOnly);
-  call.failedAt.set(lane, (call.failedAt.get(lane) ?? 0) - failures);
-  return failures;
 }
 
 /** A wait in words, in the unit that suits it. */

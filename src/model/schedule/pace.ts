@@ -1,8 +1,31 @@
-// The pace of a run: no more calls and tokens a minute than the user has said, over all its endpoints together.
+// The clock that the pool waits by, and the pace of a run: no more calls and tokens a minute than the user has said, over all endpoints.
 
 import { CHARS_A_TOKEN } from '../../core/question.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { Usage } from '../../core/types.js';
-import { type Clock, systemClock } from './clock.js';
+
+/** A test brings its own. */
+export interface Clock {
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
+  /** Resolves after `ms` milliseconds, or as soon as the signal is aborted; never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
+      signal.addEventListener('abort', end);
+      if (signal.aborted) end();
+    }),
+};
 
 /** A little more than a minute: calls do not take equally long to arrive, and no two clocks go alike. */
 const MINUTE_MS = 60_500;

@@ -1,38 +1,35 @@
-// Decides which job goes to which endpoint and when, and how many at once. Tries and outages have files of their own.
+// Decides which job goes to which endpoint and when, and how many at once, and which failures are tried again. Outages have a file of their own.
 
 import { present } from '../../core/present.js';
+import { charactersOf } from '../../core/question.js';
 import type {
   Asking,
   AskSignals,
   Backend,
   BackendStatus,
   Job,
+  ModelInterruption,
   ModelOutcome,
+  ModelRequest,
   Solve,
   WorkHooks,
 } from '../../core/types.js';
-import type { PoolSettings, ScheduleOptions } from '../backend.js';
+import { callsCounted, costOfBoth } from '../../core/usage.js';
+import { type Attempt, type AttemptFailure, costOfTry, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import { systemClock } from './clock.js';
-import { afterProbeStart } from './health.js';
-import {
-  type Call,
-  Course,
-  isInService,
-  type Lane,
-  newCall,
-  newQuestion,
-  openLane,
-  pauseOf,
-  statusOf,
-  waitInSlot,
-} from './lane.js';
-import { Outages } from './outages.js';
-import { Pace } from './pace.js';
+import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';
+import { Outages, waitOf } from './outages.js';
+import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';
-import { interrupted, Tries } from './tries.js';
 
 const DEFAULT_CEILING = 256;
+/** A pause at least this long is worth a line to the user. */
+const NOTABLE_PAUSE_MS = 60_000;
+/** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
+const MOST_REFUSED = 4;
+
+/** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
+type Next = number | 'deferred' | ModelOutcome;
 
 /**
  * A pool over the endpoints. Any number of runs and of single questions may be asked at a time; they share all slots.
@@ -58,14 +55,12 @@ export function openPool(endpoints: readonly Endpoint[], options: ScheduleOption
   return new Pool(endpoints, options);
 }
 
-/** The slots of all endpoints, and who is in them. */
 class Pool implements Backend {
   readonly #settings: PoolSettings;
   readonly #lanes: readonly Lane[];
   readonly #courses = new Set<Course>();
   readonly #todo: Todo;
   readonly #outages: Outages;
-  readonly #tries: Tries;
   #isToFill = false;
   /** Ends the wait for what happens next by itself. */
   #alarm = new AbortController();
@@ -81,14 +76,13 @@ class Pool implements Backend {
       pace: new Pace(),
       ...options,
     };
-    this.#lanes = endpoints.map((endpoint) => openLane(endpoint, this.#settings));
+    this.#lanes = endpoints.map((endpoint) => new Lane(endpoint, this.#settings));
     this.#todo = new Todo(this.#lanes, this.#settings);
     const calls = () => [...this.#courses].flatMap((course) => [...course.calls]);
     const fail = (error: unknown) => {
       for (const course of this.#courses) course.fail(error);
     };
     this.#outages = new Outages(this.#lanes, this.#todo, this.#settings, calls, fail);
-    this.#tries = new Tries(this.#settings, this.#outages, () => this.#fillSoon());
   }
 
   async work<J extends Job>(
@@ -107,8 +101,23 @@ class Pool implements Backend {
     if (course.failure !== undefined) throw course.failure.error;
   }
 
+  /** What progress shows of all endpoints together. */
   status(): BackendStatus {
-    return statusOf(this.#lanes, this.#now);
+    const lanes = this.#lanes;
+    const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
+    const paced = sum((lane) => lane.paced.size);
+    const failures = lanes.flatMap(({ endpoint: { host }, latestFailure: latest }) =>
+      latest === undefined ? [] : [{ text: `${host}: ${latest.reason}`, agoMs: this.#now - latest.at }],
+    );
+    const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
+    return {
+      inFlight: sum((lane) => lane.calls.size) - paced,
+      ...(paced > 0 && { paced }),
+      limit: sum((lane) => (lane.isRelieved ? 0 : lane.limit)),
+      pausedMs: Math.max(0, ...lanes.map((lane) => (lane.isRelieved ? 0 : lane.pauseMs))),
+      ...(failure !== undefined && { failure }),
+      outages: lanes.flatMap((lane) => lane.outage()),
+    };
   }
 
   async close(): Promise<void> {
@@ -135,13 +144,16 @@ class Pool implements Backend {
     // What comes due while this works was not due when it was looked at.
     const now = this.#now;
     const lookAt = this.#outages.lookAtSpent();
-    for (const lane of this.#lanes) if (!isInService(lane)) this.#lookAfter(lane);
+    for (const lane of this.#lanes) if (!lane.isInService) this.#lookAfter(lane);
     // A job to each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
     let lanes = [...this.#lanes].sort((a, b) => a.calls.size - b.calls.size);
     while (lanes.length > 0) lanes = lanes.filter((lane) => this.#startAt(lane));
     if ([...this.#courses].every(({ halted }) => halted)) return;
-    const times = this.#lanes.flatMap((lane) => [lane.pausedUntil, ...timesOf(lane)]);
-    const nextAt = Math.min(lookAt, this.#todo.nextAt(now), ...times.filter((time) => time > now));
+    const times = [
+      ...[...this.#todo.deferred].map(({ dueAt }) => dueAt),
+      ...this.#lanes.flatMap(({ pausedUntil, pause }) => [pausedUntil, pause?.nextProbeAt ?? 0, pause?.until ?? 0]),
+    ];
+    const nextAt = Math.min(lookAt, ...times.filter((time) => time > now));
     if (nextAt < Number.POSITIVE_INFINITY) void this.#fillAfter(Math.max(1, nextAt - this.#now));
   }
 
@@ -154,7 +166,7 @@ class Pool implements Backend {
 
   /** Starts a call at an endpoint in service. @returns whether there was one, and a slot for it */
   #startAt(lane: Lane): boolean {
-    if (!isInService(lane) || lane.calls.size >= lane.limit || this.#pauseMs(lane) > 0) return false;
+    if (!lane.isInService || lane.calls.size >= lane.limit || lane.pauseMs > 0) return false;
     const call = this.#todo.take(lane);
     if (call !== undefined) this.#occupy(call, lane);
     return call !== undefined;
@@ -163,42 +175,46 @@ class Pool implements Backend {
   /** Has an endpoint probed that is out of service, and gives it up when its time is over. */
   #lookAfter(lane: Lane): void {
     this.#outages.endPatience(lane);
-    const pause = pauseOf(lane);
-    const now = this.#now;
-    if (pause === undefined || now < Math.max(pause.nextProbeAt, lane.pausedUntil) || lane.calls.size >= lane.limit)
+    const { pause } = lane;
+    if (pause === undefined || this.#now < pause.nextProbeAt || lane.pauseMs > 0 || lane.calls.size >= lane.limit)
       return;
     const course = [...this.#courses].find(({ halted }) => !halted);
     if (course === undefined) return;
     // Its witness tells whether the endpoint is there, and in an outage rows do, too, since only they show what it will do.
-    const isVain = pause.failed % 2 === 1;
-    if (lane.health.answered && !isVain) {
-      lane.health = afterProbeStart(lane.health, now);
+    if (lane.answered && pause.failed % 2 === 0) {
+      lane.noteProbe();
       void this.#probeByWitness(lane, course);
       return;
     }
     const call = this.#todo.takeProbe(lane);
     if (call === undefined) return;
-    lane.health = afterProbeStart(lane.health, now);
+    lane.noteProbe();
     lane.probes.add(call);
     this.#occupy(call, lane);
   }
 
+  /**
+   * Asks the witness for one token, which a call that waits is charged for: whatever the server says of it, it is there, unless what it
+   * says might pass.
+   */
   async #probeByWitness(lane: Lane, anyCourse: Course): Promise<void> {
     // An endpoint that has answered has a witness.
     const { job, request } = present(lane.witness);
     const [waiting] = this.#todo.deferred;
     const course = waiting?.course ?? anyCourse;
-    const call = newCall(job, course, this.#now);
-    lane.probes.add(call);
-    lane.calls.add(call);
-    course.calls.add(call);
-    await this.#tries.askWitness(call, request, lane, waiting ?? call);
+    const call = new Call(job, course, this.#now);
+    for (const calls of [lane.probes, lane.calls, course.calls]) calls.add(call);
+    const start = await this.#turn(call, request, lane);
+    if (start !== undefined) {
+      const attempt = await this.#tryOnce(call, { ...request, maxTokens: 1 }, lane, start, waiting ?? call);
+      // A reply of one token may hold nothing.
+      const isSilent =
+        attempt.status === 'failed' &&
+        (attempt.down || (attempt.class !== 'malformed' && TRIED_AGAIN.has(attempt.class)));
+      if (isSilent) this.#outages.noteSilence(lane, attempt);
+      else if (attempt.status !== 'interrupted') this.#outages.noteWitness(lane);
+    }
     this.#leave(call, lane);
-  }
-
-  /** Milliseconds to the end of a rate limit's pause, which holds back every start at the endpoint; none where it is over. */
-  #pauseMs(lane: Lane): number {
-    return lane.pausedUntil - this.#now;
   }
 
   /** Gives a slot to the call's job, which begins or goes on. */
@@ -242,11 +258,11 @@ class Pool implements Backend {
     for (;;) {
       const { lane } = call;
       // Whoever asks holds a slot, unless the run has ended meanwhile.
-      if (lane === undefined || call.course.halted) return interrupted(call, this.#now);
-      const lost = this.#tries.lostOf(call);
+      if (lane === undefined || call.course.halted) return this.#interrupted(call);
+      const lost = this.#lostOf(call);
       if (lost !== undefined) return lost;
       call.request ??= await asking.make();
-      const outcome = await this.#tries.untilDone(call, call.request, lane, asking);
+      const outcome = await this.#tryUntilDone(call, call.request, lane, asking);
       if (outcome !== 'deferred') return outcome;
       await this.#waitForSlot(call, lane);
     }
@@ -257,10 +273,8 @@ class Pool implements Backend {
     const { lane } = call;
     if (lane === undefined || call.course.halted) return;
     lane.probes.delete(call);
-    Object.assign(call, newQuestion(this.#now));
-    while (this.#pauseMs(lane) > 0 && !call.course.halted && isInService(lane)) {
-      await waitInSlot(call, this.#pauseMs(lane), this.#settings.clock);
-    }
+    Object.assign(call, new Question(this.#now));
+    while (lane.pauseMs > 0 && !call.course.halted && lane.isInService) await call.wait(lane.pauseMs, this.#settings);
   }
 
   /** Has the job wait for its call's next try without a slot, until it gets one or its run ends. */
@@ -274,10 +288,180 @@ class Pool implements Backend {
     call.resume = undefined;
     this.#todo.deferred.delete(call);
   }
+
+  /** Tries until the call has its outcome, or has to wait without a slot. */
+  async #tryUntilDone(
+    call: Call,
+    request: ModelRequest,
+    lane: Lane,
+    { hear, again }: Asking,
+  ): Promise<ModelOutcome | 'deferred'> {
+    const { clock, pace } = this.#settings;
+    for (;;) {
+      if (call.course.halted) return this.#interrupted(call);
+      const lost = this.#lostOf(call);
+      if (lost !== undefined) return lost;
+      if (lane.holdsBack(call)) return standAside(call);
+      const start = await this.#turn(call, request, lane);
+      if (start === undefined) continue;
+      if (call.course.halted) {
+        pace.ended(start);
+        continue;
+      }
+      const triedAt = clock.now();
+      if (call.attempts === 0) call.startedAt = triedAt;
+      call.attempts++;
+      call.lastLane = lane;
+      const attempt = await this.#tryOnce(call, request, lane, start, call, hear);
+      if (attempt.status === 'interrupted') return this.#interrupted(call);
+      lane.adapt(attempt, clock.now() - triedAt);
+      if (attempt.status === 'ok') {
+        lane.noteRequest(call.job, request);
+        if (call.lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
+        this.#outages.noteAnswer(lane, true, triedAt);
+        this.#fillSoon();
+        const { usage: _, firstTokenMs, ...reply } = attempt;
+        return { ...reply, log: { ...call.log(clock.now()), ...(firstTokenMs !== undefined && { firstTokenMs }) } };
+      }
+      const next = this.#afterFailure(call, attempt, lane, triedAt);
+      this.#fillSoon();
+      if (typeof next === 'object') return next;
+      again?.(attempt.reason, next === 'deferred' ? Math.max(0, call.dueAt - clock.now()) : next);
+      if (next === 'deferred') return next;
+      if (call.course.halted || lane.holdsBack(call)) continue;
+      lane.throttled.add(call);
+      await call.wait(next, this.#settings);
+      lane.throttled.delete(call);
+    }
+  }
+
+  /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
+  async #turn(call: Call, request: ModelRequest, lane: Lane): Promise<Start | undefined> {
+    const { pace } = this.#settings;
+    if (!pace.isLimited) return { at: this.#now, chars: 0, tokens: 0 };
+    const pauseMs = () => (call.attempts === 0 ? lane.pauseMs : 0);
+    const wait = (ms: number) => call.wait(ms, this.#settings);
+    lane.paced.add(call);
+    // Waiting in the line, it would hold up the calls of other endpoints.
+    if (pauseMs() > 0) await wait(pauseMs());
+    const isOff = () => call.course.halted || pauseMs() > 0 || lane.holdsBack(call);
+    const start = await pace.turn(charactersOf(request), { wait, isOff });
+    lane.paced.delete(call);
+    return start;
+  }
+
+  /** @param payer the call that the try is charged to */
+  async #tryOnce(
+    call: Call,
+    request: ModelRequest,
+    lane: Lane,
+    start: Start,
+    payer: Call,
+    hear?: Asking['hear'],
+  ): Promise<Attempt> {
+    call.inFlight = new AbortController();
+    // The seed stays as it was in an outage, so that the row is answered as if there had been none.
+    const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
+    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal, hear);
+    call.inFlight = undefined;
+    const cost = costOfTry(() => charactersOf(request), attempt);
+    payer.cost = costOfBoth(payer.cost, cost);
+    payer.counts += callsCounted(cost);
+    payer.course.tried(payer.job, cost);
+    if (attempt.status !== 'interrupted') this.#settings.pace.ended(start, attempt.usage);
+    return attempt;
+  }
+
+  #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): Next {
+    lane.latestFailure = { reason: attempt.reason, at: this.#now };
+    call.lastFailure = attempt;
+    // What a gateway says in an outage is not final: it found before what it does not find now.
+    const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
+    if (attempt.stop !== undefined && !isPassing) {
+      call.course.fail(attempt.stop);
+      return this.#interrupted(call);
+    }
+    if (!isPassing) {
+      this.#outages.noteAnswer(lane, false, triedAt);
+      return this.#lose(call, attempt, lane);
+    }
+    if (call.course.aborted) return this.#interrupted(call);
+    call.firstFailureAt ??= this.#now;
+    if (attempt.class === 'rate-limit') return this.#afterRateLimit(call, attempt, lane, call.firstFailureAt);
+    return this.#afterTrouble(call, attempt, lane);
+  }
+
+  #afterTrouble(call: Call, attempt: AttemptFailure, lane: Lane): Next {
+    const next = this.#outages.afterTrouble(call, attempt, lane);
+    return next === 'lost' ? this.#lose(call, attempt, lane) : next;
+  }
+
+  /**
+   * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
+   * frees the slot for rows that may fare better.
+   */
+  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number): Next {
+    const { retryMs } = this.#settings;
+    const now = this.#now;
+    const { retryAfterMs = 0 } = attempt;
+    lane.limits++;
+    this.#holdBack(lane, retryAfterMs);
+    if (lane.probes.has(call)) {
+      this.#outages.noteSilence(lane, attempt);
+      return standAside(call);
+    }
+    if (retryAfterMs > retryMs) return this.#afterTrouble(call, attempt, lane);
+    const leftMs = firstFailureAt + retryMs - now;
+    if (leftMs <= 0 || retryAfterMs > leftMs) return this.#lose(call, attempt, lane);
+    if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
+    call.refused.times++;
+    this.#outages.charge(call, lane, true);
+    const isAtFault = call.refused.times > MOST_REFUSED || (retryAfterMs > 0 && this.#outages.isOther(lane));
+    if (isAtFault && call.pending.length > 0) call.failures = call.counted + call.pending.length - 1;
+    const waitMs = lane.backOffMs(call, retryAfterMs, leftMs);
+    if (!isAtFault) return waitMs;
+    call.dueAt = now + waitMs;
+    return 'deferred';
+  }
+
+  /** Starts no new call at the endpoint for as long as it asks, unless that is longer than an outage may last. */
+  #holdBack(lane: Lane, retryAfterMs: number): void {
+    const { retryMs, onNotice } = this.#settings;
+    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+    if (retryAfterMs > retryMs) {
+      if (!lane.saidWaitTooLong) onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
+      lane.saidWaitTooLong = true;
+    } else if (retryAfterMs > lane.pauseMs) {
+      const isNews = retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
+      lane.pausedUntil = this.#now + retryAfterMs;
+      if (isNews) onNotice(`${asks}; no new calls go there until then`);
+    }
+  }
+
+  /** The outcome of a call that has no try left; its request is not needed for that. */
+  #lostOf(call: Call): ModelOutcome | undefined {
+    const { lastFailure, lastLane, counted } = call;
+    const isLost = lastFailure !== undefined && lastLane !== undefined && counted >= this.#settings.maxAttempts;
+    return isLost ? this.#lose(call, lastFailure, lastLane) : undefined;
+  }
+
+  /** The row has failed for good. */
+  #lose(call: Call, attempt: AttemptFailure, lane: Lane): ModelOutcome {
+    this.#outages.noteLoss(lane, attempt);
+    return { status: 'failed', class: attempt.class, reason: attempt.reason, log: call.log(this.#now) };
+  }
+
+  /** What comes of a call that has ended before its outcome: what it has cost, and what its last try came to. */
+  #interrupted(call: Call): ModelInterruption {
+    if (call.attempts === 0) return INTERRUPTED;
+    const { lastFailure: last } = call;
+    const failure = last && { class: last.class, reason: last.reason, stop: last.stop };
+    return { ...INTERRUPTED, log: call.log(this.#now), failure };
+  }
 }
 
-/** When there is something to do at an endpoint that is out of service. */
-function timesOf(lane: Lane): readonly number[] {
-  const pause = pauseOf(lane);
-  return pause === undefined ? [] : [pause.nextProbeAt, pause.until];
+/** The call has done nothing wrong, and goes on before others. */
+function standAside(call: Call): 'deferred' {
+  call.isFirst = true;
+  return 'deferred';
 }

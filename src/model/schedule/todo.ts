@@ -1,35 +1,26 @@
 // What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
 import type { Job } from '../../core/types.js';
-import type { Clock } from './clock.js';
-import { HOPELESS } from './health.js';
-import { type Call, type Course, type Group, isInService, isSpent, type Lane, newCall } from './lane.js';
+import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings } from './lane.js';
 
 /** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
 /** An endpoint that has answered nothing gets rows from the other end of the list once so many wait: a whole domain may fail. */
 const LOOKS_ELSEWHERE = 3;
 
-interface TodoSettings {
-  readonly clock: Clock;
-  readonly maxAttempts: number;
-  readonly retryMs: number;
-  readonly keepGoing: boolean;
-}
-
 export class Todo {
-  readonly groups = new Groups<Lane, { readonly job: Job; readonly course: Course; readonly group: string }>();
+  readonly #groups = new Groups<Lane, { readonly job: Job; readonly course: Course; readonly group: string }>();
   /** Calls that wait for their next try, in the order in which they came. */
   readonly deferred = new Set<Call>();
 
   constructor(
     private readonly lanes: readonly Lane[],
-    private readonly settings: TodoSettings,
+    private readonly settings: PoolSettings,
   ) {}
 
   add(jobs: readonly Job[], course: Course): void {
     course.waiting += jobs.length;
-    this.groups.add(jobs.map((job) => ({ group: job.group, job, course })));
+    this.#groups.add(jobs.map((job) => ({ group: job.group, job, course })));
   }
 
   /**
@@ -37,12 +28,8 @@ export class Todo {
    * behind these the calls that have failed. Undefined where nothing waits for it now.
    */
   take(lane: Lane): Call | undefined {
-    const mayBegin = lane.health.answered || this.settings.keepGoing || this.#failed < HOPELESS;
-    return (
-      this.#takeAgain(lane, ({ isFirst }) => isFirst) ??
-      (mayBegin ? this.#begin(lane) : undefined) ??
-      this.#takeAgain(lane, ({ isFirst }) => !isFirst)
-    );
+    const mayBegin = lane.answered || this.settings.keepGoing || this.#failed < HOPELESS;
+    return this.#takeAgain(lane, true) ?? (mayBegin ? this.#begin(lane) : undefined) ?? this.#takeAgain(lane, false);
   }
 
   /** A call to try out with whether an endpoint is there that has never answered: each time another one. */
@@ -74,39 +61,31 @@ export class Todo {
     if (call !== undefined) call.dueAt = now;
   }
 
-  /** When the next back-off ends; Infinity where none is left. */
-  nextAt(now: number): number {
-    return Math.min(Number.POSITIVE_INFINITY, ...[...this.deferred].map(({ dueAt }) => dueAt).filter((at) => at > now));
-  }
-
   get #failed(): number {
     return [...this.deferred].filter(({ isFirst }) => !isFirst).length;
   }
 
   #begin(lane: Lane): Call | undefined {
-    const looksElsewhere = !lane.health.answered && this.#failed >= LOOKS_ELSEWHERE;
+    const looksElsewhere = !lane.answered && this.#failed >= LOOKS_ELSEWHERE;
     for (;;) {
-      const next = looksElsewhere
-        ? this.groups.takeLast(lane)
-        : lane.isRelieved
-          ? this.groups.takeFromOthers(lane)
-          : this.groups.take(lane);
+      const next = this.#groups.take(lane, looksElsewhere);
       if (next === undefined) return undefined;
-      const { group, job } = next;
-      job.course.waiting--;
-      if (!job.course.halted) return newCall(job.job, job.course, this.settings.clock.now(), group);
-      group.running--;
+      const { job, course } = next.job;
+      course.waiting--;
+      if (!course.halted) return new Call(job, course, this.settings.clock.now(), next.group);
+      next.group.running--;
     }
   }
 
-  #takeAgain(lane: Lane, isMeant: (call: Call) => boolean): Call | undefined {
+  #takeAgain(lane: Lane, isFirst: boolean): Call | undefined {
     if (this.deferred.size === 0) return undefined;
     const now = this.settings.clock.now();
+    const isSuspect = ({ forgiven }: Call) => forgiven >= SUSPECT;
     const isAlone = ![...lane.calls].some(isSuspect);
-    const hasAnswer = this.lanes.some(({ health }) => health.answered);
-    const able = this.lanes.filter((other) => isInService(other) && (other.health.answered || !hasAnswer));
+    const hasAnswer = this.lanes.some(({ answered }) => answered);
+    const able = this.lanes.filter((other) => other.isInService && (other.answered || !hasAnswer));
     for (const call of this.deferred) {
-      if (!isMeant(call) || (!isAlone && isSuspect(call))) continue;
+      if (call.isFirst !== isFirst || (!isAlone && isSuspect(call))) continue;
       // Of one without a try left, only its failure is still to be said.
       const hasFailed = call.counted >= this.settings.maxAttempts;
       if (!hasFailed && !this.#mayTry(call, lane, now, able)) continue;
@@ -126,15 +105,16 @@ export class Todo {
   #mayTry(call: Call, lane: Lane, now: number, able: readonly Lane[]): boolean {
     const failuresAt = (one: Lane) => call.failedAt.get(one) ?? 0;
     // A look at an endpoint that has answered will tell whether the call has a try left.
-    const isInDoubt = call.pending.some((failure) => failure.lane.health.answered);
-    if (isInDoubt && isSpent(call, now, this.settings)) return false;
+    if (call.pending.some((failure) => failure.lane.answered) && call.isSpent(this.settings)) return false;
     if (failuresAt(lane) > 0 && now < call.dueAt) return false;
     return able.includes(lane) && able.every((other) => failuresAt(lane) <= failuresAt(other));
   }
 }
 
-function isSuspect({ forgiven }: Call): boolean {
-  return forgiven >= SUSPECT;
+/** Whether its groups are to be taken by others, and whether it may take those of others where it has none. */
+interface Keeper {
+  readonly isRelieved: boolean;
+  readonly wasRelieved: boolean;
 }
 
 interface Waiting<Endpoint, J> {
@@ -142,14 +122,10 @@ interface Waiting<Endpoint, J> {
   readonly group: Group<Endpoint>;
 }
 
-/**
- * Jobs that have not begun, in their order. A group without a name is of a single job. An endpoint takes the first one whose group is at home there or nowhere yet and has nothing
- * in flight; only when there is none, a group's jobs run side by side.
- */
-export class Groups<Endpoint, J extends Job> {
+/** Jobs that have not begun, in their order. A group without a name is of a single job. */
+export class Groups<Endpoint extends Keeper, J extends Job> {
   readonly #waiting: Waiting<Endpoint, J>[] = [];
   readonly #groups = new Map<string, Group<Endpoint>>();
-  readonly #retired = new Set<Endpoint>();
 
   add(jobs: readonly J[]): void {
     for (const job of jobs) {
@@ -160,74 +136,29 @@ export class Groups<Endpoint, J extends Job> {
   }
 
   /**
-   * The job to start at an endpoint whose slot is free, or undefined where nothing waits for it. It counts as running in its group until
-   * whoever takes it says otherwise there.
+   * The job to start at an endpoint whose slot is free: the first one whose group is at home there or nowhere, with nothing in flight.
+   * Only where there is none, a group's jobs run side by side. `fromTheEnd` looks for a group without a home from the other end of the
+   * list. The job counts as running in its group until the taker says otherwise there.
    */
-  take(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
-    const isFree = ({ home, running }: Group<Endpoint>) => home === undefined || (home === endpoint && running === 0);
-    const at = this.#waiting.findIndex(({ group }) => isFree(group));
-    return this.#start(at >= 0 ? at : this.#leastBusy(endpoint), endpoint);
-  }
-
-  /** The same from the other end of the list, where a group waits that has no home yet. */
-  takeLast(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
-    const last = this.#waiting.findLast(({ group }) => group.home === undefined)?.group;
-    if (last === undefined) return this.take(endpoint);
-    return this.#start(
-      this.#waiting.findIndex(({ group }) => group === last),
-      endpoint,
-    );
-  }
-
-  /** The same, but where nothing waits for the endpoint, the last group of another one is taken from there. */
-  takeFromOthers(endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
-    if (!this.#waiting.some(({ group: { home } }) => home === undefined || home === endpoint)) {
-      const [fullest = []] = this.#idle().sort((a, b) => b.length - a.length);
-      const last = fullest.at(-1);
-      if (last !== undefined) last.home = undefined;
-    }
-    return this.take(endpoint);
-  }
-
-  /** Takes an endpoint's groups away from it. */
-  retire(endpoint: Endpoint): void {
-    this.#retired.add(endpoint);
-    for (const group of this.#groups.values()) if (group.home === endpoint) group.home = undefined;
-  }
-
-  /** Lets an endpoint keep groups again. The others, so many with it, give up its share of their groups, the last ones. */
-  restore(endpoint: Endpoint, endpoints: number): void {
-    this.#retired.delete(endpoint);
-    const keepers = endpoints - this.#retired.size;
-    for (const idle of this.#idle()) {
-      for (const group of idle.slice(idle.length - Math.floor(idle.length / keepers))) group.home = undefined;
-    }
-  }
-
-  /** For each endpoint its groups with jobs that wait and none in flight. */
-  #idle(): Group<Endpoint>[][] {
-    const idle = new Map<Endpoint, Group<Endpoint>[]>();
-    for (const group of new Set(this.#waiting.map((one) => one.group))) {
-      if (group.home === undefined || group.running > 0) continue;
-      idle.set(group.home, [...(idle.get(group.home) ?? []), group]);
-    }
-    return [...idle.values()];
-  }
-
-  /** The place of the first job of the endpoint's own group with the fewest jobs in flight; -1 where it has none. */
-  #leastBusy(endpoint: Endpoint): number {
-    let [least, place] = [Number.POSITIVE_INFINITY, -1];
-    for (const [at, { group }] of this.#waiting.entries()) {
-      if (group.home === endpoint && group.running < least) [least, place] = [group.running, at];
-    }
-    return place;
-  }
-
-  #start(at: number, endpoint: Endpoint): Waiting<Endpoint, J> | undefined {
-    const [next] = at < 0 ? [] : this.#waiting.splice(at, 1);
+  take(endpoint: Endpoint, fromTheEnd = false): Waiting<Endpoint, J> | undefined {
+    const waiting = this.#waiting;
+    const isHomeless = ({ group: { home } }: Waiting<Endpoint, J>) => home === undefined || home.isRelieved;
+    const isIdle = ({ group }: Waiting<Endpoint, J>) => group.running === 0;
+    const firstOf = (one?: Waiting<Endpoint, J>) => one && waiting.find(({ group }) => group === one.group);
+    const next =
+      firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
+      waiting.find((one) => isHomeless(one) || (one.group.home === endpoint && isIdle(one))) ??
+      leastBusy(waiting.filter(({ group }) => group.home === endpoint)) ??
+      firstOf(endpoint.wasRelieved ? waiting.findLast(isIdle) : undefined);
     if (next === undefined) return undefined;
+    waiting.splice(waiting.indexOf(next), 1);
     next.group.running++;
-    next.group.home = this.#retired.has(endpoint) ? undefined : endpoint;
+    next.group.home = endpoint;
     return next;
   }
+}
+
+/** The first job of the group with the fewest jobs in flight. */
+function leastBusy<E, J>([first, ...others]: readonly Waiting<E, J>[]): Waiting<E, J> | undefined {
+  return others.reduce((least, one) => (one.group.running < (least?.group.running ?? 0) ? one : least), first);
 }

@@ -1,16 +1,17 @@
-// A model's own tokenizer, from the tokenizer.json that lies beside its weights: how many tokens a text has.
+// How many tokens texts have: by a model's own tokenizer, from the tokenizer.json that lies with its weights, in pieces and by samples.
 
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
-import { isObject, type JsonObject } from '../../core/json.js';
+import { isContainer, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
-import { piecesOf } from './pieces.js';
+import { textsOf } from '../../core/question.js';
+import type { Question } from '../../core/types.js';
 
 interface Tokenizer {
   /**
    * Tokens of a text as Hugging Face's `encode(text, add_special_tokens=False)` counts them: an added token that stands in the text is
-   * one, and none is put around it. Where a long text is cut (pieces.ts), a token or two may be counted more.
+   * one, and none is put around it. Where a long text is cut, a token or two may be counted more.
    */
   count(text: string): number;
 }
@@ -59,7 +60,7 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
     const file = isFolder ? join(path, FILE) : path;
     const found = await stat(file);
     // A device or a pipe may never end.
-    if (!found.isFile()) throw noTokenizer(shown, 'it is no regular file');
+    if (!found.isFile()) throw noTokenizer(shown, 'it is not a regular file');
     const { size } = found;
     if (size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(size / 1e6)} MB`);
     return await use(file);
@@ -74,9 +75,10 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
 
 async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
   const text = await fileOf(path, shown, (file) => readFile(file, 'utf8'));
-  const value = parsed(text, shown);
-  const model = isObject(value) ? value.model : undefined;
-  if (!isObject(value) || !isObject(model) || !(isObject(model.vocab) || Array.isArray(model.vocab))) {
+  const value = parseObject(text);
+  if (value === undefined) throw noTokenizer(shown, 'it is not a JSON object');
+  const { model } = value;
+  if (!isObject(model) || !isContainer(model.vocab)) {
     throw noTokenizer(shown, 'it has no model with a vocabulary');
   }
   // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
@@ -90,17 +92,101 @@ async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
   return { ...value, model: { ...model, type } };
 }
 
-function parsed(text: string, shown: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw noTokenizer(shown, 'it is no JSON');
-  }
-}
-
 function noTokenizer(shown: string, reason: string): UserError {
   return new UserError(
     `${shown} is no ${FILE} of Hugging Face: ${reason}; take the ${FILE} of the model's repository, or leave --tokenizer out`,
     EXIT.badData,
   );
+}
+
+/** Texts are cut into pieces of at most so many characters. */
+const LONGEST = 2_048;
+
+/**
+ * The pieces of a text, to be counted each for itself: no time may grow with the square of a text. A cut comes behind a newline, or else before a space, between what is no white space: no token in use reaches
+ * over that. Where there is none, the two pieces may have a token more than the whole. Texts that begin alike have their first pieces
+ * in common.
+ */
+export function piecesOf(text: string): readonly string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  while (text.length - start > LONGEST) {
+    const end = cutIn(text, start + LONGEST / 2, start + LONGEST);
+    pieces.push(text.slice(start, end));
+    start = end;
+  }
+  pieces.push(text.slice(start));
+  return pieces;
+}
+
+function cutIn(text: string, first: number, last: number): number {
+  for (let at = text.lastIndexOf('\n', last - 1); at >= first; at = text.lastIndexOf('\n', at - 1)) {
+    if (/\S/.test(text.charAt(at + 1))) return at + 1;
+  }
+  for (let at = text.lastIndexOf(' ', last); at >= first; at = text.lastIndexOf(' ', at - 1)) {
+    if (/\S \S/.test(text.slice(at - 1, at + 2))) return at;
+  }
+  // A pair of surrogates is not torn apart.
+  return /[\ud800-\udbff]/.test(text.charAt(last - 1)) ? last - 1 : last;
+}
+
+interface Size {
+  /** Not rounded. */
+  readonly tokens: number;
+  /** Those at the start that the question before has in common with this one, to within a piece: a prefix cache holds them. */
+  readonly sharedTokens: number;
+}
+
+/**
+ * Sizes of questions, each against the one before it: turns of a trajectory follow each other and begin alike, so that what they
+ * share is counted once.
+ */
+export function openSizes(count: (text: string) => number): (question: Question) => Size {
+  let before: readonly { readonly text: string; readonly tokens: number }[] = [];
+  return (question) => {
+    let isShared = true;
+    let [tokens, sharedTokens] = [0, 0];
+    before = textsOf(question)
+      .flatMap(piecesOf)
+      .map((text, place) => {
+        const known = before[place];
+        const piece = known?.text === text ? known : { text, tokens: count(text) };
+        tokens += piece.tokens;
+        if (isShared) sharedTokens += piece.tokens * sharedPart(text, known?.text);
+        isShared &&= piece === known;
+        return piece;
+      });
+    return { tokens, sharedTokens };
+  };
+}
+
+/** How much of a text another one begins with, 0 to 1. */
+function sharedPart(text: string, other = ''): number {
+  if (other.startsWith(text)) return 1;
+  let at = 0;
+  while (at < text.length && text.charCodeAt(at) === other.charCodeAt(at)) at++;
+  return at / text.length;
+}
+
+/** So many characters of a kind are counted in full, and then a part of the texts that follow. */
+const COUNTED_IN_FULL = 400_000;
+const PART_COUNTED = 16;
+
+/**
+ * Counts for estimates: a tokenizer counts about a MB a second, so of much text only a part is counted, and the rest taken for as many
+ * tokens a character. `kindOf` tells of what kind the text is that is counted now.
+ */
+export function openSample(count: (text: string) => number, kindOf: () => string): (text: string) => number {
+  const kinds = new Map<string, { texts: number; characters: number; tokens: number }>();
+  return (text) => {
+    const sums = kinds.get(kindOf()) ?? { texts: 0, characters: 0, tokens: 0 };
+    kinds.set(kindOf(), sums);
+    if (sums.characters >= COUNTED_IN_FULL && sums.texts++ % PART_COUNTED > 0) {
+      return (text.length * sums.tokens) / sums.characters;
+    }
+    const tokens = count(text);
+    sums.characters += text.length;
+    sums.tokens += tokens;
+    return tokens;
+  };
 }

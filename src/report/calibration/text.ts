@@ -4,9 +4,10 @@ import { EQUIVALENT_POINTS } from '../../core/calibration.js';
 import type { EstimateDocument } from '../../core/document.js';
 import { domainName } from '../../core/domains.js';
 import { besideLimit, counted, intervalText, twoDecimals } from '../../core/figures.js';
+import { countBy } from '../../core/groups.js';
 import { oneLine, printable } from '../../core/printable.js';
-import { type Column, dimensionName, NONE, type Table } from '../../core/table.js';
-import { bold, type Look, painted, terminal, wrapped } from '../../core/terminal.js';
+import { type Column, dimensionName, NONE } from '../../core/table.js';
+import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
 import { helpOf } from '../../judge/calibrate/variants.js';
 import { pointsText, signedPoints } from '../../report/trust.js';
@@ -15,9 +16,7 @@ import type {
   Calibration,
   CalibrationDocument,
   CalibrationPart,
-  LimitVerdict,
   Loss,
-  Sight,
   Step,
 } from '../../stats/calibration/document.js';
 import { percent } from '../../stats/coverage.js';
@@ -35,7 +34,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
     dimensionTable(overall),
     stepTable(calibration),
     canaryTable(overall),
-  ].filter((table) => table !== undefined);
+  ].filter(({ groups }) => groups.some((rows) => rows.length > 0));
   const sections = [
     wrapped(verdict.sentence, look.columns).map((line) => painted(line, COLORS[verdict.use], look)),
     [
@@ -44,7 +43,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
       ...wrapped(countsOf(overall), look.columns),
     ],
     ...tables.map((table) => terminal(table, look).trimEnd().split('\n')),
-    noiseSentences(overall).flatMap((line) => wrapped(line, look.columns)),
+    noiseText(overall).flatMap((line) => wrapped(line, look.columns)),
     calibration.notes.flatMap((note) => wrapped(`- ${printable(note)}`, look.columns, 2)),
     limitLines(calibration, look),
     (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap((text) => wrapped(text, look.columns)),
@@ -67,28 +66,19 @@ function countsOf({ judged, failed, failures, rows, trajectories }: CalibrationP
   return `${counted(judged, 'judgement')} of ${of}${without}`;
 }
 
-function noiseSentences({ noise, smallest_difference }: CalibrationPart): string[] {
-  const interval = noise === null ? undefined : intervalText(noise, pointsText);
-  if (noise === null || interval === undefined) return [];
+function noiseText({ noise, smallest_difference: smallest }: CalibrationPart): string[] {
+  if (noise === null || noise.high === null) return [];
   const from = `${counted(noise.judgements, 'judgement')} of ${counted(noise.predictions, 'prediction')}`;
-  const sentence = `Noise: judgements of one prediction have an SD of ${pointsText(noise.sd)} points (${interval}; ${from}).`;
-  if (smallest_difference === null) return [sentence];
+  const sentence = `Noise: judgements of one prediction have an SD of ${pointsText(noise.sd)} points (${intervalText(noise, pointsText)}; ${from}).`;
+  if (smallest === null) return [sentence];
   return [
-    `${sentence} Two runs over the 2,170 rows have to differ by ${twoDecimals(smallest_difference)} points of Overall to show in spite of it (5 %, two-sided, power 80 %). That is the judge's noise alone; rows and sampling come on top.`,
+    `${sentence} Two runs over the 2,170 rows have to differ by ${twoDecimals(smallest)} points of Overall to show in spite of it (5 %, two-sided, power 80 %). That is the judge's noise alone; rows and sampling come on top.`,
   ];
 }
 
-const COLORS: Readonly<Record<CalibrationDocument['verdict']['use'], string>> = {
-  good: '\x1b[1;32m',
-  'with care': '\x1b[1;33m',
-  'do not use': '\x1b[1;31m',
-};
-
-const VERDICTS: Readonly<Record<LimitVerdict, readonly [words: string, color: string]>> = {
-  holds: ['PASSED', '\x1b[1;32m'],
-  broken: ['NOT PASSED', '\x1b[1;31m'],
-  undecided: ['UNDECIDED', '\x1b[1;33m'],
-};
+const [GOOD, OPEN, BAD] = ['\x1b[1;32m', '\x1b[1;33m', '\x1b[1;31m'];
+const COLORS = { good: GOOD, 'with care': OPEN, 'do not use': BAD };
+const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], broken: ['NOT PASSED', BAD] } as const;
 
 function limitLines({ limits }: CalibrationDocument, look: Look): string[] {
   if (limits === null) return [];
@@ -100,13 +90,8 @@ function limitLines({ limits }: CalibrationDocument, look: Look): string[] {
 /** Longest name of a variant that is shown whole. */
 const NAME_COLUMNS = 18;
 
-/** A table of a calibration. */
-type CalibrationTable = Table & {
-  /** How to read any table like this one. */
-  readonly legend: readonly string[];
-  /** Which cells stand out. */
-  isStrong?(group: number, row: number, column: number): boolean;
-};
+/** A table of a calibration, with how to read any table like it. */
+type CalibrationTable = MarkedTable & { readonly legend: readonly string[] };
 
 function left(heading: string): Column {
   return { heading, short: heading, align: 'left' };
@@ -115,6 +100,8 @@ function left(heading: string): Column {
 function right(heading: string, short = heading): Column {
   return { heading, short, align: 'right' };
 }
+
+const rights = (...headings: string[]) => headings.map((heading) => right(heading));
 
 /** What there is to say of each domain, and of all. */
 function domainTable({ overall, domains }: Calibration): CalibrationTable {
@@ -136,12 +123,7 @@ function domainTable({ overall, domains }: Calibration): CalibrationTable {
       left('Domain'),
       right('Rows'),
       right('Trajectories', 'Traj.'),
-      right('Ceiling'),
-      right('95 %'),
-      right('Floor'),
-      right('Penalty'),
-      right('Noise'),
-      right('Blind'),
+      ...rights('Ceiling', '95 %', 'Floor', 'Penalty', 'Noise', 'Blind'),
       right('Gullible', 'Gull.'),
     ],
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
@@ -160,14 +142,12 @@ function penaltyCell({ false_penalty: cost }: CalibrationPart): string {
 /** `2/14`; with undecided ones `2+3?/14`. */
 function blindCell({ losses }: CalibrationPart): string {
   if (losses.length === 0) return NONE;
-  const countOf = (wanted: Sight) => losses.filter(({ sight }) => sight === wanted).length;
-  const undecided = countOf('undecided');
-  return `${countOf('blind')}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
+  const { blind = 0, undecided = 0 } = countBy(losses, ({ sight }) => sight);
+  return `${blind}${undecided === 0 ? '' : `+${undecided}?`}/${losses.length}`;
 }
 
-/** Points lost by each damage in each domain, and whether that is seen; undefined where no damage was judged. */
-function sightTable({ overall, domains }: Calibration): CalibrationTable | undefined {
-  if (overall.losses.length === 0) return undefined;
+/** Points lost by each damage in each domain, and whether that is seen. */
+function sightTable({ overall, domains }: Calibration): CalibrationTable {
   const parts = [...Object.values(domains), overall];
   return {
     columns: [
@@ -194,15 +174,14 @@ function sightCell(loss: Loss | undefined): string {
 
 /** Doses and the known order stand apart from the other damages. */
 function grouped(losses: readonly Loss[], line: (loss: Loss) => string[]): string[][][] {
-  const families = ['dose', 'order', 'single', 'baseline'];
-  return families
-    .map((family) => losses.filter((loss) => loss.family === family).map(line))
-    .filter((lines) => lines.length > 0);
+  return ['dose', 'order', 'single', 'baseline'].flatMap((family) => {
+    const lines = losses.filter((loss) => loss.family === family).map(line);
+    return lines.length === 0 ? [] : [lines];
+  });
 }
 
-/** Which dimension each damage moves, over all rows; undefined where no damage was judged. */
-function dimensionTable({ losses }: CalibrationPart): CalibrationTable | undefined {
-  if (losses.length === 0) return undefined;
+/** Which dimension each damage moves, over all rows. */
+function dimensionTable({ losses }: CalibrationPart): CalibrationTable {
   const groups = grouped(losses, (loss) => [
     variantName(loss.variant),
     String(loss.rows),
@@ -211,19 +190,17 @@ function dimensionTable({ losses }: CalibrationPart): CalibrationTable | undefin
     ...DIMENSIONS.map((dimension) => movedCell(loss.dimensions[dimension])),
   ]);
   const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
-  const before = 4;
+  const before = ['Rows', 'Lost', '95 %'];
   return {
     columns: [
       left('Damage'),
-      right('Rows'),
-      right('Lost'),
-      right('95 %'),
+      ...rights(...before),
       ...DIMENSIONS.map((dimension) => right(dimensionName(dimension), `${dimensionName(dimension).slice(0, 4)}.`)),
     ],
     groups,
     isStrong: (group, row, column) => {
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
-      return !!dimension && DIMENSIONS.indexOf(dimension) === column - before;
+      return !!dimension && DIMENSIONS.indexOf(dimension) === column - 1 - before.length;
     },
     footnotes: [],
     legend: [
@@ -239,58 +216,33 @@ function movedCell(loss: EstimateDocument | undefined): string {
   return hasMoved ? pointsText(value) : `(${pointsText(value)})`;
 }
 
-/** The known order, step by step; undefined where no step was judged. */
-function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable | undefined {
-  if (steps.length === 0) return undefined;
+/** The known order, step by step, and in which domains which step is inverted. */
+function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable {
+  const nameOf = ({ better, worse }: Step) => `${variantName(better)} > ${variantName(worse)}`;
+  const inverted = Object.entries(domains).flatMap(([domain, part]) =>
+    part.steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${nameOf(step)}`),
+  );
+  const line = (step: Step) => {
+    const p = decidingP(step);
+    const chance = p === null ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3);
+    const apart = [String(step.rows), signedPoints(step.value), interval(step), percent(step.inverted)];
+    return [nameOf(step), ...apart, chance, step.order];
+  };
   return {
-    columns: [
-      left('Better > worse'),
-      right('Rows'),
-      right('Apart'),
-      right('95 %'),
-      right('Inverted'),
-      right('p'),
-      left('Order'),
-    ],
-    groups: [steps.map(stepLine)],
+    columns: [left('Better > worse'), ...rights('Rows', 'Apart', '95 %', 'Inverted', 'p'), left('Order')],
+    groups: [steps.map(line)],
     isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
-    footnotes: inversionsNote(domains),
+    footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
     legend: [
       'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
     ],
   };
 }
 
-/** In which domains which step is inverted. */
-function inversionsNote(domains: Calibration['domains']): string[] {
-  const found = Object.entries(domains).flatMap(([domain, { steps }]) =>
-    steps.filter(({ order }) => order === 'inverted').map((step) => `${domainName(domain)} ${stepName(step)}`),
-  );
-  return found.length === 0 ? [] : [`Inverted in a domain: ${found.join('; ')}.`];
-}
-
-function stepName({ better, worse }: Step): string {
-  return `${variantName(better)} > ${variantName(worse)}`;
-}
-
-function stepLine(step: Step): string[] {
-  const p = decidingP(step);
-  return [
-    stepName(step),
-    String(step.rows),
-    signedPoints(step.value),
-    interval(step),
-    percent(step.inverted),
-    p === null ? NONE : p < 0.001 ? '<0.001' : p.toFixed(3),
-    step.order,
-  ];
-}
-
-/** What each canary buys; undefined where none was judged. */
-function canaryTable({ canaries, gullibility }: CalibrationPart): CalibrationTable | undefined {
-  if (canaries.length === 0) return undefined;
+/** What each canary buys. */
+function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
   return {
-    columns: [left('Trick'), right('Rows'), right('Buys'), right('95 %'), left('What it is')],
+    columns: [left('Trick'), ...rights('Rows', 'Buys', '95 %'), left('What it is')],
     groups: [
       canaries.map((gain) => [
         variantName(gain.variant),
@@ -301,15 +253,12 @@ function canaryTable({ canaries, gullibility }: CalibrationPart): CalibrationTab
       ]),
     ],
     isStrong: (_, row, column) => column === 2 && (canaries[row]?.low ?? 0) > 0,
-    footnotes: mostText(gullibility),
+    footnotes:
+      most === null || most.low === null
+        ? []
+        : [`${variantName(most.variant)} buys most, by an interval that holds for all at once: ${interval(most, 0)}.`],
     legend: ['Trick: points above the same bad prediction without the trick; what stands out lies above 0.'],
   };
-}
-
-function mostText(gullibility: CalibrationPart['gullibility']): string[] {
-  if (gullibility === null || gullibility.low === null) return [];
-  const { variant } = gullibility;
-  return [`${variantName(variant)} buys most, by an interval that holds for all at once: ${interval(gullibility, 0)}.`];
 }
 
 function variantName(name: string): string {

@@ -6,7 +6,7 @@ import { oneLine } from '../../core/printable.js';
 import { dimensionName, intervalCell, NONE, type Table } from '../../core/table.js';
 import { type Look, terminal, wrapped } from '../../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
-import type { Alpha } from '../../stats/agreement/alpha.js';
+import type { Alpha } from '../../stats/agreement/coefficients.js';
 import type { PanelAgreement, PanelDocument } from '../../stats/agreement/panel.js';
 
 /** Longest name of a judge that is shown whole. */

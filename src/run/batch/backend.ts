@@ -1,12 +1,10 @@
-// The backend by batch files: requests are written, and the results that others put beside them are read in a later session.
+// The backend by batch files: answers are looked up in the folder's results, and questions that stand in no file go into the next one.
 
 import { constants } from 'node:fs';
 import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import type { BatchReport } from '../../core/batch-report.js';
-import { EXIT, UserError } from '../../core/errors.js';
-import { groupBy } from '../../core/groups.js';
+import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { fingerprintOf } from '../../core/identity.js';
 import { present } from '../../core/present.js';
 import { hideKeys, keysIn, openRedaction } from '../../core/redaction.js';
@@ -15,26 +13,21 @@ import { callsTogether } from '../../core/usage.js';
 import { lockFile } from '../../disk/lock.js';
 import { makeFolders } from '../../disk/make-folder.js';
 import { INTERRUPTED } from '../../model/attempt.js';
-import type { BackendOptions, OpenBackend } from '../../model/backend.js';
-import { type AnswerOptions, Answers, Missing, Relearnt } from '../../model/batch/answers.js';
-import { jobIn, jobName } from '../../model/batch/custom-id.js';
+import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
+import { type AnswerOptions, Answers, type Missing, Relearnt } from '../../model/batch/answers.js';
 import {
   type Batch,
-  type BatchPart,
   clearRemains,
   readBatch,
-  unwritable,
+  readSubmission,
   writeBatch,
   writeParts,
 } from '../../model/batch/folder.js';
-import { readRequests } from '../../model/batch/requests.js';
-import { openResults, type Results } from '../../model/batch/results.js';
-import { readSubmission } from '../../model/batch/submission.js';
+import { jobIn, jobName, type Requests, readCustomId, readRequests } from '../../model/batch/requests.js';
+import { Results } from '../../model/batch/results.js';
 import { openContextWatch } from '../../model/context.js';
-import { openDialect } from '../../model/endpoint/dialect.js';
-import type { Way } from '../../model/endpoint/request.js';
+import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
-import { type NamedEndpoints, openEndpoints } from '../../model/http-backend.js';
 import { wordsOf } from '../../settings/words.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
@@ -77,7 +70,10 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
   await makeFolders(dir)
     .then(() => access(dir, constants.W_OK))
     .catch((error: unknown) => {
-      throw unwritable(dir, error);
+      throw new UserError(
+        `cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`,
+        EXIT.cannotCreate,
+      );
     });
   const release = await lockFolder(dir);
   try {
@@ -106,26 +102,28 @@ async function lockFolder(dir: string): Promise<() => void> {
   }
 }
 
-type Requests = Awaited<ReturnType<typeof readRequests>>;
+/** Whose jobs are solved, and how. */
+interface Work<J extends Job> {
+  readonly solve: Solve<J>;
+  readonly signals: AskSignals;
+  readonly hooks: WorkHooks<J>;
+  /** Sessions give it, and nobody else asks by files. */
+  readonly files: FileHooks<J>;
+  isOver(): boolean;
+}
 
-/** What one look at the folder has shown of each job. */
-interface Look {
-  /** The places of the jobs that have come to their end. */
-  readonly done: ReadonlySet<number>;
-  /** By the places of the other jobs, the names of the requests whose results they wait for, or that are still to be written. */
-  readonly missing: ReadonlyMap<number, string>;
-  /** The names of all jobs. */
-  readonly jobs: ReadonlySet<string>;
-  /** Whether a result has shown that requests have to be made in another way. */
+/** What one look at the folder has shown. */
+interface Look<J extends Job> {
+  /** Jobs whose results have not all come, and the names of the requests that each waits for next, or that are still to be written. */
+  readonly missing: ReadonlyMap<J, string>;
+  /** Those that have not come to their end. */
+  readonly left: readonly J[];
+  /** Whether a result has shown that requests have to be made in another way; not every job was looked at then. */
   readonly isRelearnt: boolean;
-  /** Whether every job was looked at. */
-  readonly isWhole: boolean;
 }
 
 class BatchBackend implements OpenBackend {
-  #batch: Batch | undefined;
   #report: BatchReport | undefined;
-  #results: Results | undefined;
   readonly #answers: AnswerOptions;
   /** What has no result is asked live. */
   readonly #isLive: boolean;
@@ -133,11 +131,10 @@ class BatchBackend implements OpenBackend {
   constructor(
     private readonly by: ByBatch,
     private readonly options: BackendOptions & Required<Pick<BackendOptions, 'dialect'>>,
-    batch: Batch | undefined,
+    private batch: Batch | undefined,
     private readonly live: OpenBackend | undefined,
     private readonly release: () => void,
   ) {
-    this.#batch = batch;
     this.#answers = answerOptions(by, options);
     this.#isLive = by.settings.finishOnline ?? false;
   }
@@ -163,40 +160,29 @@ class BatchBackend implements OpenBackend {
   }
 
   async close() {
-    await this.#results?.close();
     await this.live?.close();
     this.release();
   }
 
-  async work<J extends Job>(
-    jobs: readonly J[],
-    solve: Solve<J>,
-    signals: AskSignals,
-    hooks: WorkHooks<J> = {},
-  ): Promise<void> {
+  async work<J extends Job>(jobs: readonly J[], solve: Solve<J>, signals: AskSignals, hooks: WorkHooks<J> = {}) {
     const isOver = () => signals.stop.aborted || signals.abort.aborted;
+    const work = { solve, signals, hooks, files: present(hooks.files), isOver };
     let rest = jobs;
-    if (this.#batch === undefined && this.live !== undefined && !this.#isLive) {
-      rest = await this.#probe(this.live, jobs, solve, signals, hooks);
+    if (this.batch === undefined && this.live !== undefined && !this.#isLive) {
+      rest = await this.#probe(this.live, jobs, work);
       if (isOver() || rest.length === 0) return;
     }
     for (;;) {
-      const { done, isRelearnt } = await this.#pass(rest, solve, signals, hooks);
+      const { left, isRelearnt } = await this.#pass(rest, work);
       if (!isRelearnt || isOver()) return;
       this.by.onDropped();
-      rest = rest.filter((_, place) => !done.has(place));
-      if (this.#batch !== undefined) await this.#save({ ...this.#batch, ...this.#learnt() });
+      rest = left;
+      if (this.batch !== undefined) await this.#save({ ...this.batch, ...this.#learnt() });
     }
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
-  async #probe<J extends Job>(
-    live: OpenBackend,
-    jobs: readonly J[],
-    solve: Solve<J>,
-    signals: AskSignals,
-    hooks: WorkHooks<J>,
-  ) {
+  async #probe<J extends Job>(live: OpenBackend, jobs: readonly J[], { solve, signals, hooks, isOver }: Work<J>) {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
       solve(job, async (asking) => {
@@ -205,52 +191,69 @@ class BatchBackend implements OpenBackend {
       });
     const most = Math.min(MOST_PROBES, jobs.length);
     let probes = 0;
-    while (probes < most && latest.outcome.status !== 'ok' && !signals.stop.aborted && !signals.abort.aborted) {
+    while (probes < most && latest.outcome.status !== 'ok' && !isOver()) {
       await live.work([present(jobs[probes++])], watched, signals, hooks);
     }
-    if (latest.outcome.status === 'failed' && probes < jobs.length) throw vainProbes(probes, latest.outcome.reason);
+    if (latest.outcome.status === 'failed' && probes < jobs.length) {
+      throw new UserError(
+        `the first ${probes} rows were to show which parameters the server takes, and none was answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
+        EXIT.unavailable,
+      );
+    }
     return jobs.slice(probes);
   }
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
-  async #pass<J extends Job>(
-    jobs: readonly J[],
-    solve: Solve<J>,
-    signals: AskSignals,
-    hooks: WorkHooks<J>,
-  ): Promise<Look> {
+  async #pass<J extends Job>(jobs: readonly J[], work: Work<J>): Promise<Look<J>> {
     const { dir } = this.by;
-    const isLive = this.#isLive;
-    // Sessions give it, and nobody else asks by files.
-    const files = present(hooks.files);
-    const stored = this.#batch?.parts ?? [];
-    await this.#results?.close();
-    const requests = await readRequests(dir, stored, signals.stop);
-    const results = await openResults(dir, signals.stop);
-    this.#results = results;
-    const answers = new Answers(this.#answers, requests, results, this.#batch?.url);
+    const { solve, signals, hooks, files, isOver } = work;
+    const requests = await readRequests(dir, this.batch?.parts ?? [], signals.stop);
+    const results = await Results.open(dir, signals.stop);
+    const answers = new Answers(this.#answers, requests, results, this.batch?.url);
     const awaited = new Set<string>();
-    let look: Look | undefined;
+    const written: string[] = [];
+    const names = new Set(jobs.map((job) => jobName(files.kept(job).id)));
+    let isWhole = false;
     try {
-      look = await lookAt(jobs, solve, answers, requests, files, signals);
-      const { missing: names, isWhole } = look;
-      if (!isWhole) return look;
-      if (!isLive) for (const name of names.values()) if (requests.has(name)) awaited.add(name);
-      await this.#withdraw(requests, awaited);
-      const missing = jobs.filter((_, place) => {
-        const name = names.get(place);
+      const look = await lookAt(jobs, work, answers, requests);
+      if (look.isRelearnt || isOver()) return look;
+      isWhole = true;
+      if (!this.#isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
+      await this.#withdraw(requests, results, awaited);
+      const missing = jobs.filter((job) => {
+        const name = look.missing.get(job);
         return name !== undefined && !awaited.has(name);
       });
-      if (!isLive) {
-        const lines = this.#lines(missing, solve, answers, files, signals);
-        await writeParts(dir, this.#batch?.parts ?? [], lines, (part) => this.#list(part));
-      } else if (this.live !== undefined && missing.length > 0) {
+      if (this.live !== undefined && this.#isLive && missing.length > 0) {
         const first: Solve<J> = (job, ask) => solve(job, answersFirst(answers, requests, files.kept(job), ask));
         await this.live.work(missing, first, signals, hooks);
+      } else {
+        const unlisted: string[] = [];
+        const lines = this.#lines(missing, work, answers, unlisted);
+        await writeParts(dir, this.batch?.parts ?? [], lines, async (part) => {
+          const batch = present(this.batch);
+          await this.#save({ ...batch, parts: [...batch.parts, part] });
+          for (const { name, chars } of unlisted.splice(0, part.requests).map(readCustomId)) {
+            requests.set(name, { part: part.file, chars });
+            written.push(name);
+            awaited.add(name);
+          }
+        });
       }
       return look;
     } finally {
-      this.#report = this.#reportOf(stored, requests, awaited, look);
+      // Of what is not asked about now, results may come that a later command takes.
+      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
+      this.#report = {
+        dir,
+        model: this.batch?.model ?? this.by.endpoints.model,
+        parts: partsReport(this.batch, requests, results, awaited),
+        awaited: awaited.size,
+        written: written.length,
+        isLive: this.#isLive,
+        isOver: isWhole && (this.#isLive || ![...requests.keys()].some(isOpen)),
+        notes: results.notes((name) => requests.has(name)),
+      };
     }
   }
 
@@ -258,18 +261,18 @@ class BatchBackend implements OpenBackend {
    * Takes back the files that nobody has been given, as far as the folder shows, where they hold requests that are not awaited (any more):
    * what is still missing of them is written anew, or asked live.
    */
-  async #withdraw(requests: Requests, awaited: Set<string>): Promise<void> {
+  async #withdraw(requests: Requests, results: Results, awaited: Set<string>): Promise<void> {
     const { dir } = this.by;
-    const { sent = [] } = (await readSubmission(dir, dir)) ?? {};
+    const { sent = [] } = (await readSubmission(dir)) ?? {};
     const given = new Set(sent.map(({ part }) => part));
     const stale = new Set<string>();
     for (const [name, { part }] of requests) {
-      if (this.#results?.has(name)) given.add(part);
+      if (results.has(name)) given.add(part);
       else if (!awaited.has(name)) stale.add(part);
     }
-    for (const { file } of this.#batch?.parts ?? []) {
+    for (const { file } of this.batch?.parts ?? []) {
       if (given.has(file) || !stale.has(file)) continue;
-      const batch = present(this.#batch);
+      const batch = present(this.batch);
       await this.#save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
       await rm(join(dir, file), { force: true });
       for (const [name, { part }] of requests) {
@@ -281,38 +284,34 @@ class BatchBackend implements OpenBackend {
     }
   }
 
-  /** The requests that the jobs are missing, as lines of a file. Each is made when its turn comes, so that no text is held. */
+  /**
+   * The requests that the jobs are missing, as lines of a file. Each is made when its turn comes, so that no text is held.
+   * @param ids takes the id of each
+   */
   async *#lines<J extends Job>(
     jobs: readonly J[],
-    solve: Solve<J>,
+    { solve, files, isOver }: Work<J>,
     answers: Answers,
-    files: FileHooks<J>,
-    { stop, abort }: AskSignals,
+    ids: string[],
   ): AsyncGenerator<string> {
-    for (const job of jobs) {
-      if (stop.aborted || abort.aborted) return;
-      // What the answers cost was told when they were read.
-      const ask = answers.asker(files.kept(job), () => {});
-      const lines: string[] = [];
-      await solve(job, async (asking) => {
-        const answered = await ask(asking);
-        if (!(answered instanceof Missing)) return answered;
-        lines.push(await this.#lineOf(answered));
-        return INTERRUPTED;
-      });
-      yield* lines;
-    }
-  }
-
-  async #lineOf(missing: Missing): Promise<string> {
     const { run, settings } = this.by;
-    const spent = reachedIn(run.ledger, settings);
-    if (spent !== undefined) throw overBudget(spent);
-    const { id, body, way } = await missing.write();
-    const url = urlOf(way);
-    this.#batch ??= await this.#begin(url);
-    if (this.#batch.url !== url) throw new Error(`${url} beside ${this.#batch.url} in one batch`);
-    return `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
+    for (const job of jobs) {
+      if (isOver()) return;
+      const missing = await missingOf(job, solve, answers.asker(files.kept(job), WAS_TOLD));
+      if (missing === undefined) continue;
+      const spent = reachedIn(run.ledger, settings);
+      if (spent !== undefined) {
+        throw new UserError(
+          `${spent}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
+          EXIT.later,
+        );
+      }
+      const { id, body, way } = await missing.write();
+      const url = `/v1${way.path}` as const;
+      this.batch ??= await this.#begin(url);
+      ids.push(id);
+      yield `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
+    }
   }
 
   async #begin(url: Batch['url']): Promise<Batch> {
@@ -331,108 +330,79 @@ class BatchBackend implements OpenBackend {
     return batch;
   }
 
-  async #list(part: BatchPart): Promise<void> {
-    // A part is written behind `#begin`.
-    const batch = present(this.#batch);
-    await this.#save({ ...batch, parts: [...batch.parts, part] });
-  }
-
   async #save(batch: Batch): Promise<void> {
     await writeBatch(this.by.dir, batch);
-    this.#batch = batch;
+    this.batch = batch;
   }
 
   #learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
     const { dialect } = this.options;
     return { dropped: dialect.dropped(), isRenamed: dialect.isRenamed() || undefined };
   }
+}
 
-  /**
-   * What has come of the folder, and what is left.
-   * @param stored the parts that were there before
-   */
-  #reportOf(
-    stored: readonly BatchPart[],
-    requests: Requests,
-    awaited: ReadonlySet<string>,
-    look: Look | undefined,
-  ): BatchReport {
-    const { dir, endpoints } = this.by;
-    const isLive = this.#isLive;
-    const results = present(this.#results);
-    const names = groupBy([...requests.keys()], (name) => present(requests.get(name)).part);
-    const parts = (this.#batch?.parts ?? []).map((part) => {
-      const own = names.get(part.file) ?? [];
-      return {
-        file: part.file,
-        requests: part.requests,
-        bytes: part.bytes,
-        answered: own.filter((name) => results.has(name)).length,
-        awaited: stored.includes(part) ? own.filter((name) => awaited.has(name)).length : part.requests,
-      };
-    });
-    const fresh = this.#batch?.parts.filter((part) => !stored.includes(part)) ?? [];
-    const written = fresh.reduce((sum, part) => sum + part.requests, 0);
-    const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !look?.jobs.has(jobIn(name)));
-    return {
-      dir,
-      model: this.#batch?.model ?? endpoints.model,
-      parts,
-      awaited: parts.reduce((sum, part) => sum + part.awaited, 0),
-      written,
-      isLive,
-      isOver: look?.isWhole === true && (isLive || (written === 0 && ![...requests.keys()].some(isOpen))),
-      notes: results.notes((name) => requests.has(name)),
-    };
+function partsReport(batch: Batch | undefined, requests: Requests, results: Results, awaited: ReadonlySet<string>) {
+  const parts = new Map(
+    batch?.parts.map(({ file, requests, bytes }) => [file, { file, requests, bytes, answered: 0, awaited: 0 }]),
+  );
+  for (const [name, { part: file }] of requests) {
+    const part = parts.get(file);
+    if (part !== undefined && results.has(name)) part.answered++;
+    if (part !== undefined && awaited.has(name)) part.awaited++;
   }
+  return [...parts.values()];
+}
+
+/** What an answer cost was told when it was first read. */
+const WAS_TOLD = () => {};
+
+/** Solves a job as far as answers go. @returns its first question without one; undefined where it has come to its end */
+async function missingOf<J extends Job>(
+  job: J,
+  solve: Solve<J>,
+  ask: ReturnType<Answers['asker']>,
+): Promise<Missing | undefined> {
+  const ends: Missing[] = [];
+  await solve(job, async (asking) => {
+    const answered = await ask(asking);
+    if (answered.status !== 'missing') return answered;
+    ends.push(answered);
+    return INTERRUPTED;
+  });
+  return ends[0];
 }
 
 /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
 async function lookAt<J extends Job>(
   jobs: readonly J[],
-  solve: Solve<J>,
+  { solve, files, isOver }: Work<J>,
   answers: Answers,
   requests: Requests,
-  files: FileHooks<J>,
-  { stop, abort }: AskSignals,
-): Promise<Look> {
-  const done = new Set<number>();
-  const missing = new Map<number, string>();
-  const names = new Set<string>();
-  let [isRelearnt, isBroken] = [false, false];
-  const isOver = () => isBroken || isRelearnt || stop.aborted || abort.aborted;
-  const lookAtOne = async (job: J, place: number) => {
-    if (isOver()) return;
+): Promise<Look<J>> {
+  const left = new Set(jobs);
+  const missing = new Map<J, string>();
+  const errors: unknown[] = [];
+  const lookAtOne = async (job: J) => {
     const kept = files.kept(job);
-    names.add(jobName(kept.id));
-    const ask = answers.asker(kept, (cost) => files.replayed(job, cost));
-    const ends: (Missing | undefined)[] = [];
-    await solve(job, async (asking) => {
-      const answered = isOver() ? undefined : await ask(asking);
-      if (answered !== undefined && !(answered instanceof Missing)) return answered;
-      ends.push(answered);
-      return INTERRUPTED;
-    });
-    const [end] = ends;
-    if (ends.length === 0) done.add(place);
+    const end = await missingOf(
+      job,
+      solve,
+      answers.asker(kept, (cost) => files.replayed(job, cost)),
+    );
+    if (end === undefined) left.delete(job);
     // What is held is not to be asked where it was not: none of its results is newer than its record.
-    else if (end !== undefined && (requests.has(end.name) || !kept.isHeld || end.log.batched !== kept.batched)) {
-      missing.set(place, end.name);
+    else if (requests.has(end.name) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.name);
+  };
+  const queue = jobs.values();
+  const worker = async () => {
+    for (const job of queue) {
+      if (errors.length > 0 || isOver()) return;
+      await lookAtOne(job).catch((error: unknown) => errors.push(error));
     }
   };
-  const slots = pLimit(AT_ONCE);
-  const looking = jobs.map((job, place) =>
-    slots(() =>
-      lookAtOne(job, place).catch((error: unknown) => {
-        isRelearnt ||= error instanceof Relearnt;
-        isBroken ||= !isRelearnt;
-        if (!(error instanceof Relearnt)) throw error;
-      }),
-    ),
-  );
-  await Promise.allSettled(looking);
-  await Promise.all(looking);
-  return { done, missing, jobs: names, isRelearnt, isWhole: !isOver() };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  for (const error of errors) if (!(error instanceof Relearnt)) throw error;
+  return { missing, left: [...left], isRelearnt: errors.length > 0 };
 }
 
 /**
@@ -440,12 +410,11 @@ async function lookAt<J extends Job>(
  * passed over: a record says how many requests in files went before it.
  */
 function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
-  // What the answers cost was told when they were read.
-  const ask = answers.asker(kept, () => {});
+  const ask = answers.asker(kept, WAS_TOLD);
   let missing: Missing | undefined;
   return async (asking) => {
     const answered = missing ?? (await ask(asking));
-    if (!(answered instanceof Missing)) return answered;
+    if (answered.status !== 'missing') return answered;
     const isFirst = missing === undefined;
     missing = answered;
     const outcome = await live(asking);
@@ -455,11 +424,6 @@ function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Ans
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
   };
-}
-
-function urlOf(way: Way): Batch['url'] {
-  if ('isScored' in way) throw new Error('scores are not asked for by batch files');
-  return `/v1${way.path}`;
 }
 
 function answerOptions(
@@ -473,24 +437,9 @@ function answerOptions(
   const isHeld = responseFormat !== undefined;
   return {
     asked: { model, sampling: hideKeys(sampling), stream: false, dialect, ...(isHeld && { responseFormat }) },
-    fitMaxTokens,
     maxAttempts,
     context: openContextWatch({ maxTokens: sampling.maxTokens, fits: fitMaxTokens, onNotice }),
     known: { host: `the results in ${dir}`, model, flagPrefix, hasKey, isHeld, redact },
     redact,
   };
-}
-
-function vainProbes(probes: number, reason: string): UserError {
-  return new UserError(
-    `the first ${probes} rows were to show which parameters the server takes, and none was answered (${reason}); nothing was written: mend that, or write the files untried with --assume-params`,
-    EXIT.unavailable,
-  );
-}
-
-function overBudget(reason: string): UserError {
-  return new UserError(
-    `${reason}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
-    EXIT.later,
-  );
 }

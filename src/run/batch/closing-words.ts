@@ -8,25 +8,25 @@ import { shellLine } from '../../core/shell.js';
 import type { Io } from '../../core/types.js';
 import { shownPath } from '../../settings/shown-path.js';
 
-/** How many files are listed. */
+/** How many files are listed: the latest. */
 const MOST_PARTS = 10;
 
 /** The state of each file, and what is odd about the results. */
 export function batchLines({ dir, parts, awaited, written, isLive, notes }: BatchReport, io: Io): string[] {
   if (parts.length === 0) return [];
   const requests = parts.reduce((sum, part) => sum + part.requests, 0);
-  const late = parts.reduce((sum, part) => sum + Math.max(0, part.requests - part.answered), 0);
+  const late = requests - parts.reduce((sum, part) => sum + part.answered, 0);
   const fresh = written === 0 ? '' : `, ${grouped(written)} of them written now`;
-  // What is awaited stands where one looks first; files of which nothing is, where there is room.
-  const ordered = [...parts.filter((part) => part.awaited > 0), ...parts.filter((part) => part.awaited === 0)];
-  const shown = ordered.slice(0, MOST_PARTS);
+  const earlier = parts.length - MOST_PARTS;
   return [
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
-    ...shown.map(
-      (part) =>
-        `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited`,
-    ),
-    ...(ordered.length > shown.length ? [`  ... and ${counted(ordered.length - shown.length, 'file')} more`] : []),
+    ...(earlier > 0 ? [`  ${counted(earlier, 'earlier file')}, and`] : []),
+    ...parts
+      .slice(-MOST_PARTS)
+      .map(
+        (part) =>
+          `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited`,
+      ),
     ...notes.map((note) => `  ${printable(note)}`),
     ...(isLive && late > 0
       ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]
@@ -50,11 +50,5 @@ export function batchSteps({ dir, model, parts }: BatchReport, same: string, pro
 
 /** The same for programs. */
 export function batchDocument({ dir, parts, awaited, written, notes }: BatchReport) {
-  return {
-    dir,
-    awaited,
-    written,
-    parts,
-    notes,
-  };
+  return { dir, awaited, written, parts, notes };
 }

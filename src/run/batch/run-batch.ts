@@ -11,9 +11,8 @@ import { shellLine } from '../../core/shell.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/file-reading.js';
 import { type Batch, readBatch, resultFiles } from '../../model/batch/folder.js';
-import { chargedBill } from '../bill/dry-run.js';
-import { setAside } from '../folder.js';
-import type { Run } from '../run.js';
+import { chargedBill } from '../bill.js';
+import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
 import { type BatchSettings, batchDirOf } from './options.js';
 

@@ -34,17 +34,11 @@ export async function readJson(
     throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
   }
   const bytes = await readBody(request, limitBytes, limit);
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new ApiError(400, 'the body is not UTF-8', 'invalid_json');
-  }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new ApiError(400, 'the body is not JSON', 'invalid_json');
+    throw new ApiError(400, 'the body is not JSON in UTF-8', 'invalid_json');
   }
   requireShallow(value);
   return value;
@@ -57,28 +51,23 @@ export function requireShallow(value: unknown): void {
   }
 }
 
-/** Above the limit the rest is read and thrown away, since a client that is still sending would not see the answer. */
-function readBody(request: IncomingMessage, limitBytes: number, limit: string): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const refuse = () => {
-      const message = `the body is larger than the ${limitBytes} bytes ${limit}`;
-      reject(new ApiError(413, message, 'body_too_large'));
-    };
-    if (Number(request.headers['content-length']) > limitBytes) refuse();
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limitBytes) {
-        chunks.push(chunk);
-        return;
-      }
-      chunks.length = 0;
-      refuse();
-    });
-    request.on('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', reject);
-  });
+/** Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer. */
+async function readBody(request: IncomingMessage, limitBytes: number, limit: string): Promise<Buffer> {
+  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
+  if (Number(request.headers['content-length']) > limitBytes) {
+    request.resume();
+    throw tooLarge;
+  }
+  const body: AsyncIterable<Buffer> = request;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > limitBytes) chunks.length = 0;
+    else chunks.push(chunk);
+  }
+  if (bytes > limitBytes) throw tooLarge;
+  return Buffer.concat(chunks);
 }
 
 /** Writes the whole answer, unless the client is gone. */
@@ -118,15 +107,8 @@ export function answerError(response: ServerResponse, error: ApiError): void {
   answer(response, error.status, error.body, error.headers);
 }
 
-interface Level {
-  /** 0 for the value itself. */
-  readonly depth: number;
-  /** All values at this depth; never none. */
-  readonly values: readonly unknown[];
-}
-
-/** From the value down; no function calls itself, so that no depth is too much for the stack. */
-export function* levelsOf(value: unknown): Generator<Level, void, void> {
+/** All values at each depth, from the value itself down; no function calls itself, so that no depth is too much for the stack. */
+export function* levelsOf(value: unknown) {
   let values: readonly unknown[] = [value];
   for (let depth = 0; values.length > 0; depth++) {
     yield { depth, values };

@@ -26,14 +26,6 @@ export function requestLine({ method, path, status, durationMs, usage }: Request
   return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
 }
 
-/** How things stand now. */
-export interface Gauges {
-  readonly slots: number;
-  readonly busy: number;
-  readonly waiting: number;
-  readonly contextSize: number;
-}
-
 /** Families of samples in the order of the text, each with its type and help. */
 const FAMILIES = [
   ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
@@ -47,15 +39,11 @@ const FAMILIES = [
   ['requests_waiting', 'gauge', 'Requests that wait for a slot.'],
   ['context_tokens', 'gauge', 'Tokens that a slot can hold.'],
 ] as const;
-type Family = (typeof FAMILIES)[number][0];
 
 export function openMetrics() {
-  /** Values of each family's samples, by what stands behind its name: suffix and labels. */
-  const values = new Map<Family, Map<string, number>>();
-  const add = (name: Family, value: number, sample = '') => {
-    const samples = values.get(name) ?? new Map<string, number>();
-    values.set(name, samples.set(sample, (samples.get(sample) ?? 0) + value));
-  };
+  /** By name and labels. */
+  const values = new Map<string, number>();
+  const add = (sample: string, value: number) => values.set(sample, (values.get(sample) ?? 0) + value);
   const addTokens = ({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) => {
     add('prompt_tokens_total', promptTokens);
     add('cached_tokens_total', cachedTokens);
@@ -66,22 +54,20 @@ export function openMetrics() {
   return {
     /** `path` has few values, since each makes its own series; it goes into the text as it is. */
     count(path: string, { status, durationMs, usage }: RequestRecord): void {
-      add('requests_total', 1, `{path="${path}",status="${status}"}`);
-      add('request_duration_seconds', durationMs / 1_000, `_sum{path="${path}"}`);
-      add('request_duration_seconds', 1, `_count{path="${path}"}`);
+      add(`requests_total{path="${path}",status="${status}"}`, 1);
+      add(`request_duration_seconds_sum{path="${path}"}`, durationMs / 1_000);
+      add(`request_duration_seconds_count{path="${path}"}`, 1);
       if (usage !== undefined) addTokens(usage);
     },
-    /** The text of the format, version 0.0.4. */
-    text({ slots, busy, waiting, contextSize }: Gauges): string {
-      const set = (name: Family, value: number) => values.set(name, new Map([['', value]]));
-      set('slots', slots);
-      set('slots_busy', busy);
-      set('requests_waiting', waiting);
-      set('context_tokens', contextSize);
+    /** The text of the format, version 0.0.4, with the gauges as they are now. */
+    text(gauges: Readonly<Record<string, number>>): string {
+      const samples = [...values, ...Object.entries(gauges)];
       const lines = FAMILIES.flatMap(([name, type, help]) => [
         `# HELP awb_serve_${name} ${help}`,
         `# TYPE awb_serve_${name} ${type}`,
-        ...Array.from(values.get(name) ?? [], ([sample, value]) => `awb_serve_${name}${sample} ${value}`),
+        ...samples
+          .filter(([sample]) => sample.replace(/(?:_sum|_count)?(?:\{.*)?$/, '') === name)
+          .map(([sample, value]) => `awb_serve_${sample} ${value}`),
       ]);
       return `${lines.join('\n')}\n`;
     },

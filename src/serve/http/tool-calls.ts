@@ -1,7 +1,7 @@
 // Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
 
 import { randomUUID } from 'node:crypto';
-import { isObject } from '../../core/json.js';
+import { isObject, parseJson } from '../../core/json.js';
 import type { GenerateEvent, Tool } from '../engine-contract.js';
 import { longestStart } from '../reply-reader.js';
 
@@ -32,34 +32,29 @@ export async function* readToolCalls(
 ): AsyncGenerator<ReplyEvent, void, void> {
   let held = '';
   let calls = 0;
+  /** The first so many letters of what is held, as text. Templates put white space around calls. */
+  function* say(length: number): Generator<ReplyEvent, void, void> {
+    const said = held.slice(0, length);
+    held = held.slice(length);
+    if (said !== '' && (calls === 0 || said.trim() !== '')) yield { type: 'text', channel: 'content', text: said };
+  }
   /** What is known of the held text; at the end of the reply all of it is. */
   function* settle(isEnd: boolean): Generator<ReplyEvent, void, void> {
-    for (;;) {
-      const open = held.indexOf(OPEN);
-      if (open < 0) break;
-      const close = held.indexOf(CLOSE_CALL, open);
-      if (close < 0 && !isEnd) {
-        yield* text(held.slice(0, open));
-        held = held.slice(open);
-        return;
-      }
-      const body = held.slice(open + OPEN.length, close < 0 ? undefined : close);
-      const after = close < 0 ? '' : held.slice(close + CLOSE_CALL.length);
-      const call = readCall(body, tools);
-      yield* text(call === undefined ? held.slice(0, held.length - after.length) : held.slice(0, open));
-      if (call !== undefined) {
+    for (let open = held.indexOf(OPEN); open >= 0; open = held.indexOf(OPEN)) {
+      const found = held.indexOf(CLOSE_CALL, open);
+      if (found < 0 && !isEnd) return yield* say(open);
+      const [close, end] = found < 0 ? [held.length, held.length] : [found, found + CLOSE_CALL.length];
+      const call = readCall(held.slice(open + OPEN.length, close), tools);
+      if (call === undefined) yield* say(end);
+      else {
+        const after = held.slice(end);
+        yield* say(open);
         yield { type: 'tool-call', index: calls, id: `call_${randomUUID().replaceAll('-', '')}`, ...call };
         calls += 1;
+        held = after;
       }
-      held = after;
     }
-    const safe = isEnd ? held.length : held.length - longestStart(held, [OPEN]);
-    yield* text(held.slice(0, safe));
-    held = held.slice(safe);
-  }
-  function* text(said: string): Generator<ReplyEvent, void, void> {
-    // Templates put white space around calls.
-    if (said !== '' && (calls === 0 || said.trim() !== '')) yield { type: 'text', channel: 'content', text: said };
+    yield* say(isEnd ? held.length : held.length - longestStart(held, [OPEN]));
   }
   for await (const event of events) {
     if (event.type === 'end') {
@@ -73,44 +68,27 @@ export async function* readToolCalls(
   }
 }
 
-type Call = Pick<ToolCall, 'name' | 'arguments'>;
-
 /** A call in either notation of Qwen's models: JSON, or a function and its parameters in tags. */
-function readCall(body: string, tools: readonly Tool[]): Call | undefined {
-  return readJsonCall(body) ?? readTaggedCall(body, tools);
-}
-
-function readJsonCall(body: string): Call | undefined {
-  const call = parsed(body);
-  if (!isObject(call) || typeof call.name !== 'string') return undefined;
-  const given = call.arguments ?? {};
-  const value = typeof given === 'string' ? parsed(given) : given;
-  return isObject(value) ? { name: call.name, arguments: JSON.stringify(value) } : undefined;
-}
-
-function readTaggedCall(body: string, tools: readonly Tool[]): Call | undefined {
-  const match = /^\s*<function=([^>\n]+)>([\s\S]*)$/.exec(body);
-  if (match === null) return undefined;
-  const [, name = '', inner = ''] = match;
+function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' | 'arguments'> | undefined {
+  const call = parseJson(body);
+  if (isObject(call) && typeof call.name === 'string') {
+    const given = call.arguments ?? {};
+    const value = typeof given === 'string' ? parseJson(given) : given;
+    return isObject(value) ? { name: call.name, arguments: JSON.stringify(value) } : undefined;
+  }
+  const [, name, inner = ''] = /^\s*<function=([^>\n]+)>([\s\S]*)$/.exec(body) ?? [];
+  if (name === undefined) return undefined;
   const { parameters } = tools.find((tool) => tool.function.name === name)?.function ?? {};
   const properties = isObject(parameters?.properties) ? parameters.properties : {};
-  const values: [string, unknown][] = [];
-  for (const [, parameter = '', text = ''] of inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g)) {
+  const tags = inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g);
+  const values = Array.from(tags, ([, parameter = '', text = '']) => {
     const schema = Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
-    values.push([parameter, isText(schema) ? text : (parsed(text) ?? text)]);
-  }
+    return [parameter, isText(schema) ? text : (parseJson(text) ?? text)];
+  });
   return { name, arguments: JSON.stringify(Object.fromEntries(values)) };
 }
 
 /** Parameters are written as they are; only the function's schema tells the text "5" from the number. */
 function isText(schema: unknown): boolean {
   return !isObject(schema) || schema.type === undefined || [schema.type].flat().includes('string');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

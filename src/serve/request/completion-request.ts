@@ -2,59 +2,36 @@
 
 import * as z from 'zod';
 import { isInteger } from '../../core/json.js';
-import type { EnginePrompt, GenerateOptions, PromptOptions } from '../engine-contract.js';
+import type { EnginePrompt, GenerateOptions } from '../engine-contract.js';
 import { invalid } from '../http/api-error.js';
-import { templateArguments } from './chat-request.js';
-import { messages, tools } from './messages.js';
-import {
-  boolean,
-  integer,
-  logprobCount,
-  MOST_N,
-  model,
-  must,
-  OF_ANY_REPLY,
-  only,
-  readBody,
-  type ServerDefaults,
-  samplingOf,
-  streamingOf,
-} from './parameters.js';
-
-export type RawPrompt = Exclude<EnginePrompt, { readonly messages: unknown }>;
-
-export type CompletionRequest = ReturnType<typeof readCompletionRequest>;
+import { messages, templateArguments, tools } from './chat-request.js';
+import { logprobCount, MOST_N, OF_ANY_REPLY, only, readAnyReply, readBody, type ServerDefaults } from './parameters.js';
 
 /** As in OpenAI's API. */
 const USUAL_MAX_TOKENS = 16;
 
-/** Whether it can be the number of a token. */
-function isToken(value: unknown): value is number {
-  return isInteger(value) && value >= 0;
-}
-
-/** A text, a list of texts, the tokens of one, or lists of tokens. */
-const prompts = z.unknown().transform((value, context): readonly RawPrompt[] => {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const each = list.every(isToken) ? [list] : list;
-  const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-  if (each.length > MOST_N) refuse(`may hold at most ${MOST_N} prompts`);
-  return each.flatMap((prompt) => {
-    if (typeof prompt === 'string' && prompt !== '') return { text: prompt };
-    if (Array.isArray(prompt) && prompt.length > 0 && prompt.every(isToken)) return { tokens: prompt };
-    refuse('must be a text, the tokens of one, or a list of either, none of them empty');
-    return [];
-  });
+const isToken = (value: unknown) => isInteger(value) && value >= 0;
+const tokens = z.custom<number[]>((value) => Array.isArray(value) && value.every(isToken), 'must be a list of tokens');
+const prompt = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((text) => ({ text })),
+  tokens.refine(({ length }) => length > 0).transform((list) => ({ tokens: list })),
+]);
+/** A text, the tokens of one, or a list of either. */
+const prompts = z.union([prompt.transform((one) => [one]), z.array(prompt).min(1).max(MOST_N)], {
+  error: `must be a text, the tokens of one, or a list of either, none of them empty, at most ${MOST_N}`,
 });
 
 const COMPLETION = z.strictObject({
   ...OF_ANY_REPLY,
-  echo: boolean.default(false),
+  echo: z.boolean().default(false),
   logprobs: logprobCount,
-  max_tokens: integer(0, Number.MAX_SAFE_INTEGER).default(USUAL_MAX_TOKENS),
+  max_tokens: z.int().min(0).default(USUAL_MAX_TOKENS),
   prompt: prompts,
   // Nothing precedes the first token.
-  logprob_start_len: integer(0, Number.MAX_SAFE_INTEGER).default(1),
+  logprob_start_len: z.int().min(0).default(1),
   suffix: only(''),
   add_special_tokens: only(true),
 });
@@ -64,8 +41,9 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults) {
   const given = readBody(COMPLETION, body, server.models);
   const { echo, logprobs: top, max_tokens: maxTokens } = given;
   if (maxTokens === 0 && !echo) throw invalid("'max_tokens' 0 needs 'echo': true", 'max_tokens');
+  const { sampling, ...reply } = readAnyReply(given, server);
   const options: GenerateOptions = {
-    ...samplingOf(given, server),
+    ...sampling,
     maxTokens,
     responseFormat: { type: 'text' },
     thinkingBudget: Number.POSITIVE_INFINITY,
@@ -73,26 +51,24 @@ export function readCompletionRequest(body: unknown, server: ServerDefaults) {
     scores: top === undefined ? undefined : { reply: true, top },
   };
   return {
+    ...reply,
     prompts: given.prompt,
-    /** Choices for each prompt. */
-    n: given.n,
     echo,
     /** The first position of a prompt that is scored, where it is echoed with logprobs. */
     scoreFrom: Math.max(1, given.logprob_start_len),
-    ...streamingOf(given),
     /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
     options,
   };
 }
 
 const TOKENIZE = z.strictObject({
-  model,
-  prompt: z.string(must('be a string')).optional(),
+  model: OF_ANY_REPLY.model,
+  prompt: z.string().optional(),
   messages: messages.optional(),
   tools,
-  add_generation_prompt: boolean.default(true),
+  add_generation_prompt: z.boolean().default(true),
   chat_template_kwargs: templateArguments,
-  return_token_strs: boolean.default(false),
+  return_token_strs: z.boolean().default(false),
   add_special_tokens: only(true),
   continue_final_message: only(false),
 });
@@ -105,17 +81,11 @@ export function readTokenizeRequest(body: unknown, models: readonly string[]) {
     throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
   }
   const prompt: EnginePrompt = asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools };
-  const options: PromptOptions = {
-    addGenerationPrompt: given.add_generation_prompt,
-    templateArguments: given.chat_template_kwargs,
-  };
-  return { prompt, options, withTexts: given.return_token_strs };
+  const { add_generation_prompt: addGenerationPrompt, chat_template_kwargs: templateArguments } = given;
+  return { prompt, options: { addGenerationPrompt, templateArguments }, withTexts: given.return_token_strs };
 }
 
-const DETOKENIZE = z.strictObject({
-  model,
-  tokens: z.array(z.custom<number>(isToken), must('be a list of whole numbers')),
-});
+const DETOKENIZE = z.strictObject({ model: OF_ANY_REPLY.model, tokens });
 
 /** Throws likewise. */
 export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {

@@ -6,10 +6,16 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import { isObject } from '../../core/json.js';
-import { requireKey, requireKeyOffLoopback, requireLoopbackHost } from '../../serve/http/access.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { readJson } from '../../serve/http/body.js';
-import { openPort, patienceOf, refuseBrokenRequest } from '../../serve/http/port.js';
+import {
+  openPort,
+  patienceOf,
+  refuseBrokenRequest,
+  requireKey,
+  requireKeyOffLoopback,
+  requireLoopbackHost,
+} from '../../serve/http/port.js';
 import type { Grounds, McpRoute } from './mcp.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
 import type { Session } from './sessions.js';

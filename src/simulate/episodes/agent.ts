@@ -8,9 +8,8 @@ import type { Io } from '../../core/types.js';
 import type { World } from '../../infer/world.js';
 import { type LiveHooks, type LiveOutcome, openLive } from '../../model/live.js';
 import { backendOptions } from '../../run/model.js';
-import { openPricing } from '../../run/pricing.js';
-import { samplingOf } from '../../run/sampling.js';
-import { targetAt } from '../../run/target.js';
+import { samplingOf } from '../../run/options.js';
+import { openPricing, targetAt } from '../../run/target.js';
 import { AGENT_TURN_VERSION, agentBriefing, agentQuestion } from '../agent-turn.js';
 import type { EpisodeSettings } from './options.js';
 

@@ -1,8 +1,7 @@
 // What the journal holds of episodes: a record for every reply, so that a kill loses none, and one for each episode's end.
 
 import { afterObservation, type World } from '../../infer/world.js';
-import type { Journal } from '../../run/journal.js';
-import type { JournalRecord } from '../../run/journal-record.js';
+import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary } from '../../run/run.js';
 import { PLAYERS, type Player } from './purse.js';
 

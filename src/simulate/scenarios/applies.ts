@@ -3,7 +3,7 @@
 import { withoutMarker } from '../../core/reply.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../core/turn.js';
 import type { Domain, Sample } from '../../core/types.js';
-import { readTurnPrompt } from '../../infer/turn-prompt.js';
+import { readTurnPrompt } from '../../infer/world.js';
 import type { Conditions, Verifier } from './forms.js';
 import { compilePattern, type Groups, type Pattern } from './pattern.js';
 import type { Scenario } from './scenario.js';

@@ -9,7 +9,7 @@ import { present } from '../../core/present.js';
 import { writtenPrediction } from '../../core/reply.js';
 import type { ScenarioMeasure } from '../../core/scenario-row.js';
 import type { Flag } from '../../core/types.js';
-import type { JournalRecord } from '../../run/journal-record.js';
+import type { JournalRecord } from '../../run/journal.js';
 import { type Chain, isSample, keyOfStep, type ScenarioJob, stepId } from './chain.js';
 import { actionOf, messagesAt, type Start } from './messages.js';
 import type { Scenario } from './scenario.js';

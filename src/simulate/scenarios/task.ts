@@ -9,9 +9,9 @@ import { askedIdentity, type ChosenRows, manifestOfData, placeOfRow } from '../.
 import { baselineOf, recordOf } from '../../infer/inferring.js';
 import type { InferSettings } from '../../infer/options.js';
 import type { Manifest } from '../../run/manifest.js';
-import { requirePriced } from '../../run/pricing.js';
 import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
+import { requirePriced } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { keyOfStep, type ScenarioJob } from './chain.js';
 import { answersOf, lineOf } from './line.js';

@@ -1,8 +1,7 @@
 // One session in worlds: the one that is acted in, its branches, and what is done in it.
 
 import type { ExitCode } from '../../core/errors.js';
-import { actionFlaw } from '../../infer/action-text.js';
-import { afterReply, rewound, undone, type World } from '../../infer/world.js';
+import { actionFlaw, afterReply, rewound, undone, type World } from '../../infer/world.js';
 import type { Simulation, StepOutcome } from '../simulation.js';
 import type { Lines } from './lines.js';
 import { exitCodeOf, roomText, type Screen } from './screen.js';

@@ -3,8 +3,7 @@
 import { EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import type { Io } from '../../core/types.js';
-import { isUnfinished } from '../../infer/action-text.js';
-import type { World } from '../../infer/world.js';
+import { isUnfinished, type World } from '../../infer/world.js';
 import type { SimulationSettings } from '../options.js';
 import type { Simulation } from '../simulation.js';
 import { fileOrText } from '../starts.js';

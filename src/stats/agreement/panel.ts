@@ -7,7 +7,7 @@ import { keysOf } from '../../core/keys.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
 import { mean } from '../mean.js';
 import type { Resampling } from '../resampling.js';
-import { ALPHA, agreementOf } from './alpha.js';
+import { ALPHA, type AlphaMetric, agreementOf, byDimension } from './coefficients.js';
 
 /** How the judges' ratings of one dimension become one. */
 export const COMBINATIONS = { mean, median } satisfies Record<string, (values: readonly number[]) => number>;
@@ -170,33 +170,28 @@ function median(values: readonly number[]): number {
 
 /** The offsets with every dimension. */
 export function offsetsDocument(offsets: Offsets): NonNullable<PanelDocument['offsets']> {
-  const judgesOf = ({ judges }: DomainOffsets) =>
-    judges.map(({ format = null, factuality = null, consistency = null, realism = null, quality = null }) => {
-      return { format, factuality, consistency, realism, quality };
-    });
-  return Object.fromEntries([...offsets].map(([domain, own]) => [domain, { rows: own.rows, judges: judgesOf(own) }]));
+  return Object.fromEntries(
+    Array.from(offsets, ([domain, { rows, judges }]) => [
+      domain,
+      { rows, judges: judges.map((own) => byDimension((dimension) => own[dimension] ?? null)) },
+    ]),
+  );
 }
 
 /** How far the judges agree over all predictions in each dimension and in the total, and by domain in the total. */
 export function panelAgreement(cases: readonly PanelCase[], resampling: Resampling): PanelAgreement {
-  const within = (dimension: Dimension) => {
-    const units = cases.map(({ given, trajectory }) => ({ values: valuesIn(given, dimension), cluster: trajectory }));
-    return agreementOf(units, 'ordinal', resampling);
-  };
-  const inTotal = (own: readonly PanelCase[]) => {
-    const units = own.map(({ given, trajectory }) => {
-      return { values: given.flatMap((ratings) => totalOf(ratings) ?? []), cluster: trajectory };
-    });
-    return agreementOf(units, 'interval', resampling);
-  };
+  const within = (own: readonly PanelCase[], metric: AlphaMetric, valuesOf: (given: PanelCase['given']) => number[]) =>
+    agreementOf(
+      own.map(({ given, trajectory: cluster }) => ({ values: valuesOf(given), cluster })),
+      metric,
+      resampling,
+    );
+  const inTotal = (own: readonly PanelCase[]) =>
+    within(own, 'interval', (given) => given.flatMap((ratings) => totalOf(ratings) ?? []));
   const domains = [...groupBy(cases, ({ domain }) => domain)];
   return {
     all: {
-      format: within('format'),
-      factuality: within('factuality'),
-      consistency: within('consistency'),
-      realism: within('realism'),
-      quality: within('quality'),
+      ...byDimension((dimension) => within(cases, 'ordinal', (given) => valuesIn(given, dimension))),
       total_score: inTotal(cases),
     },
     domains: Object.fromEntries(domains.map(([domain, own]) => [domain, { total_score: inTotal(own) }])),

@@ -6,11 +6,10 @@ import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../
 import { inTableOrder } from '../../core/domains.js';
 import { countBy, groupBy, type Some } from '../../core/groups.js';
 import { stretchToPoints } from '../../core/points.js';
-import { DIMENSIONS, type Dimension, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
+import { DIMENSIONS, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import { ALPHA, agreementOf, type RatedUnit } from './alpha.js';
-import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
+import { ALPHA, agreementOf, byDimension, KAPPA, kappaOf, type RatedPair, type RatedUnit } from './coefficients.js';
 
 /** What one person gave a prediction: a rating in each dimension, and their mean. */
 export interface PersonFigures {
@@ -96,27 +95,22 @@ export function agreementWithPeople(predictions: readonly RatedPrediction[], res
 }
 
 function agreementIn(predictions: readonly RatedPrediction[], resampling: Resampling): GroupAgreement {
-  const kappasIn = (dimension: Dimension) => ({
-    judge: kappaOfJudge(judgedIn(predictions, dimension), resampling),
-    people: kappaOfPeople(
-      predictions.map((each) => ratedIn(each, dimension)),
-      resampling,
-    ),
-    bias: biasIn(predictions, dimension),
+  const ofPeople = predictions.map(({ people, trajectory: cluster }) => {
+    return { values: people.map(({ figures }) => figures.total), cluster };
   });
+  // The judge beside each single person, as the ceiling has people, and not beside their mean.
+  const withJudge = pairsWithJudge(predictions, 'total').map(({ a, b, cluster }) => ({ values: [a, b], cluster }));
   return {
     predictions: predictions.length,
     trajectories: trajectoriesOf(predictions),
-    dimensions: {
-      format: kappasIn('format'),
-      factuality: kappasIn('factuality'),
-      consistency: kappasIn('consistency'),
-      realism: kappasIn('realism'),
-      quality: kappasIn('quality'),
-    },
+    dimensions: byDimension((dimension) => ({
+      judge: kappaOf(pairsWithJudge(predictions, dimension), resampling),
+      people: kappaOf(pairsOfPeople(predictions, dimension), resampling),
+      bias: biasIn(predictions, dimension),
+    })),
     total: {
-      judge: alphaOf(unitsWithJudge(predictions), resampling),
-      people: alphaOf(unitsOfPeople(predictions), resampling),
+      judge: alphaOf(withJudge, resampling),
+      people: alphaOf(ofPeople, resampling),
       bias: biasIn(predictions, 'total'),
     },
   };
@@ -133,38 +127,33 @@ function trajectoriesOf(predictions: readonly RatedPrediction[]): number {
   return new Set(predictions.map(({ trajectory }) => trajectory)).size;
 }
 
-/** What the judge gave, beside what people did, where it gave anything. */
-function judgedIn(predictions: readonly RatedPrediction[], figure: Figure): (RatedByPeople & { judge: number })[] {
-  return predictions.flatMap(({ judge, ...rated }) => {
-    const rating = judge[figure];
-    return rating === undefined ? [] : [{ ...ratedIn(rated, figure), judge: rating }];
+/** What the judge gave, where it gave anything, and each person. */
+function pairsWithJudge(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
+  return predictions.flatMap(({ judge, people, trajectory: cluster }) => {
+    const a = judge[figure];
+    if (a === undefined) return [];
+    return people.map(({ rater, figures }) => ({ raters: rater, a, b: figures[figure], cluster }));
   });
 }
 
-function ratedIn(
-  { people, trajectory }: Pick<RatedPrediction, 'people' | 'trajectory'>,
-  figure: Figure,
-): RatedByPeople {
-  return { people: people.map(({ rater, figures }) => ({ rater, rating: figures[figure] })), cluster: trajectory };
-}
-
-/** The judge beside each single person, as the ceiling has people, and not beside their mean. */
-function unitsWithJudge(predictions: readonly RatedPrediction[]): RatedUnit[] {
-  return judgedIn(predictions, 'total').flatMap(({ judge, people, cluster }) =>
-    people.map(({ rating }) => ({ values: [judge, rating], cluster })),
-  );
-}
-
-function unitsOfPeople(predictions: readonly RatedPrediction[]): RatedUnit[] {
-  return predictions.map(({ people, trajectory }) => ({
-    values: people.map(({ figures }) => figures.total),
-    cluster: trajectory,
-  }));
+/** Every two people who rated the same prediction, the two always in the same order. */
+function pairsOfPeople(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
+  return predictions.flatMap(({ people, trajectory: cluster }) => {
+    const sorted = people.toSorted((one, other) => (one.rater < other.rater ? -1 : 1));
+    return sorted.flatMap(({ rater, figures }, at) =>
+      sorted.slice(at + 1).map((other) => ({
+        raters: JSON.stringify([rater, other.rater]),
+        a: figures[figure],
+        b: other.figures[figure],
+        cluster,
+      })),
+    );
+  });
 }
 
 function biasIn(predictions: readonly RatedPrediction[], figure: Figure): EstimateDocument | null {
-  const pairs = judgedIn(predictions, figure).flatMap(({ judge, people, cluster }) =>
-    people.map(({ rating }) => ({ a: stretchToPoints(rating), b: stretchToPoints(judge), cluster })),
-  );
+  const pairs = pairsWithJudge(predictions, figure).map(({ a: judge, b: person, cluster }) => {
+    return { a: stretchToPoints(person), b: stretchToPoints(judge), cluster };
+  });
   return pairs.length === 0 ? null : estimateDocument(pairedShift(pairs));
 }

@@ -1,36 +1,39 @@
 // What a judge's ratings of known predictions say of it: one part for all rows, and one for each domain.
 
 import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
-import type { Figure } from '../../core/comparison.js';
+import { FIGURES, type Figure } from '../../core/comparison.js';
 import { type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { inTableOrder } from '../../core/domains.js';
 import { countBy, groupBy } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
-import { possibleRating } from '../../core/points.js';
+import { countedPoints, possibleRating } from '../../core/points.js';
 import { present } from '../../core/present.js';
 import { RELEASED } from '../../core/released.js';
-import { DIMENSIONS, type Dimension, type Domain, type Estimate } from '../../core/types.js';
-import { clusteredMean, type Observation } from '../clusters.js';
+import { DIMENSIONS, type Dimension, type Domain, type Estimate, LEAST_CLUSTERS } from '../../core/types.js';
+import { clusteredEstimate, clusteredMean, type Observation } from '../clusters.js';
 import { normalQuantile, studentTQuantile } from '../distributions.js';
-import { ALPHA, intervalAt } from '../intervals.js';
-import { mean } from '../mean.js';
+import { ALPHA, bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
+import { aboveBy, mean } from '../mean.js';
 import { holm } from '../multiple.js';
 import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
-import {
-  aboveOf,
-  chanceNotAbove,
-  chanceNotBelow,
-  differenceOf,
-  estimatedDifference,
-  type FigureOf,
-  intervalOfDifference,
-  type KnownRow,
-  knownRows,
-  meanPointsOf,
-  observed,
-  pointsOf,
-  scoreOf,
-} from './points.js';
+
+/** A row of the benchmark, and what was judged of its variants. */
+interface KnownRow {
+  readonly domain: Domain;
+  readonly trajectory: string;
+  readonly judgements: readonly CalibratedRow[];
+  readonly variants: ReadonlyMap<string, Judged>;
+}
+
+interface Judged {
+  /** Points of each figure: the mean over the judgements that have it. */
+  readonly points: Readonly<Partial<Record<Figure, number>>>;
+  /** The totals of the judgements that a judge was asked for. */
+  readonly totals: readonly number[];
+}
+
+/** What a figure of a row is; undefined where the row lacks what it is computed from. */
+type FigureOf = (row: KnownRow) => number | undefined;
 
 /**
  * What the judgements say of the judge; docs/calibrate.md has every formula. Judgements of a prediction are averaged first. Failures
@@ -54,8 +57,9 @@ export function calibrationOf(rows: readonly CalibratedRow[], variants: readonly
 
 /** Its steps are still to be adjusted. */
 function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], domain?: Domain): CalibrationPart {
-  const truth = meanPointsOf(ofFamily(variants, 'truth'));
-  const rewrites = meanPointsOf(ofFamily(variants, 'rewrite'));
+  const meanOf = (family: VariantFacts['family']) =>
+    meanPointsOf(variants.filter((variant) => variant.family === family));
+  const [truth, rewrites] = [meanOf('truth'), meanOf('rewrite')];
   const canaries = canariesOf(rows, variants);
   const noise = judgeNoiseOf(rows);
   return {
@@ -84,10 +88,6 @@ function factsOf({ name, family, dose }: VariantFacts) {
   return { variant: name, family, dose: dose ?? null };
 }
 
-function ofFamily(variants: readonly VariantFacts[], family: VariantFacts['family']): VariantFacts[] {
-  return variants.filter((variant) => variant.family === family);
-}
-
 function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged' | 'failed' | 'failures'> {
   const asked = rows.filter(({ failure }) => !isUnasked(failure?.class));
   const failed = asked.filter((row) => possibleRating(row, 'total') === undefined);
@@ -96,6 +96,78 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
     failed: failed.length,
     failures: countBy(failed, ({ failure }) => failure?.class ?? 'not-rated'),
   };
+}
+
+/** Rows by key, in the order in which they first come. */
+function knownRows(rows: readonly CalibratedRow[]): KnownRow[] {
+  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
+    domain: judgements[0].domain,
+    trajectory: judgements[0].trajectory,
+    judgements,
+    variants: new Map(
+      Array.from(
+        groupBy(judgements, ({ variant }) => variant),
+        ([name, own]) => [name, judgedOf(own)],
+      ),
+    ),
+  }));
+}
+
+function judgedOf(judgements: readonly CalibratedRow[]): Judged {
+  const having = (rows: readonly CalibratedRow[], figure: Figure) =>
+    rows.flatMap((row) => countedPoints(row, figure) ?? []);
+  const points: Partial<Record<Figure, number>> = {};
+  for (const figure of FIGURES) {
+    const found = having(judgements, figure);
+    if (found.length > 0) points[figure] = mean(found);
+  }
+  const asked = judgements.filter(({ failure }) => !isUnasked(failure?.class));
+  return { points, totals: having(asked, 'total') };
+}
+
+/** The figure of one variant. */
+function pointsOf({ name }: VariantFacts, figure: Figure = 'total'): FigureOf {
+  return ({ variants }) => variants.get(name)?.points[figure];
+}
+
+/** The mean of the totals of several variants that the row has, each counting once. */
+function meanPointsOf(variants: readonly VariantFacts[]): FigureOf {
+  const figures = variants.map((variant) => pointsOf(variant));
+  return (row) => {
+    const found = figures.flatMap((figureOf) => figureOf(row) ?? []);
+    return found.length === 0 ? undefined : mean(found);
+  };
+}
+
+/** By how much the first figure lies above the second in the same row. */
+function aboveOf(first: FigureOf, second: FigureOf): FigureOf {
+  return (row) => {
+    const [a, b] = [first(row), second(row)];
+    return a === undefined || b === undefined ? undefined : aboveBy(a, b);
+  };
+}
+
+/** One observation for each row that has the figure, in the cluster of its trajectory. */
+function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observation[] {
+  return rows.flatMap((row) => {
+    const value = figureOf(row);
+    return value === undefined ? [] : [{ value, cluster: row.trajectory }];
+  });
+}
+
+const SCORES: Range = [0, 100];
+const DIFFERENCES: Range = [-100, 100];
+
+/** The mean score of the rows that have it; null where none does. */
+function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
+  const found = observed(rows, figureOf);
+  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found, 'score'), SCORES));
+}
+
+/** The mean difference of the rows that have it; null where none does. */
+function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
+  const found = observed(rows, figureOf);
+  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found), DIFFERENCES));
 }
 
 /**
@@ -159,16 +231,24 @@ function mostOf(
 /** A p of either side is held against this, so that both sides together err in 5 of 100. */
 const LEVEL = 0.025;
 
-/** The steps of which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet. */
+/**
+ * The steps of which some row has both sides: down the known order, then from dose to dose. No p is adjusted yet.
+ */
 function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Step[] {
-  return chainsOf(variants)
-    .flatMap((chain) => chain.slice(1).map((worse, place) => ({ better: present(chain[place]), worse })))
-    .flatMap(({ better, worse }) => {
-      const above = aboveOf(pointsOf(better), pointsOf(worse));
-      const found = observed(rows, above);
+  const named = (name: string) => variants.filter((variant) => variant.name === name);
+  const doses = variants.filter(({ dose }) => dose !== undefined).sort((a, b) => (a.dose ?? 0) - (b.dose ?? 0));
+  const order = variants.filter(({ family }) => family === 'order');
+  const chains = [
+    [...named('truth'), ...order, ...named('shuffled')],
+    [...named('truth'), ...doses],
+  ];
+  return chains.flatMap((chain) =>
+    chain.slice(1).flatMap((worse, place): Step[] => {
+      const better = present(chain[place]);
+      const found = observed(rows, aboveOf(pointsOf(better), pointsOf(worse)));
       if (found.length === 0) return [];
-      const difference = estimatedDifference(found);
-      const p = chanceNotAbove(difference) ?? null;
+      const difference = bounded(clusteredEstimate(found), DIFFERENCES);
+      const p = chanceAbove(difference, 0) ?? chanceWhereUniform(difference, difference.value) ?? null;
       return [
         {
           better: better.name,
@@ -177,21 +257,21 @@ function stepsOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): 
           inverted: found.filter(({ value }) => value < 0).length / found.length,
           p,
           p_adjusted: p,
-          p_inverted: chanceNotBelow(difference) ?? null,
-          order: 'undecided' as const,
+          p_inverted: chanceBelow(difference, 0) ?? chanceWhereUniform(difference, -difference.value) ?? null,
+          order: 'undecided',
         },
       ];
-    });
+    }),
+  );
 }
 
-/** Predictions from the best to the worst. */
-function chainsOf(variants: readonly VariantFacts[]): VariantFacts[][] {
-  const named = (name: string) => variants.filter((variant) => variant.name === name);
-  const doses = variants.filter(({ dose }) => dose !== undefined);
-  return [
-    [...named('truth'), ...variants.filter(({ family }) => family === 'order'), ...named('shuffled')],
-    [...named('truth'), ...doses.sort((a, b) => (a.dose ?? 0) - (b.dose ?? 0))],
-  ];
+/**
+ * How probable a difference this high would be if there were none, where all rows differ alike; undefined below `LEAST_CLUSTERS`. Twice
+ * this is the level at which the interval of `boundsOf` ends at 0.
+ */
+function chanceWhereUniform(estimate: Estimate, distance: number): number | undefined {
+  if (estimate.clusters < LEAST_CLUSTERS) return undefined;
+  return distance <= 0 ? 1 : (100 / (100 + distance)) ** estimate.clusters;
 }
 
 /** Adjusts each p over all of these steps, and decides their order by it. */
@@ -201,12 +281,10 @@ function adjust(steps: readonly Step[]): void {
     const adjusted = holm(tested.map((step) => present(step[side] ?? undefined)));
     for (const [place, step] of tested.entries()) step[side] = present(adjusted[place]);
   }
-  for (const step of steps) step.order = orderOf(step);
-}
-
-function orderOf({ p_adjusted: kept, p_inverted: inverted }: Step): Step['order'] {
-  if (kept !== null && kept <= LEVEL) return 'kept';
-  return inverted !== null && inverted <= LEVEL ? 'inverted' : 'undecided';
+  const isBelow = (p: number | null) => p !== null && p <= LEVEL;
+  for (const step of steps) {
+    step.order = isBelow(step.p_adjusted) ? 'kept' : isBelow(step.p_inverted) ? 'inverted' : 'undecided';
+  }
 }
 
 /** The adjusted p of the side that a step is told by: of an inverted order that of the inversion. */
@@ -228,7 +306,13 @@ function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]
 
 /** The gains with intervals that hold for all canaries at once, by Bonferroni's inequality: each at level `1 - 0.05 / count`. */
 export function heldForAll(canaries: readonly Gain[]): Gain[] {
-  return canaries.map((gain) => ({ ...gain, ...intervalOfDifference(gain, ALPHA / canaries.length) }));
+  const level = ALPHA / canaries.length;
+  return canaries.map((gain) => {
+    const { value, rows, clusters, se, df } = gain;
+    const estimate = { value, rows, clusters, ...(se !== null && df !== null && { se, df }) };
+    const ends = intervalAt(estimate, level) ?? boundsOf(estimate, DIFFERENCES, level) ?? { low: null, high: null };
+    return { ...gain, ...ends };
+  });
 }
 
 /** The canary that buys most. Which one that is was seen in the same data, so that its interval has to hold for all. */
@@ -249,33 +333,31 @@ const POWER = 0.8;
  */
 function judgeNoiseOf(rows: readonly KnownRow[]): Noise | null {
   const predictions = rows.flatMap(({ trajectory, variants }) =>
-    [...variants.values()]
-      .filter(({ totals }) => totals.length > 1)
-      .map(({ totals }) => ({ totals, cluster: trajectory })),
+    Array.from(variants.values(), ({ totals }) => ({ totals, cluster: trajectory })).filter(
+      ({ totals }) => totals.length > 1,
+    ),
   );
   if (predictions.length === 0) return null;
-  const found = clusteredMean(predictions.flatMap(({ totals, cluster }) => squaresOf(totals, cluster)));
-  const sd = Math.sqrt(found.value);
-  const judgements = predictions.reduce((sum, { totals }) => sum + totals.length, 0);
-  return { sd, ...intervalOf(found), predictions: predictions.length, judgements };
-}
-
-function intervalOf(variance: Estimate): Pick<Noise, 'low' | 'high'> {
+  // A prediction's variance of judgements, once for each degree of freedom that it has.
+  const squares = predictions.flatMap(({ totals, cluster }) => {
+    const centre = mean(totals);
+    const freedom = totals.length - 1;
+    const value = totals.reduce((sum, total) => sum + (total - centre) ** 2, 0) / freedom;
+    return Array.from({ length: freedom }, () => ({ value, cluster }));
+  });
+  const variance = clusteredMean(squares);
   const { value, se, df } = variance;
+  const sd = Math.sqrt(value);
+  const counts = {
+    predictions: predictions.length,
+    judgements: predictions.reduce((sum, { totals }) => sum + totals.length, 0),
+  };
   // The same rule as everywhere says whether the standard error tells anything.
   if (se === undefined || df === undefined || intervalAt(variance, ALPHA) === undefined) {
-    return { low: null, high: null };
+    return { sd, low: null, high: null, ...counts };
   }
   const reach = value === 0 ? 0 : (studentTQuantile(1 - ALPHA / 2, df) * se) / value;
-  return { low: Math.sqrt(value * Math.exp(-reach)), high: Math.sqrt(value * Math.exp(reach)) };
-}
-
-/** A prediction's variance of judgements, once for each degree of freedom that it has. */
-function squaresOf(totals: readonly number[], cluster: string): Observation[] {
-  const centre = mean(totals);
-  const freedom = totals.length - 1;
-  const value = totals.reduce((sum, total) => sum + (total - centre) ** 2, 0) / freedom;
-  return Array.from({ length: freedom }, () => ({ value, cluster }));
+  return { sd, low: Math.sqrt(value * Math.exp(-reach)), high: Math.sqrt(value * Math.exp(reach)), ...counts };
 }
 
 /**

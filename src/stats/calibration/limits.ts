@@ -1,8 +1,12 @@
-// The gate for judges: each limit holds, is broken or is undecided, by the interval of what it is on.
+// What a calibration comes to: limits that hold, are broken or undecided by the interval of what they are on; whether the judge can be
+// used; and what the figures cannot tell.
 
-import { EXIT, type ExitCode } from '../../core/errors.js';
+import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
+import { domainName } from '../../core/domains.js';
+import { EXIT } from '../../core/errors.js';
 import { besideLimit, intervalText, twoDecimals } from '../../core/figures.js';
 import { present } from '../../core/present.js';
+import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';
 
@@ -22,27 +26,107 @@ export interface JudgeLimits {
  * once.
  */
 export function limitResults({ overall }: Calibration, limits: JudgeLimits): LimitResult[] {
-  return LIMITS.flatMap(({ name, limitOf, found, words }) => {
-    const limit = limitOf(limits);
-    if (limit === undefined) return [];
-    const range = found(overall);
-    const verdict = words.isLeast ? atLeast(range, limit) : atMost(range, limit);
-    return [{ name, limit, ...range, verdict, sentence: sentenceOf(range, limit, verdict, words) }];
+  return LIMITS.flatMap((limit): LimitResult[] => {
+    const bound = limits[limit.of];
+    if (bound === undefined) return [];
+    const { value, low, high } = limit.found(overall) ?? { value: null, low: null, high: null };
+    const verdict = verdictOf(limit, bound, low, high);
+    const result = { name: limit.name, limit: bound, value, low, high, verdict };
+    const end = verdict === 'holds' ? 'holds' : `is ${verdict}`;
+    const fact =
+      value === null
+        ? `${limit.what} has to be ${wanted(limit, bound)}; ${limit.none}, so this ${end}`
+        : `${factOf(limit, result)}: this ${end}`;
+    return [{ ...result, sentence: `The ${fact}.` }];
   });
 }
+
+function verdictOf({ isLeast }: Limit, bound: number, low: number | null, high: number | null): LimitVerdict {
+  const [worst, best] = isLeast ? [low, high] : [high, low];
+  const isRight = (end: number) => (isLeast ? end >= bound : end <= bound);
+  if (worst !== null && isRight(worst)) return 'holds';
+  return best !== null && !isRight(best) ? 'broken' : 'undecided';
+}
+
+function wanted({ isLeast }: Limit, bound: number): string {
+  return `${isLeast ? 'at least' : 'at most'} ${bound}`;
+}
+
+/** What was found, and what it has to be. */
+function factOf(limit: Limit, { value, limit: bound, ...ends }: Omit<LimitResult, 'sentence'>): string {
+  const text = limit.name === 'max_blind' ? String : twoDecimals;
+  const interval = intervalText(ends, (end) => besideLimit(end, bound, text)) ?? 'without an interval';
+  return `${limit.what} is ${text(value ?? 0)} (${interval}) and has to be ${wanted(limit, bound)}`;
+}
+
+interface Limit {
+  readonly name: LimitResult['name'];
+  readonly of: keyof JudgeLimits;
+  readonly what: string;
+  readonly isLeast?: true;
+  /** Why there is no such figure. */
+  readonly none: string;
+  /** The figure, and between what the truth lies; null where there is none. */
+  found(part: CalibrationPart): Pick<LimitResult, 'value' | 'low' | 'high'> | null;
+}
+
+const LIMITS: readonly Limit[] = [
+  {
+    name: 'min_ceiling',
+    of: 'minCeiling',
+    what: 'ceiling',
+    isLeast: true,
+    none: 'no neutral rewrite was judged',
+    found: ({ ceiling }) => ceiling,
+  },
+  {
+    name: 'max_noise',
+    of: 'maxNoise',
+    what: 'noise',
+    none: 'nothing was judged twice',
+    found: ({ noise }) => noise && { ...noise, value: noise.sd },
+  },
+  {
+    name: 'max_blind',
+    of: 'maxBlind',
+    what: 'number of damages that the judge is blind to',
+    none: 'no damage was judged',
+    found({ losses }) {
+      const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
+      const blind = seeing('blind');
+      return losses.length === 0 ? null : { value: blind, low: blind, high: blind + seeing('undecided') };
+    },
+  },
+  {
+    name: 'max_gullible',
+    of: 'maxGullible',
+    what: 'gain of the canary that buys most',
+    none: 'no canary was judged',
+    // The greatest gain of all is at least the greatest lower end, and at most the greatest upper one.
+    found({ canaries, gullibility }) {
+      const gains = heldForAll(canaries);
+      const lows = gains.flatMap(({ low }) => low ?? []);
+      const highs = gains.flatMap(({ high }) => high ?? []);
+      return (
+        gullibility && {
+          value: gullibility.value,
+          low: lows.length === 0 ? null : Math.max(...lows),
+          // Of a canary without an interval nothing is known.
+          high: highs.length < gains.length ? null : Math.max(...highs),
+        }
+      );
+    },
+  },
+];
 
 /** What the results come to, broken where any limit is, else undecided where any limit is; null where the judge is held to none. */
 export function limitsDocument(results: LimitResult[]): CalibrationDocument['limits'] {
   if (results.length === 0) return null;
   const has = (one: LimitVerdict) => results.some((result) => result.verdict === one);
-  const verdict = has('broken') ? 'broken' : has('undecided') ? 'undecided' : 'holds';
-  return { verdict, exit_code: EXIT_CODES[verdict], results };
+  if (has('broken')) return { verdict: 'broken', exit_code: EXIT.noGo, results };
+  if (has('undecided')) return { verdict: 'undecided', exit_code: EXIT.inconclusive, results };
+  return { verdict: 'holds', exit_code: EXIT.done, results };
 }
-
-const EXIT_CODES = { holds: EXIT.done, broken: EXIT.noGo, undecided: EXIT.inconclusive } as const satisfies Record<
-  LimitVerdict,
-  ExitCode
->;
 
 /** What a good judge is proven to keep, and what each that is used at all: of damages a share of those that were judged. */
 const GOOD = { minCeiling: 90, maxNoise: 10, maxGullible: 2, blindShare: 1 / 7 };
@@ -67,121 +151,49 @@ export function judgeVerdict(calibration: Calibration): CalibrationDocument['ver
   };
 }
 
-function reasonOf({ name, limit, verdict, ...range }: LimitResult): string {
+function reasonOf(result: LimitResult): string {
   // Its results are of these limits.
-  const { words } = present(LIMITS.find((one) => one.name === name));
-  if (range.value === null) return words.none;
-  const isProven = verdict === 'broken' ? '' : ', which is not proven';
-  return `the ${words.what} is ${foundText(range, limit, words)} and has to be ${boundText(limit, words)}${isProven}`;
+  const limit = present(LIMITS.find(({ name }) => name === result.name));
+  if (result.value === null) return limit.none;
+  return `the ${factOf(limit, result)}${result.verdict === 'broken' ? '' : ', which is not proven'}`;
 }
 
-/** A figure, and between what the truth lies. */
-type Range = Pick<LimitResult, 'value' | 'low' | 'high'>;
-
-interface Words {
-  readonly what: string;
-  readonly isLeast?: true;
-  /** Why there is no such figure. */
-  readonly none: string;
-  text(value: number): string;
+/** What a calibration cannot tell, a sentence each; none for one that can tell all. */
+export function notesOn({ overall, domains }: Calibration): string[] {
+  const small = Object.entries(domains).filter(([, { trajectories }]) => trajectories < LEAST_TRAJECTORIES);
+  const names = small.map(([domain, { trajectories }]) => `${domainName(domain)} ${trajectories}`);
+  const has = (isIt: boolean, sentence: string) => (isIt ? [sentence] : []);
+  return [
+    ...has(
+      small.length > 0,
+      `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. What is said of such a domain is rough; below ${LEAST_CLUSTERS} it has no interval, so that no damage is seen or blind in it and no order kept or inverted.`,
+    ),
+    ...has(overall.ceiling === null, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
+    ...has(
+      overall.scores.some(({ family }) => family === 'dose'),
+      determinedPrecision(Object.keys(domains)),
+    ),
+    ...has(overall.noise === null, "Nothing was judged twice, so the judge's own noise is unknown."),
+    ...has(
+      overall.noise !== null && overall.noise.high === null,
+      `The judge's own noise has no interval (fewer than ${LEAST_CLUSTERS} trajectories were judged twice, or no judgements differ), so it does not say by how much two runs have to differ.`,
+    ),
+  ];
 }
 
-interface Limit {
-  readonly name: LimitResult['name'];
-  readonly words: Words;
-  limitOf(limits: JudgeLimits): number | undefined;
-  found(part: CalibrationPart): Range;
-}
+/** By domain, how many tokens were right of how many; they stand in fixtures/calibrate/determined.json, and a test holds these to them. */
+const READ_BY_HAND = new Map<Domain, string>([
+  ['mcp', '81 of 81'],
+  ['search', '27 of 28'],
+  ['terminal', '100 of 100'],
+  ['swe', '97 of 100'],
+  ['android', '100 of 100'],
+  ['web', '100 of 100'],
+  ['os', '99 of 100'],
+]);
 
-const UNKNOWN: Range = { value: null, low: null, high: null };
-
-const LIMITS: readonly Limit[] = [
-  {
-    name: 'min_ceiling',
-    words: {
-      what: 'ceiling',
-      isLeast: true,
-      none: 'no neutral rewrite was judged',
-      text: twoDecimals,
-    },
-    limitOf: ({ minCeiling }) => minCeiling,
-    found: ({ ceiling }) => (ceiling === null ? UNKNOWN : rangeOf(ceiling)),
-  },
-  {
-    name: 'max_noise',
-    words: { what: 'noise', none: 'nothing was judged twice', text: twoDecimals },
-    limitOf: ({ maxNoise }) => maxNoise,
-    found: ({ noise }) => (noise === null ? UNKNOWN : rangeOf({ ...noise, value: noise.sd })),
-  },
-  {
-    name: 'max_blind',
-    words: {
-      what: 'number of damages that the judge is blind to',
-      none: 'no damage was judged',
-      text: String,
-    },
-    limitOf: ({ maxBlind }) => maxBlind,
-    found: blindness,
-  },
-  {
-    name: 'max_gullible',
-    words: {
-      what: 'gain of the canary that buys most',
-      none: 'no canary was judged',
-      text: twoDecimals,
-    },
-    limitOf: ({ maxGullible }) => maxGullible,
-    found: gullibility,
-  },
-];
-
-function rangeOf({ value, low, high }: Range): Range {
-  return { value, low, high };
-}
-
-function blindness({ losses }: CalibrationPart): Range {
-  if (losses.length === 0) return UNKNOWN;
-  const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
-  const blind = seeing('blind');
-  return { value: blind, low: blind, high: blind + seeing('undecided') };
-}
-
-/** The greatest gain of all canaries: it is at least the greatest lower end, and at most the greatest upper one. */
-function gullibility({ canaries, gullibility: most }: CalibrationPart): Range {
-  if (most === null) return UNKNOWN;
-  const gains = heldForAll(canaries);
-  const lows = gains.flatMap(({ low }) => low ?? []);
-  const highs = gains.flatMap(({ high }) => high ?? []);
-  return {
-    value: most.value,
-    low: lows.length === 0 ? null : Math.max(...lows),
-    // Of a canary without an interval nothing is known.
-    high: highs.length < gains.length ? null : Math.max(...highs),
-  };
-}
-
-function atLeast({ low, high }: Range, limit: number): LimitVerdict {
-  if (low !== null && low >= limit) return 'holds';
-  return high !== null && high < limit ? 'broken' : 'undecided';
-}
-
-function atMost({ low, high }: Range, limit: number): LimitVerdict {
-  if (high !== null && high <= limit) return 'holds';
-  return low !== null && low > limit ? 'broken' : 'undecided';
-}
-
-function sentenceOf(range: Range, limit: number, verdict: LimitVerdict, words: Words): string {
-  const bound = boundText(limit, words);
-  const end = { holds: 'holds', broken: 'is broken', undecided: 'is undecided' }[verdict];
-  if (range.value === null) return `The ${words.what} has to be ${bound}; ${words.none}, so this ${end}.`;
-  return `The ${words.what} is ${foundText(range, limit, words)} and has to be ${bound}: this ${end}.`;
-}
-
-function boundText(limit: number, { isLeast }: Words): string {
-  return `${isLeast ? 'at least' : 'at most'} ${limit}`;
-}
-
-function foundText(range: Range, limit: number, { text }: Words): string {
-  const interval = intervalText(range, (end) => besideLimit(end, limit, text));
-  return `${text(range.value ?? 0)} (${interval ?? 'without an interval'})`;
+/** How precise the choice of determined tokens is, in a sentence. */
+export function determinedPrecision(domains: readonly Domain[]): string {
+  const parts = domains.map((domain) => `${READ_BY_HAND.get(domain) ?? 'none was read'} in ${domainName(domain)}`);
+  return `Determined tokens, precision by hand: ${parts.join(', ')}.`;
 }

@@ -1,6 +1,6 @@
 // A prediction beside its ground truth: equal, changed, missing and added lines, and within changed lines what changed.
 
-import type { Ranges, Step } from '../../core/difference-step.js';
+import type { Ranges, Step } from '../../core/difference.js';
 import { button, make } from './dom.js';
 import { count } from './numbers.js';
 import { visible } from './visible.js';

@@ -2,7 +2,7 @@
 
 import { escapeHtml } from '../../report/html/frame.js';
 import type { CalibrationDocument, CalibrationPart, LimitVerdict } from '../../stats/calibration/document.js';
-import { notesOn } from '../../stats/calibration/notes.js';
+import { notesOn } from '../../stats/calibration/limits.js';
 import { count, number, range, signed, signedRange } from '../figures.js';
 import { sightCounts } from './sight.js';
 

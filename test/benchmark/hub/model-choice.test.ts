@@ -22,17 +22,17 @@ describe('the models of a repository', () => {
       'no quantisation where there are several',
       'hf:user/repo',
       EXIT.usage,
-      /several models.*UD-Q4_K_M \(0\.0 kB\), Q8_0 .*Q4_K_M \(0\.3 MB\)$/,
+      /several GGUF models.*m-UD-Q4_K_M\.gguf \(0\.0 kB\), m\.Q8_0\.gguf .*m-Q4_K_M\.gguf \(0\.3 MB\)$/,
     ],
     [
       'one that is not there',
       'hf:user/repo:Q5_K_M',
       EXIT.inputMissing,
-      /holds no Q5_K_M \(did you mean Q4_K_M\?\); name one as hf:user\/repo:QUANT: /,
+      /holds no GGUF model Q5_K_M; name a file as hf:user\/repo\/FILE: m-UD-Q4_K_M\.gguf /,
     ],
-    ['half a split model', 'hf:user/repo:BF16', EXIT.inputMissing, /holds no BF16/],
-    ['a projector for pictures', 'hf:user/repo:F16', EXIT.inputMissing, /holds no F16/],
-    ['a file that is not there', 'hf:user/repo/n.gguf', EXIT.inputMissing, /holds no n\.gguf/],
+    ['half a split model', 'hf:user/repo:BF16', EXIT.inputMissing, /holds no GGUF model BF16/],
+    ['a projector for pictures', 'hf:user/repo:F16', EXIT.inputMissing, /holds no GGUF model F16/],
+    ['a file that is not there', 'hf:user/repo/n.gguf', EXIT.inputMissing, /holds no GGUF model n\.gguf/],
   ])('%s is refused with the choices', async (_, name, exitCode, message) => {
     const hub = await openHub({ files: several });
     const error = await failure(resolveModel(name, hub.options()));

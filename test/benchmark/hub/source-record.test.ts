@@ -12,6 +12,7 @@ import {
 import { temporaryFolder } from '../../support/cli.js';
 
 const RECORD: SourceRecord = {
+  schema: 'awb.data-source/1',
   hub: 'https://huggingface.co',
   repository: 'user/repo',
   revision: 'main',
@@ -29,7 +30,8 @@ async function read(text: string) {
 
 describe('a record', () => {
   test('is read as it was written, also of a fetch under way', async () => {
-    const cut = { ...RECORD, complete: false, replacing: [{ name: 'a', path: 'a', bytes: 1, gitOid: 'c'.repeat(40) }] };
+    const old = { name: 'a', path: 'a', bytes: 1, gitOid: 'c'.repeat(40) };
+    const cut = { ...RECORD, complete: false, files: [...RECORD.files, old] };
     for (const record of [RECORD, cut]) expect(await read(sourceRecordText(record))).toEqual(record);
   });
 
@@ -46,7 +48,6 @@ describe('a record', () => {
     ['a size below nothing', { files: [{ ...FILE, bytes: -1 }] }],
     ['a file that is none', { files: [FILE, 'swe_test.jsonl'] }],
     ['files that are no list', { files: {} }],
-    ['replaced files that are no list', { replacing: 3 }],
     ['a commit that is none', { commit: 'main' }],
     ['nothing of whether it is complete', { complete: undefined }],
     ['another schema', { schema: 'awb.data-source/2' }],

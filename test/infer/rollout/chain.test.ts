@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Sample } from '../../../src/core/types.js';
-import { bareAction, chainsOf } from '../../../src/infer/rollout/chain.js';
+import { chainsOf } from '../../../src/infer/rollout/plan.js';
+import { bareAction } from '../../../src/infer/rollout/rollout-turn.js';
 import { SAMPLE } from '../../support/sample.js';
 
 const REQUEST = '\n\nPlease analyze the input above and say what follows.';

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RowRef } from '../../../src/benchmark/dataset.js';
-import { followedBy, historyBefore, stampOfTurn, TurnJob } from '../../../src/infer/rollout/turns.js';
-import type { JournalRecord } from '../../../src/run/journal-record.js';
+import { followedBy, historyBefore, stampOfTurn, TurnJob } from '../../../src/infer/rollout/rolling-out.js';
+import type { JournalRecord } from '../../../src/run/journal.js';
 import type { RowSummary } from '../../../src/run/run.js';
 import { rowRefs } from '../../support/row-refs.js';
 

@@ -5,7 +5,7 @@ import type { RowRef } from '../../../src/benchmark/dataset.js';
 import { inInputOrder } from '../../../src/benchmark/selection.js';
 import { present } from '../../../src/core/present.js';
 import type { PlannedChain, RolloutPlan } from '../../../src/infer/rollout/plan.js';
-import { turnJobsOf } from '../../../src/infer/rollout/turns.js';
+import { turnJobsOf } from '../../../src/infer/rollout/rolling-out.js';
 import { dataOf, keyOf, rowRefs } from '../../support/row-refs.js';
 
 /** Rows at these turns of the trajectories a, b and c. */

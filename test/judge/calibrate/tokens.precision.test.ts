@@ -7,7 +7,7 @@ import { present } from '../../../src/core/present.js';
 import { type Random, randomOf } from '../../../src/core/random.js';
 import { DOMAINS, type Sample } from '../../../src/core/types.js';
 import { type DeterminedToken, tokensOf } from '../../../src/judge/calibrate/tokens.js';
-import { determinedPrecision } from '../../../src/stats/calibration/notes.js';
+import { determinedPrecision } from '../../../src/stats/calibration/limits.js';
 import { RECORDED } from '../../support/subjects.js';
 
 interface Labelled {

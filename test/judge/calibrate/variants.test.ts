@@ -11,12 +11,12 @@ const ALWAYS = Object.entries(VARIANTS).flatMap(([name, { family }]) =>
 describe('the choice of variants', () => {
   it('is all of them where nothing is named, in the order of the list', () => {
     expect(chosenVariants({})).toEqual(Object.keys(VARIANTS));
+    expect(chosenVariants({ damages: [], canaries: [] })).toEqual(Object.keys(VARIANTS));
   });
 
   it('is truth and rewrites alone where none is wanted', () => {
     expect(ALWAYS).toContain('truth');
     expect(chosenVariants({ damages: ['none'], canaries: ['none'] })).toEqual(ALWAYS);
-    expect(chosenVariants({ damages: [], canaries: [] })).toEqual(ALWAYS);
   });
 
   it('holds what is named, in the order of the list', () => {
@@ -48,8 +48,8 @@ describe('a name that cannot be', () => {
       'unknown canary "fake-verdikt"; did you mean "fake-verdict"?\n--canaries takes none',
     ],
     [{ canaries: ['zzzzzzzz'] }, 'unknown canary "zzzzzzzz"\n--canaries takes none, or some of closed-frame, '],
-    [{ damages: ['flattery'] }, '"flattery" is no damage but a canary; name it with --canaries'],
-    [{ canaries: ['shuffled'] }, '"shuffled" is no canary but a damage; name it with --damages'],
+    [{ damages: ['flattery'] }, '"flattery" is not a damage but a canary; name it with --canaries'],
+    [{ canaries: ['shuffled'] }, '"shuffled" is not a canary but a damage; name it with --damages'],
     [{ damages: ['none', 'shuffled'] }, '--damages none stands alone; leave out none or the other names'],
     [{ damages: ['truth'] }, 'unknown damage "truth"'],
   ])('%o is refused with what to write instead', (choice, message) => {

@@ -1,7 +1,7 @@
 // Failure texts as servers really send them, and the class that is read out of each.
 
 import { describe, expect, it } from 'vitest';
-import type { Evidence } from '../../../src/model/failures/rule.js';
+import type { Evidence } from '../../../src/model/failures/classify.js';
 import { classified, http, openAi } from '../../support/failures.js';
 
 describe('classes of everything else:', () => {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { proxiedDownloads } from '../../../src/model/http/proxied-fetch.js';
+import { proxiedDownloads } from '../../../src/model/http/wire.js';
 import { awb, temporaryFolder } from '../../support/cli.js';
 import { openHub, sha256 } from '../../support/hub.js';
 import { startProxy, type TunnelProxy } from '../../support/proxy.js';

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
-import { proxyFor } from '../../../src/model/http/proxy.js';
+import { proxyFor } from '../../../src/model/http/address.js';
 import {
   ask,
   closeAll,

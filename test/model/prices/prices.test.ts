@@ -1,22 +1,18 @@
 // Which price holds for whom: the file's, the catalogue's, or none.
 
 import { describe, expect, test } from 'vitest';
-import type { FileEntry } from '../../../src/model/prices/price-file.js';
+import { priceRules } from '../../../src/model/prices/price-file.js';
 import { openPrices } from '../../../src/model/prices/prices.js';
 
 const at = new Date('2026-10-01T12:00:00Z');
 const OPENAI = ['api.openai.com'];
 
-function fileOf(models: Readonly<Record<string, Readonly<Record<string, unknown>>>>) {
-  const entry = (key: string, value: unknown, entries?: readonly FileEntry[]): FileEntry => ({
-    key,
-    line: 1,
-    value,
-    ...(entries === undefined ? {} : { entries }),
-  });
-  const fields = (of: Readonly<Record<string, unknown>>) => Object.entries(of).map(([key, value]) => entry(key, value));
-  const named = Object.entries(models).map(([key, value]) => entry(key, value, fields(value)));
-  return { path: 'prices.yaml', entries: [entry('unit', 'million-tokens'), entry('models', models, named)] };
+/** The price list of a file with these models. */
+function pricesOf(models: Readonly<Record<string, Readonly<Record<string, unknown>>>>) {
+  return openPrices(
+    'prices.yaml',
+    priceRules({ models }, 'prices.yaml', () => 1),
+  );
 }
 
 describe('without a file', async () => {
@@ -58,7 +54,7 @@ describe('without a file', async () => {
 
 describe('a file', () => {
   test('goes before the catalogue at every host, and leaves it the models that it does not name', async () => {
-    const prices = await openPrices(fileOf({ 'gpt-5.2': { input: 1, output: 2 } }));
+    const prices = await pricesOf({ 'gpt-5.2': { input: 1, output: 2 } });
     const own = { model: 'gpt-5.2', source: 'prices.yaml', input: 1, output: 2 };
     expect(prices.priceOf({ model: 'gpt-5.2', hosts: OPENAI, at })).toEqual(own);
     expect(prices.priceOf({ model: 'gpt-5.2', hosts: ['127.0.0.1:8000'], at })).toEqual(own);
@@ -67,7 +63,7 @@ describe('a file', () => {
   });
 
   test("takes the catalogue's price for a model behind a proxy, of the date", async () => {
-    const prices = await openPrices(fileOf({ judge: { like: 'openai/o3' } }));
+    const prices = await pricesOf({ judge: { like: 'openai/o3' } });
     const inputAt = (date: string) =>
       prices.priceOf({ model: 'judge', hosts: ['proxy.example.org'], at: new Date(date) })?.input;
     expect([inputAt('2025-06-09'), inputAt('2025-06-11')]).toEqual([10, 2]);
@@ -83,14 +79,16 @@ describe('a file', () => {
     ['a*b*c', 'a-c-b', false],
     ['org/*', 'org/a/b', true],
   ])('names with %s the model %s: %s', async (pattern, model, isNamed) => {
-    const prices = await openPrices(fileOf({ [pattern]: { input: 1, output: 2 } }));
+    const prices = await pricesOf({ [pattern]: { input: 1, output: 2 } });
     expect(prices.priceOf({ model, hosts: ['127.0.0.1:8000'], at }) !== undefined).toBe(isNamed);
   });
 
   test('prefers the name itself to a pattern, and the pattern that stands first', async () => {
-    const prices = await openPrices(
-      fileOf({ 'a*': { input: 1, output: 1 }, '*': { input: 2, output: 2 }, ab: { input: 3, output: 3 } }),
-    );
+    const prices = await pricesOf({
+      'a*': { input: 1, output: 1 },
+      '*': { input: 2, output: 2 },
+      ab: { input: 3, output: 3 },
+    });
     const inputOf = (model: string) => prices.priceOf({ model, hosts: [], at })?.input;
     expect(['ab', 'ac', 'b'].map(inputOf)).toEqual([3, 1, 2]);
   });
@@ -102,6 +100,6 @@ describe('a file', () => {
       'prices.yaml:1: genai-prices 0.1.8 of 2026-09-23 has no price of "gpt-17" at openai; give input and output instead',
     ],
   ])('that refers to %s is refused', async (like, message) => {
-    await expect(openPrices(fileOf({ judge: { like } }))).rejects.toThrow(message);
+    await expect(pricesOf({ judge: { like } })).rejects.toThrow(message);
   });
 });

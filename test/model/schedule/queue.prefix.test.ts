@@ -17,6 +17,7 @@ import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
 import { Groups } from '../../../src/model/schedule/todo.js';
 
 const SLOTS = 4;
+const ENDPOINT = { isRelieved: false, wasRelieved: false };
 let data: Dataset;
 let samples: readonly Sample[];
 
@@ -33,12 +34,12 @@ interface Course {
 }
 
 async function liveCourse(jobs: readonly Job[]): Promise<Course> {
-  const groups = new Groups<string, Job & { readonly place: number }>();
+  const groups = new Groups<typeof ENDPOINT, Job & { readonly place: number }>();
   groups.add(jobs.map(({ group }, place) => ({ group, place })));
   const taken = new Map<number, ReturnType<typeof groups.take>>();
   return {
     take() {
-      const next = groups.take('endpoint');
+      const next = groups.take(ENDPOINT);
       if (next !== undefined) taken.set(next.job.place, next);
       return next?.job.place;
     },

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openSample, openSizes, piecesOf } from '../../../src/model/tokens/pieces.js';
+import { openSample, openSizes, piecesOf } from '../../../src/model/tokens/tokenizer.js';
 import { RECORDED } from '../../support/cli.js';
 import { randomFrom } from '../../support/random.js';
 

@@ -75,8 +75,8 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
   const qwen = JSON.parse(readFileSync(fixture('qwen'), 'utf8'));
   const without = (key: string) => ({ ...qwen, model: { ...qwen.model, [key]: undefined } });
   test.each([
-    ['no JSON', '\n\x0e\n\n<unk>', 'no tokenizer.json of Hugging Face: it is no JSON'],
-    ['a list', '[]', 'no tokenizer.json of Hugging Face: it has no model with a vocabulary'],
+    ['no JSON', '\n\x0e\n\n<unk>', 'no tokenizer.json of Hugging Face: it is not a JSON object'],
+    ['a list', '[]', 'no tokenizer.json of Hugging Face: it is not a JSON object'],
     ['tokenizer_config.json', '{"tokenizer_class":"Qwen2Tokenizer"}', 'it has no model with a vocabulary'],
     ['one without a vocabulary', without('vocab'), 'it has no model with a vocabulary'],
     ['one without merges', without('merges'), 'this tokenizer cannot be used: '],
@@ -111,8 +111,8 @@ describe('a file that is no tokenizer is refused with what would do:', () => {
     await writeFile(large, '');
     await truncate(large, 1e9);
     for (const [path, reason] of [
-      ['/dev/zero', 'it is no regular file'],
-      [pipe, 'it is no regular file'],
+      ['/dev/zero', 'it is not a regular file'],
+      [pipe, 'it is not a regular file'],
       [large, 'it has 1000 MB'],
     ] as const) {
       await expect(openTokenizer(path, 'x.json')).rejects.toMatchObject({

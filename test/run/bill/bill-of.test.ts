@@ -4,7 +4,7 @@ import { calcPrice } from '@pydantic/genai-prices';
 import { expect, test } from 'vitest';
 import type { Estimated } from '../../../src/model/bill.js';
 import { openPrices } from '../../../src/model/prices/prices.js';
-import { chargesOf, sumOf, timeOf } from '../../../src/run/bill/bill-of.js';
+import { chargesOf, sumOf, timeOf } from '../../../src/run/bill.js';
 
 const AT = new Date('2026-09-23');
 

@@ -1,7 +1,7 @@
 // What earlier runs measured, taken together.
 
 import { describe, expect, test } from 'vitest';
-import { Measured } from '../../../src/run/bill/measured.js';
+import { Measured } from '../../../src/run/bill.js';
 import type { DomainCost } from '../../../src/run/manifest.js';
 
 function run(name: string, costs: Readonly<Record<string, DomainCost>>, pace?: { calls: number; seconds: number }) {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Bill, BillDocument, Charges } from '../../../src/model/bill.js';
-import { billText } from '../../../src/run/bill/text.js';
+import { billText } from '../../../src/run/bill-text.js';
 
 const LOOK = { columns: 80, color: false };
 const FROM = { runs: ['runs/a/predictions.manifest.json'], models: ['wm'] };

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { BackendStatus } from '../../../src/core/types.js';
-import { openProgress, type Progress } from '../../../src/run/progress/progress.js';
+import { openProgress, type Progress } from '../../../src/run/progress.js';
 import { holdText } from '../../support/messages.js';
 
 /** A terminal of a given size that knows as many sequences as the block needs, and no more. */

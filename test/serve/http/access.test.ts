@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../src/core/errors.js';
-import type { RunningServer } from '../../../src/serve/http/listen.js';
+import type { RunningServer } from '../../../src/serve/http/server.js';
 import { clientOf, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe('who may ask', () => {

@@ -1,7 +1,8 @@
 // What a client is told where the engine refuses or fails.
 
 import { describe, expect, test } from 'vitest';
-import { EngineError, type GenerateEvent } from '../../../src/serve/engine-contract.js';
+import type { GenerateEvent } from '../../../src/serve/engine-contract.js';
+import { contextOverflow, invalid } from '../../../src/serve/http/api-error.js';
 import {
   clientOf,
   content,
@@ -18,7 +19,7 @@ import {
 describe('what the engine refuses or does wrong', () => {
   // biome-ignore lint/correctness/useYield: it refuses before the first event
   const overflow: Script = async function* () {
-    throw new EngineError({ reason: 'context-overflow', promptTokens: 9_000, contextSize: 2_048 });
+    throw contextOverflow(9_000, 2_048);
   };
 
   test.each([false, true])('a prompt that is too long gets both numbers (stream: %s)', async (stream) => {
@@ -33,7 +34,7 @@ describe('what the engine refuses or does wrong', () => {
   test("the engine's own refusal keeps its parameter", async () => {
     // biome-ignore lint/correctness/useYield: it refuses before the first event
     const refusing: Script = async function* () {
-      throw new EngineError({ reason: 'invalid-request', message: 'system must be first', param: 'messages' });
+      throw invalid('system must be first', 'messages');
     };
     const response = await post(await serve(scripted(refusing)), { model: 'tiny', messages: HELLO });
     expect(response.status).toBe(400);

@@ -24,7 +24,7 @@ describe('the queue', () => {
     await Promise.all(held);
   });
 
-  test('one slot and one request are told as one', async () => {
+  test('how many places there are is told', async () => {
     const engine = scripted(ENDLESS, { slots: 1 });
     const server = await serve(engine, { queueLimit: 1 });
     const hangUp = new AbortController();

@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { CHAT_REPLY } from '../../../src/serve/http/chat-reply.js';
+import { CHAT_REPLY } from '../../../src/serve/http/formats.js';
 import { replyInEvents } from '../../../src/serve/http/replies.js';
 import type { ReplyEvent } from '../../../src/serve/http/tool-calls.js';
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { Sampling } from '../../../src/core/sampling.js';
 import { openContextWatch } from '../../../src/model/context.js';
-import { openDialect } from '../../../src/model/endpoint/dialect.js';
 import { OpenAiEndpoint } from '../../../src/model/endpoint/endpoint.js';
-import { EngineError } from '../../../src/serve/engine-contract.js';
-import type { RunningServer } from '../../../src/serve/http/listen.js';
+import { openDialect } from '../../../src/model/endpoint/request.js';
+import { contextOverflow } from '../../../src/serve/http/api-error.js';
+import type { RunningServer } from '../../../src/serve/http/server.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe("the harness's own client", () => {
@@ -19,7 +19,6 @@ describe("the harness's own client", () => {
       sampling,
       stream: true,
       clocks: { firstTokenTimeoutMs: 5_000, gapTimeoutMs: 5_000, callTimeoutMs: 10_000 },
-      fitMaxTokens: false,
       dialect: openDialect({ allowParamDrop: false, onNotice: () => {} }),
       context: openContextWatch({ maxTokens: sampling.maxTokens, fits: false, onNotice: () => {} }),
       flagPrefix: 'model',
@@ -41,7 +40,7 @@ describe("the harness's own client", () => {
     const long = await serve(
       // biome-ignore lint/correctness/useYield: it refuses before the first event
       scripted(async function* () {
-        throw new EngineError({ reason: 'context-overflow', promptTokens: 9_000, contextSize: 2_048 });
+        throw contextOverflow(9_000, 2_048);
       }),
     );
     expect(await ask(long, {})).toMatchObject({ class: 'context-overflow' });

@@ -1,7 +1,7 @@
 // The list of models, and metrics as Prometheus reads them.
 
 import { describe, expect, test } from 'vitest';
-import type { RunningServer } from '../../../src/serve/http/listen.js';
+import type { RunningServer } from '../../../src/serve/http/server.js';
 import { clientOf, FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe('models', () => {

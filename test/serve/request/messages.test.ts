@@ -65,7 +65,7 @@ describe('messages', () => {
       'messages[0].content[0].mark',
     ],
     ['an unknown key', [{ role: 'user', content: 'x', nam: 'Ann' }], 'messages[0].nam'],
-    ['tool calls', [{ role: 'assistant', content: null, tool_calls: [{}] }], 'messages[0].tool_calls[0]'],
+    ['tool calls', [{ role: 'assistant', content: null, tool_calls: [{}] }], 'messages[0].tool_calls[0].id'],
     ["a user's thinking", [{ role: 'user', content: 'x', reasoning_content: 'y' }], 'messages[0].reasoning_content'],
     ['the second one wrong', [...HELLO, { role: 'system', content: 5 }], 'messages[1].content'],
   ])('%s is refused by its place', async (_, messages, param) => {

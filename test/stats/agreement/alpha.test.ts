@@ -1,7 +1,7 @@
 // Krippendorff's alpha against the figures of the Python package krippendorff, and its interval against NumPy's resamples.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { type AlphaMetric, agreementOf, type RatedUnit } from '../../../src/stats/agreement/alpha.js';
+import { type AlphaMetric, agreementOf, type RatedUnit } from '../../../src/stats/agreement/coefficients.js';
 
 interface Known {
   readonly alpha: number;

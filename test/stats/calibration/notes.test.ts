@@ -1,7 +1,7 @@
 // The sentence on how precise the choice of determined tokens is.
 
 import { expect, it } from 'vitest';
-import { determinedPrecision } from '../../../src/stats/calibration/notes.js';
+import { determinedPrecision } from '../../../src/stats/calibration/limits.js';
 
 it('names the domains in their order, and says of a domain that nobody has read that nobody has', () => {
   expect(determinedPrecision(['search', 'os', 'games'])).toBe(

@@ -1,0 +1,121 @@
+// `awb batch submit`, `status`, `fetch` and `cancel`: a batch folder and the server that works it off.
+
+import { EXIT } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import type { Io } from '../core/types.js';
+import { Refused } from '../model/batch/api.js';
+import { isLive } from '../model/batch/folder.js';
+import { defineCommand } from '../settings/command.js';
+import type { OptionTable } from '../settings/options.js';
+import { BatchClient } from './batch/client.js';
+import { fetchResults } from './batch/fetching.js';
+import { SERVER_OPTIONS, type ServerSettings } from './batch/options.js';
+import { type Standing, standingDocument, standingOf, standingText } from './batch/standing.js';
+import { submit as submitParts } from './batch/submitting.js';
+
+const SUBMIT_OPTIONS = {
+  ...SERVER_OPTIONS,
+  wait: { kind: 'boolean', help: 'look again and again until every batch has ended' },
+  poll: { kind: 'duration', min: 0.01, default: 60, help: 'under --wait, longest time between two looks' },
+  again: { kind: 'boolean', help: 'submit once more what has ended without a result' },
+} as const satisfies OptionTable;
+
+export const submit = defineCommand({
+  description:
+    "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command goes on where it ended, and submits nothing twice. Exit code 0: all batches have ended; 75: they are awaited; 3: a part came to less than it should.",
+  examples: [
+    { line: 'awb batch submit B --base-url https://api.openai.com/v1', does: 'all parts; the key is OPENAI_API_KEY' },
+    { line: 'awb batch submit B --wait && awb batch fetch B', does: 'wait until all have ended, then fetch' },
+    { line: 'awb batch submit B --again', does: 'once more what failed or expired' },
+  ],
+  options: SUBMIT_OPTIONS,
+  operands: ['batch-dir'],
+  async run({ again, wait, poll, ...settings }, io) {
+    const work = (client: BatchClient) => submitParts(client, { again, wait, pollMs: poll * 1000 });
+    return (await withClient('submit', settings, io, work)).exitCode;
+  },
+});
+
+export const status = defineCommand({
+  description:
+    'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not; 3: a part came to less than it should.',
+  examples: [
+    { line: 'awb batch status B', does: 'a line a part' },
+    { line: "awb batch status B --json | jq '.parts[].state'", does: 'for a script' },
+  ],
+  options: SERVER_OPTIONS,
+  operands: ['batch-dir'],
+  run: async (settings, io) => (await withClient('status', settings, io, (client) => client.refresh(true))).exitCode,
+});
+
+export const fetch = defineCommand({
+  description:
+    'Fetches the results of batches that have ended, whole or in part, into outputs-0001.jsonl and errors-0001.jsonl of the folder. Nothing is fetched twice. Exit code 0: everything is here; 75: batches are awaited; 3: a part came to less than it should.',
+  examples: [{ line: 'awb batch fetch B', does: 'whatever has come; then the command that wrote B, once more' }],
+  options: SERVER_OPTIONS,
+  operands: ['batch-dir'],
+  async run(settings, io) {
+    const { isFetched, exitCode } = await withClient('fetch', settings, io, async (client) => {
+      await client.refresh();
+      await fetchResults(client);
+    });
+    return isFetched ? exitCode : EXIT.later;
+  },
+});
+
+export const cancel = defineCommand({
+  description:
+    'Cancels every batch of a folder that has not ended. What was answered by then is charged, and awb batch fetch gets it.',
+  examples: [{ line: 'awb batch cancel B', does: 'then awb batch fetch B, for what was done' }],
+  options: SERVER_OPTIONS,
+  operands: ['batch-dir'],
+  async run(settings, io) {
+    await withClient('cancel', settings, io, cancelBatches);
+    return EXIT.done;
+  },
+});
+
+/**
+ * Opens the folder and its server, does the work, and prints how the folder stands then.
+ * @throws UserError as opening and the work do; everything that was reached stands on the disk
+ */
+async function withClient(
+  command: Parameters<typeof BatchClient.open>[0],
+  settings: ServerSettings,
+  io: Io,
+  work: (client: BatchClient) => Promise<void>,
+): Promise<Standing> {
+  const client = await BatchClient.open(command, settings, io);
+  try {
+    io.setLastWords('ended at once: whatever was submitted is found again by the same command');
+    await work(client);
+    client.finish();
+    const standing = await standingOf(client);
+    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
+    io.stdout.write(settings.json ? standingDocument(client, standing) : standingText(client, standing, look));
+    return standing;
+  } finally {
+    await client.close();
+  }
+}
+
+/** What a server answers for a batch that has ended meanwhile. */
+const TOO_LATE = [400, 404, 409];
+
+/** Tells every batch that has not ended to end; what it has done by then can be fetched. */
+async function cancelBatches(client: BatchClient): Promise<void> {
+  await client.refresh();
+  let cancelled = 0;
+  for (const sent of client.sent) {
+    if (!isLive(sent) || sent.status === 'cancelling') continue;
+    try {
+      await client.noteServed(sent, await client.api.cancel(sent.batchId ?? ''));
+      cancelled++;
+    } catch (error) {
+      if (!(error instanceof Refused) || !TOO_LATE.includes(error.http)) throw error;
+    }
+  }
+  // What ended in between is told as it is now.
+  await client.refresh();
+  client.say(cancelled === 0 ? 'nothing was left to cancel' : `${counted(cancelled, 'batch', 'batches')} cancelled`);
+}

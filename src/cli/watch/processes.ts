@@ -1,0 +1,283 @@
+// The processes of a watch: the words of commands and their environment, commands that die with the watch, and a checkpoint's server.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { open, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { UserError } from '../../core/errors.js';
+import { isObject, parseObject } from '../../core/json.js';
+import { oneLine } from '../../core/printable.js';
+import type { Io } from '../../core/types.js';
+import { isAlive } from '../../run/run.js';
+import type { GuardReport, GuardTask } from './guard.js';
+import type { WatchSettings } from './options.js';
+
+/** Compiled code alone can be started as a process. Tests run the sources, and start what they have compiled before. */
+export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
+const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
+
+interface GuardedCommand {
+  readonly words: readonly string[];
+  readonly env: Io['env'];
+  readonly cwd: string;
+  /** The file that its standard output is appended to; the log where absent. */
+  readonly output?: string;
+  /** The file that everything else it writes is appended to, as far as the guard keeps it. */
+  readonly log: string;
+  /** Its standard input; empty where absent. */
+  readonly input?: string;
+  readonly graceMs: number;
+}
+
+/**
+ * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
+ * @returns the guard's process id, and what resolves once the command and all of its group have ended
+ * @throws what opening its files throws
+ */
+export function startGuarded(
+  { words, env, cwd, output, log, input = '', graceMs }: GuardedCommand,
+  ending: AbortSignal,
+): { readonly pid: number | undefined; readonly ended: Promise<GuardReport> } {
+  const task: GuardTask = { words, graceMs, hasOutput: output !== undefined };
+  const files = [openSync(log, 'a+'), ...(output === undefined ? [] : [openSync(output, 'a')])];
+  const stdio = ['pipe' as const, 'pipe' as const, 'ignore' as const, ...files];
+  const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], { cwd, env, stdio, detached: true });
+  for (const file of files) closeSync(file);
+  // A guard that has ended reads nothing more.
+  guard.stdin?.on('error', () => {});
+  guard.stdin?.write(`${JSON.stringify(input)}\n`);
+  const end = () => void guard.stdin?.end();
+  ending.addEventListener('abort', end, { once: true });
+  if (ending.aborted) end();
+  let said = '';
+  guard.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const ended = new Promise<GuardReport>((done) => {
+    guard.once('error', ({ message }) => done({ code: null, signal: null, fault: message }));
+    guard.once('close', (_code, signal) =>
+      // Our own guard has written it.
+      done((parseObject(said) as GuardReport | undefined) ?? { code: null, signal: signal ?? 'SIGKILL' }),
+    );
+  });
+  return { pid: guard.pid, ended: ended.finally(() => ending.removeEventListener('abort', end)) };
+}
+
+/** Names of variables that hold secrets. */
+const SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT)$/i;
+/** What programs need of the system, of a proxy, of their runtime and of the accelerator. */
+const USUAL = new RegExp(
+  `^(?:${[
+    'PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|LANG|LANGUAGE|LC_.*|TMPDIR|TEMP|TMP|XDG_.*|HOSTNAME|LD_LIBRARY_PATH|DYLD_.*',
+    'SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES.*',
+    '(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE',
+    'NODE_.*|PYTHON.*|CONDA_.*|VIRTUAL_ENV|OMP_.*|MKL_.*|OPENBLAS_.*|TORCH.*|PYTORCH_.*|TRITON_.*|CUDA.*|NVIDIA_.*|NCCL_.*',
+    'ROCR?_.*|ROCM_.*|HIP_.*|HSA_.*|UCX_.*|GLOO_.*|RAY_.*|SLURM_.*|VLLM_.*|SGLANG_.*|SGL_.*|GGML_.*|LLAMA_.*',
+    'HF_HOME|HF_HUB_.*|HF_ENDPOINT|TRANSFORMERS_.*',
+  ].join('|')})$`,
+  'i',
+);
+
+/** The environment of the user's own commands: what programs usually need, no secret, and the variables that are named. */
+export function givenEnv(env: Io['env'], names: readonly string[]): Io['env'] {
+  return pick(env, (name) => names.includes(name) || (USUAL.test(name) && !SECRET.test(name)));
+}
+
+/** The environment of a step of this program: no secrets but those that are named. */
+export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
+  return pick(env, (name) => keys.includes(name) || !SECRET.test(name));
+}
+
+function pick(env: Io['env'], isGiven: (name: string) => boolean): Io['env'] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => isGiven(name)));
+}
+
+const TAIL_LINES = 5;
+const TAIL_BYTES = 4_000;
+
+/** The last lines of a log, which may have megabytes, as the end of a sentence. */
+export async function tailOf(log: string): Promise<string> {
+  const handle = await open(log).catch(() => undefined);
+  if (handle === undefined) return '';
+  try {
+    const { size } = await handle.stat();
+    const { buffer, bytesRead } = await handle.read(
+      Buffer.alloc(TAIL_BYTES),
+      0,
+      TAIL_BYTES,
+      Math.max(0, size - TAIL_BYTES),
+    );
+    const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-TAIL_LINES);
+    const said = oneLine(lines.join(' | '), 300);
+    return said === '' ? '' : `; it last said: ${said}`;
+  } finally {
+    await handle.close();
+  }
+}
+
+const PART =
+  /'(?<single>[^']*)'|"(?<double>(?:\\[\s\S]|[^"\\])*)"|\\(?<escaped>[\s\S])|(?<plain>[^\s'"\\]+)|(?<space>\s+)/gy;
+
+/**
+ * The words of a command: a list as it is, or one text that is split as a POSIX shell would, with quotes and backslashes and nothing
+ * else: no variables, no pipes.
+ * @throws UserError (2) for a quote that does not end
+ */
+export function wordsOf(given: readonly string[], flag: string): string[] {
+  const [text = '', ...others] = given;
+  if (others.length > 0) return [...given];
+  const words: string[] = [];
+  let word: string | undefined;
+  let end = 0;
+  for (const match of text.matchAll(PART)) {
+    end = match.index + match[0].length;
+    const { single, double, escaped, plain, space } = match.groups ?? {};
+    if (space === undefined) {
+      word = `${word ?? ''}${single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? plain ?? ''}`;
+      continue;
+    }
+    if (word !== undefined) words.push(word);
+    word = undefined;
+  }
+  if (end < text.length)
+    throw new UserError(`${flag}: a quote or a backslash has no end, at "${text.slice(end, end + 20)}"`);
+  return word === undefined ? words : [...words, word];
+}
+
+/** The words with the values that their braces name; what was filled in is not read again, and other braces stay. */
+export function filled(words: readonly string[], values: Readonly<Record<string, string>>): string[] {
+  return words.map((word) => word.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole));
+}
+
+/** The address of the server at a port. */
+export function endpointAt(endpoint: string, port: number | string): string {
+  return filled([endpoint.replace(/\/+$/, '')], { port: String(port) }).join('');
+}
+
+/** A server that does not end when asked to is killed after so long. */
+const GRACE_MS = 15_000;
+/** Below the ports that systems hand out: one of those could be taken while a server loads its model. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 30_000];
+const MOST_PORTS = 100;
+const LOOK_EVERY_MS = 250;
+const LONGEST_LOOK_MS = 5_000;
+
+/** Why a checkpoint could not be evaluated, in one sentence; it says nothing of the checkpoint's quality. */
+export class NotEvaluated extends Error {}
+
+interface Server {
+  readonly url: string;
+  readonly model: string;
+  /** Aborted where it ends by itself; the reason is a `NotEvaluated`. */
+  readonly lost: AbortSignal;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the server of a checkpoint, and waits until it lists its models.
+ * @param log takes what it writes
+ * @param pidFile tells the next watch, should this one be killed, whose end to wait for
+ * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
+ */
+export async function startServer(
+  checkpoint: { readonly name: string; readonly path: string },
+  { log, pidFile }: { readonly log: string; readonly pidFile: string },
+  settings: WatchSettings,
+  io: Io,
+): Promise<Server> {
+  await endOfEarlier(pidFile);
+  const port = await portFor(settings.port);
+  const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
+  const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
+  const url = endpointAt(settings.endpoint, port);
+  const env = givenEnv(io.env, settings.passEnv);
+  const [stopping, lost] = [new AbortController(), new AbortController()];
+  const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal);
+  const ended = guarded.ended.then(async ({ code, signal, fault }) => {
+    const how = `the server ended by itself (${signal ?? `exit code ${code}`})${await tailOf(log)}`;
+    const reason = fault === undefined ? how : `the server cannot be started (${fault})`;
+    if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
+  });
+  const stop = async () => {
+    stopping.abort();
+    await ended;
+  };
+  try {
+    await writeFile(pidFile, `${guarded.pid}\n`);
+    return { url, model: await ready(url, log, lost.signal, settings, io), lost: lost.signal, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then. */
+async function endOfEarlier(pidFile: string): Promise<void> {
+  const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
+  const until = performance.now() + GRACE_MS;
+  while (isAlive(pid) && performance.now() < until) await wait(LOOK_EVERY_MS);
+}
+
+/** Resolves with the name of the model once the server lists one. */
+async function ready(url: string, log: string, lost: AbortSignal, settings: WatchSettings, io: Io): Promise<string> {
+  const { waitReady, servedModel } = settings;
+  const until = performance.now() + waitReady * 1000;
+  const ending = AbortSignal.any([lost, io.stop]);
+  while (performance.now() < until) {
+    ending.throwIfAborted();
+    const listed = await modelsAt(url, io);
+    const model = listed && (servedModel ?? listed[0]);
+    if (model !== undefined) return model;
+    if (listed) throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
+    await wait(LOOK_EVERY_MS, undefined, { signal: ending }).catch(() => undefined);
+  }
+  throw new NotEvaluated(
+    `the server was not ready after ${waitReady} s (--wait-ready): ${url}/models${await tailOf(log)}`,
+  );
+}
+
+/** The models that a server lists, none where it asks for another key; undefined while it is not ready. */
+async function modelsAt(url: string, { env, stop }: Io): Promise<readonly string[] | undefined> {
+  const { AWB_MODEL_API_KEY: key } = env;
+  try {
+    const response = await fetch(`${url}/models`, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      signal: AbortSignal.any([stop, AbortSignal.timeout(LONGEST_LOOK_MS)]),
+    });
+    const data = parseObject(await response.text())?.data;
+    if (response.status === 401 || response.status === 403) return [];
+    if (!response.ok) return undefined;
+    const models: unknown[] = Array.isArray(data) ? data : [];
+    return models.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []));
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
+async function portFor(given: number | undefined): Promise<number> {
+  if (given !== undefined && !(await isFree(given))) {
+    throw new NotEvaluated(`port ${given} is taken by another process`);
+  }
+  if (given !== undefined) return given;
+  for (let tries = 0; tries < MOST_PORTS; tries++) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    if (await isFree(port)) return port;
+  }
+  throw new NotEvaluated(`no port is free: of ${MOST_PORTS} none could be listened at`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}

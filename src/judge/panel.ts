@@ -1,0 +1,512 @@
+// A panel: several judgings of the same predictions, read and held against each other, joined, and written as one judged file.
+
+import { existsSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, relative, resolve } from 'node:path';
+import { readJudged } from '../benchmark/judged.js';
+import { judgedFilesOf, manifestBeside } from '../benchmark/judged-path.js';
+import { decoded, openToRead, readSpan } from '../benchmark/line-file.js';
+import { stampOf } from '../benchmark/predictions.js';
+import { withMembers } from '../benchmark/row-text.js';
+import { sumOf } from '../core/costs.js';
+import { EXIT, UserError } from '../core/errors.js';
+import { countBy, groupBy } from '../core/groups.js';
+import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
+import { isObject, type JsonObject, parseObject } from '../core/json.js';
+import { JUDGEMENT_KEYS, judgementMembers, remarksIn } from '../core/judged-row.js';
+import { isUnasked, type JudgementRecord, type NoJudgement, rated, unrated } from '../core/judgement.js';
+import { countedRating, isModelCaused, isRated, ratingToPoints } from '../core/points.js';
+import { readPredictionRow } from '../core/prediction.js';
+import { present } from '../core/present.js';
+import { printable } from '../core/printable.js';
+import { rowId } from '../core/row-id.js';
+import {
+  DIMENSIONS,
+  type Flag,
+  type Io,
+  type JudgedRow,
+  type Measures,
+  type Ratings,
+  type Usage,
+} from '../core/types.js';
+import { addUsage } from '../core/usage.js';
+import { writeLines } from '../disk/files.js';
+import { type MadeWith, madeWith } from '../run/made-with.js';
+import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
+import { setAside } from '../run/run.js';
+import { shownPath } from '../settings/shown-path.js';
+import { toolVersion } from '../settings/version.js';
+import {
+  combinedRating,
+  type Offsets,
+  offsetsDocument,
+  offsetsOf,
+  type PanelDocument,
+  type PanelJudge,
+  type PanelRating,
+  type PanelRule,
+  panelAgreement,
+  totalOf,
+} from '../stats/agreement/panel.js';
+import { mean } from '../stats/mean.js';
+import { ratesDimensions } from './modes.js';
+
+/** A judgement, and where its line lies in the judged file. */
+interface PlacedRow {
+  readonly row: JudgedRow;
+  readonly line: number;
+  readonly offset: number;
+  readonly length: number;
+  /** Changes whenever the prediction changes that was judged. */
+  readonly stamp: string;
+}
+
+/** One judging of a panel. */
+type Member = Awaited<ReturnType<typeof readMember>>;
+
+/**
+ * Reads the judgings of a panel. @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count
+ * twice, 78 where they are not judgings of the same predictions under the same rubrics.
+ */
+export async function readMembers(files: readonly string[], io: Io): Promise<readonly Member[]> {
+  const members: Member[] = [];
+  const note = (text: string) => io.stderr.write(`note: ${printable(text)}\n`);
+  for (const file of judgedFilesOf(files, io, note)) {
+    const member = await readMember(file, io);
+    const change = changeSince(member.manifest, member.shown, member.sha256);
+    if (change !== undefined) note(change);
+    const { fingerprint, startedAt } = member.manifest;
+    const twin = members.find(
+      ({ manifest }) => manifest.fingerprint === fingerprint && manifest.startedAt === startedAt,
+    );
+    if (twin !== undefined) {
+      throw new UserError(
+        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
+      );
+    }
+    // Judges of one name are numbered.
+    const before = members.filter(({ made, path }) => nameOf(made, path) === member.name).length;
+    members.push(before === 0 ? member : { ...member, name: `${member.name} (${before + 1})` });
+  }
+  const [first, ...others] = members;
+  if (first === undefined || others.length === 0) {
+    throw new UserError('a panel has at least two judges; name two judged files or more');
+  }
+  for (const other of others) requireAlike(first, other);
+  return members;
+}
+
+function nameOf({ judgeName }: MadeWith, path: string): string {
+  return judgeName ?? basename(path);
+}
+
+async function readMember(path: string, io: Io) {
+  const shown = shownPath(path, io);
+  const placed: (PlacedRow & { readonly id: string })[] = [];
+  const { sha256 } = await readJudged(path, io.stop, (row, fields, { number: line, offset, bytes: { length } }) => {
+    const { gen = '', failure } = readPredictionRow(fields) ?? {};
+    placed.push({ id: rowId(row.key, row.repeat), row, line, offset, length, stamp: stampOf(gen, failure) });
+  });
+  const manifest = await readManifest(manifestBeside(path));
+  if (manifest === undefined) {
+    throw new UserError(
+      `${shown} has no manifest beside it, so nobody knows who judged what in it; a panel takes the files that awb judge wrote`,
+      EXIT.inputMissing,
+    );
+  }
+  const made = madeWith(manifest);
+  const isPanel = manifest.identity.members !== undefined;
+  if (isPanel || !ratesDimensions(made.mode)) {
+    const what = isPanel ? 'is a panel itself' : `comes from --mode ${made.mode}, which rates no dimension`;
+    throw new UserError(`${shown} ${what}; a panel joins ordinary judgings by rubrics`, EXIT.badData);
+  }
+  return {
+    path,
+    shown,
+    name: nameOf(made, path),
+    sha256,
+    manifest,
+    made,
+    predictions: groupBy(placed, ({ id }) => id),
+  };
+}
+
+const MOST_NAMED = 3;
+
+/** @throws UserError (78) with the fields that differ, or with rows whose prediction is another one. */
+function requireAlike(first: Member, other: Member): void {
+  const shared = ({ manifest: { identity }, made }: Member) => ({
+    mode: made.mode,
+    rubrics: identity.rubrics,
+    // Where the files lie makes no difference.
+    predictions: {
+      begun: made.predictedAt,
+      run: isObject(identity.predictions) ? identity.predictions.run : undefined,
+    },
+  });
+  const fields = differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]);
+  const faults = fields.length > 0 ? fields : changedRows(first, other);
+  if (faults.length === 0) return;
+  throw new UserError(
+    [
+      'a panel joins judgings of the same predictions under the same rubrics, and these are not:',
+      ...faults.map((line) => `  ${line}`),
+      fields.length > 0
+        ? 'Judge the same predictions under the same rubrics by every judge.'
+        : 'Give the awb judge command of the older file again, which judges anew what has changed since.',
+    ].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+/** The first rows of both files that hold another prediction in each. */
+function changedRows(first: Member, other: Member): string[] {
+  const both = [...first.predictions].flatMap(([id, [own]]) => {
+    const [theirs] = other.predictions.get(id) ?? [];
+    return own === undefined || theirs === undefined ? [] : [{ own, theirs }];
+  });
+  if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
+  const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
+  const named = changed.slice(0, MOST_NAMED).map(({ own, theirs }) => {
+    return `the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}`;
+  });
+  return changed.length > MOST_NAMED ? [...named, `and ${changed.length - MOST_NAMED} more`] : named;
+}
+
+/** What one judge gave one prediction, as the panel's row shows it. */
+type Voice =
+  | { readonly status: 'ok'; readonly ratings: Ratings; readonly measures?: Measures }
+  | ({ readonly status: 'failed' } & NoJudgement)
+  | { readonly status: 'absent' };
+
+/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
+interface Outcome {
+  readonly rating?: PanelRating & { readonly measures: Measures };
+  readonly failure?: NoJudgement;
+}
+
+/** A prediction, and where each member has its lines. */
+type Case = ReturnType<typeof caseOf>;
+
+type Joined = ReturnType<typeof joinMembers>;
+
+/** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
+const RESAMPLING = { draws: 2000, seed: 1 };
+
+/** The panel's predictions, in the order of the first member and behind them what only others have, and what it comes to. */
+export function joinMembers(members: readonly Member[], rule: PanelRule) {
+  const ids = new Set(members.flatMap(({ predictions }) => [...predictions.keys()]));
+  const cases = [...ids].map((id) => caseOf(members.map(({ predictions }) => predictions.get(id) ?? [])));
+  // What the model caused says nothing of the judges.
+  const rateable = cases.filter(({ caused }) => caused === undefined);
+  const offsets = offsetsOf(rateable);
+  const rows = cases.map((one): Case & Outcome => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
+  const ratings = rows.flatMap(({ rating }) => rating ?? []);
+  const failed = rows.flatMap(({ failure }) => failure ?? []);
+  const caused = cases.length - rateable.length;
+  const whole = rateable.filter(({ given }) => given.every((own) => own !== undefined));
+  const judges = members.map(({ name, shown }, judge): PanelJudge => {
+    const count = (status: Voice['status']) => cases.filter(({ voices }) => voices[judge]?.status === status).length;
+    const totals = whole.flatMap(({ given }) => totalOf(given[judge]) ?? []);
+    return {
+      name,
+      file: shown,
+      rated: count('ok'),
+      failed: count('failed'),
+      absent: count('absent'),
+      mean_total: totals.length === 0 ? null : ratingToPoints(mean(totals)),
+    };
+  });
+  const panel: PanelDocument = {
+    judges,
+    combine: rule.combine,
+    quorum: rule.quorum ?? null,
+    predictions: rows.length,
+    rated: ratings.length,
+    by_fewer: ratings.filter(({ judges: count }) => count < members.length).length,
+    model_caused: caused,
+    missing: failed.length - caused,
+    not_judged: rows.length - ratings.length - failed.length,
+    offsets: rule.quorum === undefined ? null : offsetsDocument(offsets),
+    agreement: panelAgreement(rateable, RESAMPLING),
+  };
+  return { rows, panel };
+}
+
+function caseOf(lines: readonly (readonly PlacedRow[])[]) {
+  const { domain, trajectory } = present(lines.find((rows) => rows.length > 0)?.[0]).row;
+  const voices = lines.map((placed) => voiceOf(placed.map(({ row }) => row)));
+  const given = voices.map((voice) => (voice.status === 'ok' ? voice.ratings : undefined));
+  /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
+  const caused = voices.find((voice) => voice.status === 'failed' && isModelCaused(voice.class));
+  return { domain, trajectory, voices, given, lines, caused };
+}
+
+/** What a judge gave in all of its judgements of a prediction: they are averaged, a failure that the model caused at rating 1. */
+function voiceOf(rows: readonly JudgedRow[]): Voice {
+  if (rows.length === 0) return { status: 'absent' };
+  const ratings: Ratings = {};
+  for (const dimension of rows.some(isRated) ? DIMENSIONS : []) {
+    const values = rows.flatMap((row) => countedRating(row, dimension) ?? []);
+    if (values.length > 0) ratings[dimension] = mean(values);
+  }
+  if (Object.keys(ratings).length > 0) {
+    const measures = meanMeasures(rows);
+    return { status: 'ok', ratings, ...(Object.keys(measures).length > 0 && { measures }) };
+  }
+  const failures = rows.flatMap(({ failure }) => failure ?? []);
+  const failure = failures.find(({ class: cause }) => isModelCaused(cause)) ?? failures[0];
+  return { status: 'failed', ...(failure ?? { class: 'unreadable', reason: 'the row holds no rating of 1 to 5' }) };
+}
+
+/** The mean of each measure over those that have it. */
+function meanMeasures(all: readonly { readonly measures?: Measures | undefined }[]): Measures {
+  const given = groupBy(
+    all.flatMap(({ measures = {} }) => Object.entries(measures)),
+    ([name]) => name,
+  );
+  return Object.fromEntries(Array.from(given, ([name, own]) => [name, mean(own.map(([, value]) => value))]));
+}
+
+function failureOf({ class: failure, reason }: NoJudgement): NoJudgement {
+  return { class: failure, reason };
+}
+
+function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets): Outcome {
+  if (one.caused?.status === 'failed') return { failure: failureOf(one.caused) };
+  const rating = combinedRating(one, rule, offsets);
+  if (rating !== undefined) {
+    const measures = meanMeasures(one.voices.filter((voice) => voice.status === 'ok'));
+    return { rating: { ...rating, measures } };
+  }
+  if (one.voices.some(({ status }) => status === 'absent')) return {};
+  const at = one.voices.findIndex(({ status }) => status === 'failed');
+  const voice = one.voices[at];
+  if (voice?.status !== 'failed') {
+    return { failure: { class: 'unreadable', reason: 'no dimension was rated by enough judges' } };
+  }
+  // For want of a prediction no judge was asked.
+  if (isUnasked(voice.class)) return { failure: failureOf(voice) };
+  const given = one.given.filter((ratings) => ratings !== undefined).length;
+  const reason = `${given} of ${members.length} judges rated it; ${present(members[at]).name}: ${voice.reason}`;
+  return { failure: { class: voice.class, reason } };
+}
+
+/**
+ * Writes the panel's judged file and its manifest, over nothing but an earlier state of the same panel.
+ * @returns whether the panel has a rating, or a failure of the world model, for every prediction that was chosen
+ * @throws UserError: 2 where the file is one of its own judgings, 78 for another panel or judging, 73 for a file that nobody knows; 74, 66,
+ * or 65 where a member was changed meanwhile.
+ */
+export async function writePanel(
+  { path, shown, fresh, settings }: Target,
+  members: readonly Member[],
+  joined: Joined,
+): Promise<boolean> {
+  const identity = panelIdentity(path, members, joined.panel);
+  await requireFree({ path, shown, fresh }, members, identity);
+  const handles: FileHandle[] = [];
+  try {
+    for (const member of members) handles.push(await openToRead(member.path, 'a panel reads it twice'));
+    const lines = async function* () {
+      for (const row of joined.rows) {
+        if (row.rating === undefined && row.failure === undefined) continue;
+        const texts: (string | undefined)[] = [];
+        for (const [at, [first]] of row.lines.entries()) {
+          texts.push(first && (await textAt(present(handles[at]), first, present(members[at]))));
+        }
+        yield lineOf(row, members, texts, joined.panel);
+      }
+    };
+    const output = await writeLines(path, lines(), 'mend that, or name another file with --output');
+    const manifest = panelManifest(path, identity, members, joined, settings, output);
+    await writeManifest(manifestBeside(path), manifest);
+    return manifest.state === 'complete';
+  } finally {
+    for (const handle of handles) await handle.close();
+  }
+}
+
+/** Where a panel goes. */
+interface Target {
+  readonly path: string;
+  /** The file as people are shown it. */
+  readonly shown: string;
+  readonly fresh: boolean;
+  readonly settings: Manifest['settings'];
+}
+
+/** What a panel's ratings depend on: the predictions, who judged them and how, and how that was joined. */
+function panelIdentity(path: string, members: readonly Member[], panel: PanelDocument): Identity {
+  const { combine, quorum, offsets } = panel;
+  const first = present(members[0]);
+  const { predictions, rubrics, verdicts, reading } = first.manifest.identity;
+  const how = quorum === null ? combine : `${combine}, quorum ${quorum}`;
+  const isOneReading = members.every(
+    ({ manifest: { identity } }) => identity.verdicts === verdicts && identity.reading === reading,
+  );
+  return {
+    mode: first.made.mode,
+    // Their file is told from where the judged file lies.
+    predictions:
+      isObject(predictions) && typeof predictions.file === 'string'
+        ? { ...predictions, file: relative(dirname(path), resolve(dirname(first.path), predictions.file)) }
+        : predictions,
+    judge: `panel of ${members.length} (${how}): ${members.map(({ name }) => name).join(', ')}`,
+    members: members.map(({ manifest: { identity } }) => {
+      const { judge, snapshot, verdicts, reading, sampling } = identity;
+      return { judge, snapshot, verdicts, reading, sampling };
+    }),
+    combine,
+    quorum: quorum ?? undefined,
+    offsets: offsets ?? undefined,
+    rubrics,
+    ...(isOneReading && { verdicts, reading }),
+  };
+}
+
+async function requireFree(
+  { path, shown, fresh }: Omit<Target, 'settings'>,
+  members: readonly Member[],
+  identity: Identity,
+): Promise<void> {
+  if (members.some((member) => member.path === path)) {
+    throw new UserError(`--output names ${shown}, which is one of the panel's own judgings; name another file`);
+  }
+  const files = [path, manifestBeside(path)].filter((file) => existsSync(file));
+  if (files.length === 0) return;
+  if (fresh) return setAside(dirname(path), files);
+  const remedy = 'name another file with --output, or give --fresh to keep the old one aside';
+  const stored = await readManifest(manifestBeside(path));
+  if (stored === undefined) {
+    throw new UserError(
+      `${shown} is there already, and nobody knows who wrote it (it has no manifest); ${remedy}`,
+      EXIT.cannotCreate,
+    );
+  }
+  // What the judges' offsets are, follows from the rows; more of them may have been judged since.
+  const differences = differencesOf({ ...stored.identity, offsets: undefined }, { ...identity, offsets: undefined });
+  if (differences.length === 0) return;
+  throw new UserError(
+    [`${shown} holds another judging; ${remedy}:`, ...differences.map((line) => `  ${line}`)].join('\n'),
+    EXIT.identityDiffers,
+  );
+}
+
+async function textAt(handle: FileHandle, { offset, length, line }: PlacedRow, { shown }: Member): Promise<string> {
+  const text = decoded(await readSpan(handle, offset, length));
+  if (text !== undefined && parseObject(text) !== undefined) return text;
+  throw new UserError(`${shown}:${line} was changed while it was read; run the same command again`, EXIT.badData);
+}
+
+/** @param texts each member's first line of the prediction */
+function lineOf(
+  row: Case & Outcome,
+  members: readonly Member[],
+  texts: readonly (string | undefined)[],
+  { offsets }: PanelDocument,
+): string {
+  const fields = texts.map((text): JsonObject => (text === undefined ? {} : (parseObject(text) ?? {})));
+  const at = texts.findIndex((text) => text !== undefined);
+  const { gen = '', awb = {} } = readPredictionRow(present(fields[at])) ?? {};
+  const { key, trajectory, repeat, flags } = present(row.lines[at]?.[0]).row;
+  // Flags of later versions are kept as they stand there.
+  const prediction = { key, trajectory, repeat, gen, awb, flags: flags as Flag[] };
+  const record = recordOf(row, members, fields, offsets);
+  return withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
+}
+
+function recordOf(
+  { domain, rating, failure, voices }: Case & Outcome,
+  members: readonly Member[],
+  fields: readonly JsonObject[],
+  offsets: PanelDocument['offsets'],
+): JudgementRecord {
+  const panel = voices.map((voice, at) => {
+    const taken = voice.status === 'ok' ? offsets?.[domain]?.judges[at] : undefined;
+    return { judge: present(members[at]).name, ...voice, ...(taken && { offsets: taken }) };
+  });
+  const { rubricPack: name, rubricFingerprint: fingerprint } = present(members[0]).made;
+  const rubrics = name === undefined || fingerprint === undefined ? {} : { rubrics: { name, fingerprint } };
+  const asked = { ...rubrics, panel };
+  if (rating === undefined) return unrated(present(failure), asked);
+  const { ratings, total, measures } = rating;
+  /** What the judges said in words, each under its name. */
+  const said = (kind: 'strengths' | 'weaknesses') =>
+    fields.flatMap((own, at) => remarksIn(own)[kind].map((remark) => `${present(members[at]).name}: ${remark}`));
+  const remarks = { strengths: said('strengths'), weaknesses: said('weaknesses') };
+  const record = rated({ status: 'ok', ratings, total, ...remarks }, asked);
+  return Object.keys(measures).length === 0 ? record : { ...record, measures };
+}
+
+/** Begun with the first of its judgings and ended with the last: joining them has no time of its own. */
+function panelManifest(
+  path: string,
+  identity: Identity,
+  members: readonly Member[],
+  { rows, panel }: Joined,
+  settings: Manifest['settings'],
+  output: { readonly bytes: number; readonly sha256: string },
+): Manifest {
+  const manifests = members.map(({ manifest }) => manifest);
+  const { label, meta, predictions } = present(manifests[0]);
+  const chosen: Record<string, number> = {};
+  for (const [domain, count] of manifests.flatMap((manifest) => Object.entries(manifest.chosen))) {
+    chosen[domain] = Math.max(chosen[domain] ?? 0, count);
+  }
+  const all = Math.max(
+    rows.length,
+    Object.values(chosen).reduce((sum, count) => sum + count, 0),
+  );
+  const failures = countBy(
+    rows.flatMap(({ failure }) => failure ?? []),
+    ({ class: failure }) => failure,
+  );
+  const tokens: Usage = {};
+  for (const manifest of manifests) addUsage(tokens, manifest.tokens);
+  const costs = groupBy(
+    manifests.flatMap((manifest) => Object.entries(manifest.costs ?? {})),
+    ([domain]) => domain,
+  );
+  const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();
+  const isWhole = panel.missing + panel.not_judged === 0 && all === rows.length;
+  return {
+    schema: 'awb.manifest/1',
+    kind: 'judge',
+    tool: { name: 'agentworldbench', version: toolVersion() },
+    ...(label !== undefined && { label }),
+    meta,
+    identity,
+    fingerprint: fingerprintOf(identity),
+    settings,
+    endpoints: [...new Set(manifests.flatMap(({ endpoints }) => endpoints))],
+    servedModels: [...new Set(manifests.flatMap(({ servedModels }) => servedModels))],
+    data: { judgings: members.map(({ path: file, sha256 }) => ({ file: relative(dirname(path), file), sha256 })) },
+    ...(predictions && { predictions }),
+    chosen,
+    counts: {
+      chosen: all,
+      ok: panel.rated,
+      failed: panel.model_caused + panel.missing,
+      notDone: panel.not_judged,
+      absent: all - rows.length,
+      failures,
+      flags: {},
+    },
+    tokens,
+    costs: Object.fromEntries(
+      Array.from(costs, ([domain, own]) => {
+        const { unpriced, ...cost } = sumOf(own.map(([, each]) => ({ ...each, unpriced: each.unpriced ?? 0 })));
+        return [domain, { ...cost, ...(unpriced > 0 && { unpriced }) }];
+      }),
+    ),
+    panel: { judges: panel.judges, by_fewer: panel.by_fewer, agreement: panel.agreement },
+    notices: [],
+    startedAt: present(manifests.map(({ startedAt }) => startedAt).sort()[0]),
+    ...(ends.length === 0 ? {} : { endedAt: present(ends.at(-1)) }),
+    state: isWhole ? 'complete' : 'incomplete',
+    process: { pid: process.pid, host: hostname() },
+    output: { file: path, form: fingerprintOf({ rows: rows.length, file: basename(path) }), ...output },
+  };
+}

@@ -1,0 +1,204 @@
+// How far those who rated the same predictions agree, beyond chance: Krippendorff's alpha and weighted kappa.
+
+import { z } from 'zod';
+import { COUNT, FIGURE } from '../../core/document.js';
+import { groupBy } from '../../core/groups.js';
+import { present } from '../../core/present.js';
+import { DIMENSIONS, type Dimension } from '../../core/types.js';
+import { type Resampling, resampledEnds } from '../resampling.js';
+
+/** What a function says of each dimension. */
+export function byDimension<T>(of: (dimension: Dimension) => T): Record<Dimension, T> {
+  // Every dimension has its entry.
+  return Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, of(dimension)])) as Record<Dimension, T>;
+}
+
+/** How far raters agree beyond what chance gives. */
+export const ALPHA = z.strictObject({
+  /** 1 is perfect agreement, 0 is what chance gives; below 0 they disagree more than by chance. */
+  alpha: z.number(),
+  /** The 95 % interval; null below `LEAST_CLUSTERS`. */
+  low: FIGURE,
+  high: FIGURE,
+  /** What has at least two ratings: the rest says nothing. */
+  predictions: COUNT,
+  ratings: COUNT,
+  clusters: COUNT,
+});
+export type Alpha = z.infer<typeof ALPHA>;
+
+/** `interval`: values differ by their distance. `ordinal`: only their order counts, so values differ by the ranks between them. */
+export type AlphaMetric = 'interval' | 'ordinal';
+
+/** What one item was given, by however many raters. A rating that is missing is left out. */
+export interface RatedUnit {
+  readonly values: readonly number[];
+  /** Its trajectory. */
+  readonly cluster: string;
+}
+
+/**
+ * Krippendorff's alpha (Krippendorff, "Content Analysis", 4th ed., ch. 12) with the 95 % percentile interval of a bootstrap that draws
+ * whole trajectories and reckons the expected disagreement of each draw anew. Null where no unit has two ratings, and where all
+ * ratings are the same one: nothing then says what chance would give. Draws in which that is so are left out.
+ */
+export function agreementOf(units: readonly RatedUnit[], metric: AlphaMetric, resampling: Resampling): Alpha | null {
+  const paired = units.filter(({ values }) => values.length > 1);
+  const { places, clusters } = tally(paired);
+  const alpha = alphaOf(clusters, places, metric);
+  if (alpha === undefined) return null;
+  return {
+    alpha,
+    ...resampledEnds(clusters, resampling, (drawn) => alphaOf(drawn, places, metric)),
+    predictions: paired.length,
+    ratings: paired.reduce((sum, { values }) => sum + values.length, 0),
+    clusters: clusters.length,
+  };
+}
+
+/** What a cluster's units add to the whole. Values stand for themselves by their place among all values, which are sorted. */
+interface ClusterTally {
+  /** How often each value was given. */
+  readonly counts: readonly (readonly [place: number, count: number])[];
+  /** Unlike ratings of one unit, each pair with its weight: 1 / (ratings of the unit - 1), as Krippendorff's coincidences. */
+  readonly pairs: readonly (readonly [place: number, other: number, weight: number])[];
+}
+
+function tally(units: readonly RatedUnit[]): { places: readonly number[]; clusters: readonly ClusterTally[] } {
+  const places = [...new Set(units.flatMap(({ values }) => values))].sort((a, b) => a - b);
+  const placeOf = new Map(places.map((value, place) => [value, place]));
+  const clusters = [...groupBy(units, ({ cluster }) => cluster).values()].map((members) =>
+    // Every value has its place: the places were made of them.
+    tallyCluster(members.map(({ values }) => values.map((value) => placeOf.get(value) as number))),
+  );
+  return { places, clusters };
+}
+
+function tallyCluster(units: readonly (readonly number[])[]): ClusterTally {
+  const counts = new Map<number, number>();
+  const pairs = new Map<string, readonly [number, number, number]>();
+  for (const unit of units) {
+    const own = [...groupBy(unit, (place) => place)].map(([place, given]) => [place, given.length] as const);
+    for (const [at, [place, count]] of own.entries()) {
+      counts.set(place, (counts.get(place) ?? 0) + count);
+      for (const [other, others] of own.slice(at + 1)) {
+        const [low, high] = place < other ? [place, other] : [other, place];
+        const [, , weight] = pairs.get(`${low} ${high}`) ?? [low, high, 0];
+        pairs.set(`${low} ${high}`, [low, high, weight + (count * others) / (unit.length - 1)]);
+      }
+    }
+  }
+  return { counts: [...counts], pairs: [...pairs.values()] };
+}
+
+/**
+ * Observed and expected disagreement are sums of squared distances, and those of the ordinal metric are distances between mid-ranks.
+ * So both metrics are one formula over positions: the values themselves, or their mid-ranks.
+ */
+function alphaOf(
+  clusters: readonly ClusterTally[],
+  places: readonly number[],
+  metric: AlphaMetric,
+): number | undefined {
+  const counts = new Float64Array(places.length);
+  // The hottest loops of the bootstrap. A place is below the number of places, so the counts and positions are there.
+  for (const cluster of clusters) {
+    for (const [place, count] of cluster.counts) counts[place] = (counts[place] as number) + count; // as above
+  }
+  const positions = metric === 'ordinal' ? midRanks(counts) : Float64Array.from(places);
+  const ratings = counts.reduce((sum, count) => sum + count, 0);
+  const centre = counts.reduce((sum, count, place) => sum + count * (positions[place] as number), 0) / ratings; // as above
+  const spread = counts.reduce((sum, count, place) => sum + count * ((positions[place] as number) - centre) ** 2, 0); // as above
+  if (!(spread > 0)) return undefined;
+  let observed = 0;
+  for (const cluster of clusters) {
+    for (const [low, high, weight] of cluster.pairs) {
+      const distance = (positions[high] as number) - (positions[low] as number); // as above
+      observed += weight * distance * distance;
+    }
+  }
+  return 1 - (observed * (ratings - 1)) / (spread * ratings);
+}
+
+function midRanks(counts: Float64Array): Float64Array {
+  let below = 0;
+  return counts.map((count) => {
+    below += count;
+    return below - count / 2;
+  });
+}
+
+/** 1 is perfect agreement, 0 what chance gives. */
+export const KAPPA = z.strictObject({
+  kappa: z.number(),
+  /** The 95 % interval; null below `LEAST_CLUSTERS`. */
+  low: FIGURE,
+  high: FIGURE,
+  /** Pairs of ratings, and the trajectories behind them. */
+  rows: COUNT,
+  clusters: COUNT,
+});
+
+/** Two ratings of one prediction; `raters` names who gave them. */
+export interface RatedPair {
+  readonly raters: string;
+  readonly a: number;
+  readonly b: number;
+  /** The prediction's trajectory. */
+  readonly cluster: string;
+}
+
+/**
+ * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) over the pairs of all raters, with the 95 %
+ * percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where
+ * ratings disagree by the square of their distance. Written in sums of squares it needs no categories, so that averaged ratings count
+ * as they are. Chance is reckoned for each two raters by themselves, and observed and expected disagreement are added up over them.
+ * Null where nothing is rated, and where all ratings are the same one.
+ */
+export function kappaOf(pairs: readonly RatedPair[], resampling: Resampling): z.infer<typeof KAPPA> | null {
+  const places = new Map([...new Set(pairs.map(({ raters }) => raters))].map((raters, place) => [raters, place]));
+  const sumOf = (own: readonly RatedPair[], term: (pair: RatedPair) => number) =>
+    own.reduce((sum, pair) => sum + term(pair), 0);
+  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map((own) => ({
+    squares: sumOf(own, ({ a, b }) => a ** 2 + b ** 2),
+    products: sumOf(own, ({ a, b }) => a * b),
+    /** In a row for each two raters: their place, how many predictions both rated, and the sums of either. */
+    sides: Float64Array.from(
+      [...groupBy(own, ({ raters }) => raters)].flatMap(([raters, both]) => [
+        present(places.get(raters)),
+        both.length,
+        sumOf(both, ({ a }) => a),
+        sumOf(both, ({ b }) => b),
+      ]),
+    ),
+  }));
+  const whole = new Float64Array(places.size * 3);
+  const kappaIn = (drawn: readonly (typeof clusters)[number][]): number | undefined => {
+    whole.fill(0);
+    let [all, products, chance] = [0, 0, 0];
+    // The hottest loops of the bootstrap. Each place lies below `places.size`, and has the numbers that are read.
+    for (const cluster of drawn) {
+      all += cluster.squares;
+      products += cluster.products;
+      const { sides } = cluster;
+      for (let from = 0; from < sides.length; from += 4) {
+        const to = (sides[from] as number) * 3; // as above
+        for (let part = 0; part < 3; part++) {
+          whole[to + part] = (whole[to + part] as number) + (sides[from + part + 1] as number); // as above
+        }
+      }
+    }
+    for (let at = 0; at < whole.length; at += 3) {
+      const count = whole[at] as number; // as above
+      // A draw may hold nothing of two raters.
+      if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
+    }
+    const expected = all - 2 * chance;
+    // What rounding leaves of nothing is nothing.
+    return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
+  };
+  const kappa = kappaIn(clusters);
+  if (kappa === undefined) return null;
+  const ends = resampledEnds(clusters, resampling, kappaIn);
+  return { kappa, ...ends, rows: pairs.length, clusters: clusters.length };
+}
