@@ -4,7 +4,7 @@ import { ASKED, type Asked, type RunCosts, type Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import { rowId } from '../core/row-id.js';
 import type { Domain, Io } from '../core/types.js';
-import { countCosts, judgementsIn } from '../results/costs.js';
+import { countCosts } from '../results/costs.js';
 import type { ReadRun } from '../results/read-run.js';
 import type { ReportSpending, SpendingLine } from './contents.js';
 import { spentText } from './spending.js';
@@ -22,11 +22,10 @@ export async function readSpending(run: ReadRun, { stop }: Pick<Io, 'stop'>): Pr
   const { judgements, costs, spent } = await countCosts(run, prices, stop);
   const byId = new Map(judgements.map((one) => [rowId(one.row.key, one.row.repeat, one.row.index), one]));
   return {
-    spending: ASKED.flatMap((asked) => spendingOf(asked, costs, spent[asked]())),
+    spending: ASKED.flatMap((asked) => spendingOf(asked, costs, spent[asked])),
     linesOf(id) {
       const found = byId.get(id);
-      const [judgement] = found === undefined ? [] : judgementsIn([found]);
-      const lines = [spentText('prediction', found?.prediction), spentText('judgement', judgement?.[1])];
+      const lines = [spentText('prediction', found?.prediction), spentText('judgement', found)];
       return lines.filter((line) => line !== undefined);
     },
   };
