@@ -65,13 +65,7 @@ async function plan() {
   for (let round = 0; round < rounds; round++) {
     const dataset = await openDataset(dir);
     const started = performance.now();
-    await planRollout({
-      dataset,
-      chosen: dataset.rows,
-      recorded: new Set(),
-      from: 0,
-      stop: new AbortController().signal,
-    });
+    await planRollout({ dataset, chosen: dataset.rows }, new Set(), 0, new AbortController().signal);
     seconds.push((performance.now() - started) / 1000);
     await dataset.close();
   }

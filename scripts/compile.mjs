@@ -10,7 +10,7 @@ import { build } from 'vite';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BROWSER = 'view/browser';
 /** The scripts by the modules that they begin with: the report's, and that of the page on which people rate. */
-const SCRIPTS = { 'view/browser.js': 'page.ts', 'view/rating-script.js': 'rating/page.ts' };
+const SCRIPTS = { 'view/browser.js': 'page.ts', 'view/rating-script.js': 'rating.ts' };
 
 const codes = await Promise.all([tsc('tsconfig.json'), tsc(`src/${BROWSER}/tsconfig.json`)]);
 if (codes.some((code) => code !== 0)) process.exit(1);

@@ -38,7 +38,7 @@ export interface Survey {
 }
 
 /** Tokens of what the world model is sent for a row, and of the observation that it should predict. */
-export type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
+type SizesOf = (sample: Sample) => Pick<SurveyedRow, 'contextTokens' | 'truthTokens'>;
 
 /**
  * @param onRow is told how many rows have been read
@@ -166,14 +166,9 @@ export function statsOf({ rows }: Survey) {
 
 /** From a power of two to a power of two, so that they can be read, in steps of equal ratio. */
 function edgesOf(rows: readonly SurveyedRow[], size: SizeName): number[] {
-  let [least, most] = [Number.POSITIVE_INFINITY, 1];
-  for (const row of rows) {
-    const value = Math.max(1, SIZES[size](row));
-    least = Math.min(least, value);
-    most = Math.max(most, value);
-  }
-  const from = Math.floor(Math.log2(least));
-  const to = Math.max(from + 1, Math.ceil(Math.log2(most)));
+  const powers = rows.map((row) => Math.log2(Math.max(1, SIZES[size](row)))).sort((a, b) => a - b);
+  const from = Math.floor(present(powers[0]));
+  const to = Math.max(from + 1, Math.ceil(present(powers.at(-1))));
   return Array.from({ length: BINS + 1 }, (_, edge) => 2 ** (from + ((to - from) * edge) / BINS));
 }
 

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import type { Backend, Io, Job, ModelRequest, Solve } from '../core/types.js';
+import { bytesAt, type Place } from '../disk/file-reading.js';
 import { Appender } from '../disk/group-commit.js';
 import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { syncFolder } from '../disk/make-folder.js';
 import type { NamedEndpoints } from '../model/backend.js';
-import { bytesAt, isLive, type Place, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
+import { isLive, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
 import { type HttpAnswer, isReply, PassingEndpoint, resultLine } from '../model/batch/passing-endpoint.js';
 import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js';
 import { Results } from '../model/batch/results.js';
@@ -93,7 +94,7 @@ interface RequestJob extends Job, Place {
  * @throws UserError: 65 for a part that is not as it was written, or a line that is no request, 66 where a file cannot be read
  */
 async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
-  const answered = (await Results.open(dir)).names();
+  const answered = (await Results.open(dir)).ids();
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
     await requireAsWritten(dir, part);
@@ -173,7 +174,7 @@ async function answerAll(
     let request: ModelRequest | undefined;
     const outcome = await ask({
       async make() {
-        request = { prompt: bodyOf(job), seedOffset: 0 };
+        request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
         return request;
       },
     });
@@ -199,12 +200,6 @@ async function answerAll(
     await close();
   }
   return tally;
-}
-
-function bodyOf(job: RequestJob): string {
-  const body = bodyIn(bytesAt(job).toString());
-  if (body !== undefined) return body;
-  throw new UserError(`${job.path} holds a line that is no request; restore the file`, EXIT.badData);
 }
 
 function poolOver(

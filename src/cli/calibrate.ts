@@ -42,7 +42,7 @@ import { wordsOf } from '../settings/words.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore } from '../store/store.js';
-import { calibrationPage } from '../view/calibration/page.js';
+import { calibrationPage } from '../view/calibration.js';
 
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,

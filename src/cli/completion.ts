@@ -4,7 +4,7 @@ import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { present } from '../core/present.js';
 import { DOMAINS, type Io } from '../core/types.js';
-import { type CommandEntry, type CommandSpec, defineCommand } from '../settings/command.js';
+import { type CommandEntry, defineCommand } from '../settings/command.js';
 import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -56,53 +56,55 @@ async function candidates(
   io: Io,
 ): Promise<readonly Candidate[] | 'files'> {
   const current = words.at(-1) ?? '';
-  const startingRight = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
+  const starting = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
+  const named = (names: readonly string[]) => starting(names.map((name) => ({ name })));
   const group = entries.filter(({ name }) => name.startsWith(`${words[0]} `));
-  if (words.length < 2) return startingRight(firstWords(entries));
+  if (words.length < 2) return starting(firstWords(entries));
   if (words.length === 2 && group.length > 0) {
-    return startingRight(
-      group.map(({ name, summary }) => ({ name: present(name.split(' ')[1]), description: summary })),
-    );
+    return starting(group.map(({ name, summary }) => ({ name: present(name.split(' ')[1]), description: summary })));
   }
 
   const length = group.length > 0 ? 2 : 1;
   const called = words.slice(0, length).join(' ');
   const spec = (await entries.find(({ name }) => name === called)?.load())?.command;
   if (spec === undefined) return [];
-  const table = spec.options;
+  const table: OptionTable = spec.options;
   const before = words.slice(length, -1);
   const values = async (name: string) => {
     const option = present(table[name]);
     if (option.namesRun) {
       // Commands and flags are completed without the time that SQLite takes to load.
       const { runNames } = await import('../results/find.js');
-      const runs = startingRight(await runNames(valueIn(before, '--db'), io));
+      const runs = starting(await runNames(valueIn(before, '--db'), io));
       if (runs.length > 0) return runs;
     }
-    return valuesOf(name, option, startingRight);
+    if (option.kind === 'choice') return named(option.choices);
+    if (name === 'domains') return named(DOMAINS);
+    if ('words' in option && option.words !== undefined) return named(option.words);
+    return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
   };
+  const optionAt = (word: string | undefined) => (word?.startsWith('--') ? table[word.slice(2)] : undefined);
+  const takesValue = (word: string | undefined) => (optionAt(word)?.kind ?? 'boolean') !== 'boolean';
   const last = before.at(-1) ?? '';
-  const asked = last.startsWith('--') ? table[last.slice(2)] : undefined;
-  if (asked !== undefined && asked.kind !== 'boolean') return values(last.slice(2));
+  if (takesValue(last)) return values(last.slice(2));
   if (current.startsWith('-')) {
-    const given = (name: string) => before.includes(`--${name}`) && !['list', 'map'].includes(table[name]?.kind ?? '');
-    return startingRight(
+    const isGiven = (name: string, { kind }: OptionSpec) =>
+      before.includes(`--${name}`) && kind !== 'list' && kind !== 'map';
+    return starting(
       Object.entries(table)
-        .filter(([name]) => !given(name))
+        .filter(([name, option]) => !isGiven(name, option))
         .map(([name, option]) => ({
           name: option.kind === 'boolean' && option.default ? `--no-${name}` : `--${name}`,
           description: option.help,
         })),
     );
   }
-  const operand = operandAt(operandsIn(before, table), spec);
+  // The option that a word fills which stands without a flag: the last one takes all further words where it is a list.
+  const { operands = [] } = spec;
+  const given = before.filter((word, index) => !word.startsWith('-') && !takesValue(before[index - 1])).length;
+  const final = operands.at(-1);
+  const operand = operands[given] ?? (final !== undefined && table[final]?.kind === 'list' ? final : undefined);
   return operand === undefined ? [] : values(operand);
-}
-
-/** The option that a word fills which stands without a flag. */
-function operandAt(index: number, { operands = [], options }: CommandSpec): string | undefined {
-  const last = operands.at(-1);
-  return operands[index] ?? (last !== undefined && options[last]?.kind === 'list' ? last : undefined);
 }
 
 /** What a flag was given. */
@@ -118,25 +120,4 @@ function firstWords(entries: readonly CommandEntry[]): Candidate[] {
     return [first, second === undefined ? summary : `${second} ...`] as const;
   });
   return [...new Map(described)].map(([name, description]) => ({ name, description }));
-}
-
-/** How many of the words are neither flags nor their values. */
-function operandsIn(words: readonly string[], table: OptionTable): number {
-  const isFlagWithValue = (word: string | undefined) => {
-    const kind = word?.startsWith('--') && !word.includes('=') ? table[word.slice(2)]?.kind : undefined;
-    return kind !== undefined && kind !== 'boolean';
-  };
-  return words.filter((word, index) => !word.startsWith('-') && !isFlagWithValue(words[index - 1])).length;
-}
-
-function valuesOf(
-  name: string,
-  option: OptionSpec,
-  startingRight: (all: readonly Candidate[]) => readonly Candidate[],
-): readonly Candidate[] | 'files' {
-  if (option.kind === 'choice') return startingRight(option.choices.map((choice) => ({ name: choice })));
-  if (name === 'domains') return startingRight(DOMAINS.map((domain) => ({ name: domain })));
-  if ('words' in option && option.words !== undefined)
-    return startingRight(option.words.map((word) => ({ name: word })));
-  return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
 }

@@ -26,9 +26,14 @@ import { namesTarget } from '../run/target.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import type { OptionTable } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
-import { listDocument, listTable } from '../simulate/scenarios/listing.js';
-import { instruct, listedSuite, SCENARIO_OPTIONS, type ScenarioSettings } from '../simulate/scenarios/running.js';
-import { BUNDLED_SUITES } from '../simulate/scenarios/suite.js';
+import {
+  instruct,
+  listedSuite,
+  listTable,
+  SCENARIO_OPTIONS,
+  type ScenarioSettings,
+} from '../simulate/scenarios/running.js';
+import { BUNDLED_SUITES } from '../simulate/scenarios/scenario.js';
 
 const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as const satisfies OptionTable;
 
@@ -138,12 +143,9 @@ function tell({ settings, io, chosen }: Inference, result: StageResult, plan: Ro
 }
 
 async function listScenarios(settings: ScenarioSettings, io: Io): Promise<ExitCode> {
-  const { suite, rows } = await listedSuite(settings, settings.scenarios ?? BUNDLED_SUITES[0], io);
+  const listed = await listedSuite(settings, settings.scenarios ?? BUNDLED_SUITES[0], io);
   const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  const text = settings.json
-    ? `${JSON.stringify(listDocument(suite, rows))}\n`
-    : terminal(listTable(suite, rows), look);
-  io.stdout.write(text);
+  io.stdout.write(settings.json ? `${JSON.stringify(listed)}\n` : terminal(listTable(listed), look));
   return EXIT.done;
 }
 

@@ -1,10 +1,38 @@
 // awb merge: run folders of parts, such as the shards of several machines, joined into the folder of one run.
 
-import type { ExitCode } from '../core/errors.js';
+import { EXIT, type ExitCode } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { defineCommand } from '../settings/command.js';
-import { MERGE_OPTIONS, type MergeSettings, mergeRuns } from './merge/merging.js';
-import { mergeDocument, mergeExit, mergeText } from './merge/telling.js';
+import type { OptionTable, Settings } from '../settings/options.js';
+import { shownPath } from '../settings/shown-path.js';
+import { type JoinedRun, mergeRuns } from './merge/merging.js';
+
+const OPTIONS = {
+  runs: {
+    kind: 'list',
+    value: 'OUT',
+    required: true,
+    help: 'output folders of the parts: predictions, judgings, likelihoods',
+  },
+  'output-dir': {
+    kind: 'text',
+    value: 'DIR',
+    required: true,
+    help: 'folder of the whole run; merging more parts into it goes on',
+  },
+  'data-dir': {
+    kind: 'text',
+    value: 'DIR',
+    help: 'folder of *_test.jsonl files; that which the parts were run on by default',
+  },
+  predictions: {
+    kind: 'text',
+    value: 'FILE',
+    help: 'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
+  },
+} as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
@@ -17,13 +45,81 @@ export const command = defineCommand({
       does: 'judgings of parts of a file that lies elsewhere',
     },
   ],
-  options: MERGE_OPTIONS,
+  options: OPTIONS,
   operands: ['runs'],
   run: merge,
 });
 
-async function merge(settings: MergeSettings, io: Io): Promise<ExitCode> {
+async function merge(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
   const { runs, notes } = await mergeRuns(settings, io);
-  io.stdout.write(settings.json ? `${JSON.stringify(mergeDocument(runs, notes))}\n` : mergeText(runs, notes, io));
-  return mergeExit(runs);
+  const isWhole = runs.every(({ manifest, astray }) => manifest.state === 'complete' && astray === 0);
+  const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
+  const document = { schema: 'awb.merge/1', exit_code: exitCode, runs: runs.map(documentOf), notes };
+  const lines = [...runs.flatMap((run) => linesOf(run, io)), ...notes.map((note) => `note: ${printable(note)}`)];
+  io.stdout.write(`${settings.json ? JSON.stringify(document) : lines.join('\n')}\n`);
+  return exitCode;
+}
+
+function documentOf({ name, own, parts, join, manifest, missing, astray, reasons }: JoinedRun) {
+  return {
+    run: name,
+    kind: manifest.kind,
+    state: manifest.state,
+    output: manifest.output?.file,
+    fingerprint: manifest.fingerprint,
+    chosen: manifest.chosen,
+    counts: manifest.counts,
+    reasons,
+    missing,
+    astray,
+    parts: parts.map(({ dir, manifest: { settings, state } }, at) => ({
+      dir,
+      ...(typeof settings.shard === 'string' ? { shard: settings.shard } : {}),
+      state,
+      rows: join.rows[at + (own === undefined ? 0 : 1)],
+    })),
+    duplicates: { alike: join.alike, mended: join.mended, kept: join.kept },
+    damages: join.damages,
+  };
+}
+
+function linesOf({ name, own, parts, join, manifest, missing, astray, reasons }: JoinedRun, io: Io): string[] {
+  const { counts, output, kind } = manifest;
+  // Of several names of a checkpoint one is taken.
+  const [label, ...labels] = new Set([own, ...parts].flatMap((part) => part?.manifest.label ?? []));
+  const several = (count: number, what: string) => when(count > 0, `${counted(count, 'row')} in several parts ${what}`);
+  const lines = [
+    ...when(counts.failed > 0, `failed: ${listed(counts.failures)}`),
+    ...Object.entries(reasons).map(([failure, reason]) => `  ${failure}, for example: ${reason}`),
+    ...when(Object.keys(missing).length > 0, `missing: ${listed(missing)}`),
+    ...when(
+      astray > 0,
+      `${counted(astray, 'judgement')} of predictions that are not there, left out: merge those predictions, too`,
+    ),
+    ...when(labels.length > 0, `labelled ${label}; other parts: ${labels.join(', ')}`),
+    ...parts.flatMap(({ name, manifest: { state } }) =>
+      when(!['complete', 'incomplete'].includes(state), `${name} is ${state}: its rows so far are taken`),
+    ),
+    ...several(join.alike, 'with the same record: it counts once'),
+    ...several(join.mended, 'of which one has failed: the other one counts'),
+    ...several(join.kept, 'with other records than the folder had: what it had is kept'),
+    ...join.damages,
+    ...(output === undefined ? [] : [`written: ${shownPath(output.file, io)}`]),
+    ...when(
+      Object.keys(missing).length > 0 && kind !== 'judge',
+      'next: the command of the parts without --shard asks what is missing here',
+    ),
+  ];
+  const done = `${name}: ${counts.ok} of ${counts.chosen} done, from ${counted(parts.length, 'part')}`;
+  return [done, ...lines.map((line) => `  ${printable(line)}`)];
+}
+
+function when(holds: boolean, text: string): string[] {
+  return holds ? [text] : [];
+}
+
+function listed(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
 }

@@ -16,9 +16,9 @@ import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
 import { shownPath } from '../settings/shown-path.js';
 import { toolVersion } from '../settings/version.js';
-import type { RatingPageData } from '../view/rating/data.js';
-import { drawBlind, drawSamples, gatherSamples } from '../view/rating/drawing.js';
-import { RATING_QUESTIONS, ratingPage } from '../view/rating/page.js';
+import type { RatingPageData } from '../view/data.js';
+import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
+import { RATING_QUESTIONS, ratingPage } from '../view/rating-page.js';
 import { readFromFile, withTexts } from '../view/reading.js';
 
 const OPTIONS = {
@@ -40,7 +40,7 @@ const OPTIONS = {
   output: { kind: 'text', value: 'FILE', short: 'o', default: 'rate.html', help: 'the page to write' },
 } as const satisfies OptionTable;
 
-/** What the build makes of src/view/browser/rating; this file stands as deep in src as in dist. */
+/** What the build makes of src/view/browser/rating.ts; this file stands as deep in src as in dist. */
 const SCRIPT = new URL('../../dist/view/rating-script.js', import.meta.url);
 
 export const command = defineCommand({
@@ -97,8 +97,8 @@ async function rate(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCod
     samples,
   };
   const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-  const script = { script: await readFile(SCRIPT, 'utf8'), sha256: policyHash };
-  const page = ratingPage(heading, data, texts, `awb ${toolVersion()}`, script);
+  const script = await readFile(SCRIPT, 'utf8');
+  const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
   const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
   const runs = other === undefined ? [run.source] : [run.source, other.source];
   if (json) {

@@ -1,5 +1,6 @@
 // awb report: a judged run -> an HTML page with its scores, its charts and every sample; against another run, where one is named.
 
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
@@ -9,13 +10,14 @@ import type { ReadRun } from '../results/read-run.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { shownPath } from '../settings/shown-path.js';
-import { pagesAt, type Written } from '../view/files.js';
+import { toolVersion } from '../settings/version.js';
 import { readFromFile, withTexts } from '../view/reading.js';
-import { describe } from '../view/report-contents.js';
-import { gather } from '../view/report-samples.js';
-import { readSpending } from '../view/report-spending.js';
-import { scenarioPage } from '../view/scenarios/page.js';
+import { reportPage } from '../view/report.js';
+import { reportOn } from '../view/report-contents.js';
+import { gather, readSpending } from '../view/report-samples.js';
+import { scenarioPage } from '../view/scenario-page.js';
 import { scenarioReport } from '../view/scenarios.js';
+import { collectTexts } from '../view/texts.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
@@ -27,9 +29,12 @@ const OPTIONS = {
     kind: 'number',
     min: 0,
     default: 64,
-    help: 'megabytes of texts up to which they are part of the page; more become pages beside it',
+    help: 'megabytes of texts that the page has room for; more than that, and it has them without histories',
   },
 } as const satisfies OptionTable;
+
+/** What the build makes of src/view/browser; this file stands as deep in src as in dist. */
+const SCRIPT = new URL('../../dist/view/browser.js', import.meta.url);
 
 type ReportSettings = Settings<typeof OPTIONS>;
 
@@ -54,61 +59,48 @@ export const command = defineCommand({
  */
 async function report(settings: ReportSettings, io: Io): Promise<ExitCode> {
   requirePageName(settings.output, '--output');
-  const output = resolve(io.cwd, settings.output);
   const run = await readFromFile(settings.run, settings, io);
-  if (run.made.mode === 'scenarios') return reportScenarios(run, output, settings, io);
-  const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io, run);
-  const pages = pagesAt(output, settings.inlineLimit * 1_000_000);
-  try {
-    const { spending, linesOf } = await readSpending(run, io);
-    const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) =>
-      gather(own, others, pages, io, linesOf),
-    );
-    if (gathered === undefined) return interruption(io.stop);
-    const written = await pages.write(describe(run, other, gathered, spending));
-    io.stdout.write(
-      settings.json ? `${JSON.stringify(documentOf(run, other, output, written))}\n` : page(output, written, io),
-    );
-    return EXIT.done;
-  } finally {
-    await pages.discard();
-  }
-}
-
-async function reportScenarios(run: ReadRun, output: string, settings: ReportSettings, io: Io): Promise<ExitCode> {
-  if (settings.compare !== undefined) {
+  const isScenarios = run.made.mode === 'scenarios';
+  if (isScenarios && settings.compare !== undefined) {
     throw new UserError(
       '--compare shows what judged runs rate differently; awb leaderboard holds runs on scenarios against each other',
     );
   }
-  const made = await scenarioReport(run, settings.inlineLimit * 1_000_000, io.stop);
-  const text = scenarioPage(made, policyHash);
-  await writeText(settings.output, text, '--output', io);
-  const written = { samples: made.samples.length, bytes: Buffer.byteLength(text) };
+  const other = settings.compare === undefined ? undefined : await readFromFile(settings.compare, settings, io, run);
+  const made = isScenarios ? await pageOfScenarios(run, settings, io) : await pageOfRun(run, other, settings, io);
+  if (made === undefined) return interruption(io.stop);
+  const { samples, page } = made;
+  await writeText(settings.output, page, '--output', io);
+  const [output, bytes] = [resolve(io.cwd, settings.output), Buffer.byteLength(page)];
+  const described = ({ name, source }: ReadRun) => ({ name, source });
+  const compare = other === undefined ? null : described(other);
   io.stdout.write(
-    settings.json ? `${JSON.stringify(documentOf(run, undefined, output, written))}\n` : page(output, written, io),
+    settings.json
+      ? `${JSON.stringify({ schema: 'awb.report/1', output, samples, bytes, run: described(run), compare })}\n`
+      : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\n`,
   );
   return EXIT.done;
 }
 
-function page(output: string, { samples, bytes, texts }: Written, io: Io): string {
-  const shown = (path: string) => shownPath(path, io);
-  const lines = [`written: ${shown(output)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`];
-  if (texts !== undefined)
-    lines.push(`texts: ${texts.pages} pages in ${shown(texts.folder)}, which the page links to: keep both together`);
-  return `${lines.join('\n')}\n`;
+async function pageOfRun(run: ReadRun, other: ReadRun | undefined, settings: ReportSettings, io: Io) {
+  const texts = collectTexts(settings.inlineLimit * 1e6);
+  const { costs, linesOf } = await readSpending(run, io);
+  const gathered = await withTexts(run, other, settings.dataDir, io, (own, others) =>
+    gather(own, others, texts, io, linesOf),
+  );
+  if (gathered === undefined) return undefined;
+  const notes = texts.hasHistories
+    ? []
+    : [
+        `Histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit), and this page has no room for them.`,
+      ];
+  const contents = reportOn(run, other, gathered, costs, notes);
+  const script = await readFile(SCRIPT, 'utf8');
+  const page = reportPage(contents, texts.json(), { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
+  return { samples: contents.samples.length, page };
 }
 
-function documentOf(run: ReadRun, other: ReadRun | undefined, output: string, { samples, bytes, texts }: Written) {
-  const described = (each: ReadRun) => ({ name: each.name, source: each.source });
-  return {
-    schema: 'awb.report/1',
-    output,
-    texts: texts?.folder ?? null,
-    pages: texts?.pages ?? 0,
-    samples,
-    bytes,
-    run: described(run),
-    compare: other === undefined ? null : described(other),
-  };
+async function pageOfScenarios(run: ReadRun, { inlineLimit }: ReportSettings, io: Io) {
+  const made = await scenarioReport(run, inlineLimit * 1e6, io.stop);
+  return { samples: made.samples.length, page: scenarioPage(made, `awb ${toolVersion()}`, policyHash) };
 }

@@ -8,8 +8,7 @@ import { hasBlocks } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { type RunStatus, readStatuses, statusDocument, sumOf } from './status/status.js';
-import { statusText } from './status/text.js';
+import { type RunStatus, readStatuses, statusText, sumOf } from './status/status.js';
 
 const OPTIONS = {
   dirs: {
@@ -37,27 +36,31 @@ export const command = defineCommand({
 
 async function status(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
   const now = Date.now();
+  const isNamed = settings.dirs.length > 0;
   const runs: RunStatus[] = [];
   const without: string[] = [];
-  for (const dir of settings.dirs.length > 0 ? settings.dirs : await usualFolders(io)) {
+  for (const dir of isNamed ? settings.dirs : await usualFolders(io)) {
     const found = await readStatuses(resolve(io.cwd, dir), dir, now);
-    if (typeof found !== 'string') runs.push(...found);
-    else without.push(found);
+    if (typeof found === 'string') without.push(found);
+    else runs.push(...found);
   }
-  if (runs.length === 0) throw nothingIn(settings.dirs.length > 0 ? without.join('; ') : LOOKED_AT);
+  if (runs.length === 0) {
+    throw nothingIn(isNamed ? without.join('; ') : `there is no run in ${USUAL} or in the folders in it`);
+  }
   // A glob names whatever lies there, and nobody has typed the usual folders.
-  if (settings.dirs.length > 0 && without.length > 0 && !settings.quiet) {
+  if (isNamed && without.length > 0 && !settings.quiet) {
     io.stderr.write(`left out: ${printable(without.join('; '))}\n`);
   }
-  const sum = sumOf(runs);
+  const total = sumOf(runs);
   const { columns, isTTY } = io.stdout;
   const look = { columns, color: settings.color && isTTY, blocks: isTTY && hasBlocks(io.env) };
-  io.stdout.write(settings.json ? `${JSON.stringify(statusDocument(runs, sum))}\n` : statusText(runs, sum, now, look));
-  return exitCodeOf(runs);
+  const document = { schema: 'awb.status/1', runs, total };
+  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : statusText(runs, total, now, look));
+  if (runs.some(({ state }) => state === 'running' || state === 'awaiting')) return EXIT.later;
+  return runs.every(({ state }) => state === 'complete') ? EXIT.done : EXIT.incomplete;
 }
 
 const USUAL = 'results';
-const LOOKED_AT = `there is no run in ${USUAL} or in the folders in it`;
 
 /** The folder of runs that nobody named, and those in it, but for what --fresh has set aside. */
 async function usualFolders({ cwd }: Io): Promise<string[]> {
@@ -73,9 +76,4 @@ function nothingIn(what: string): UserError {
     `${what}; name the --output-dir of a run, which has a manifest once it begins to ask`,
     EXIT.inputMissing,
   );
-}
-
-function exitCodeOf(runs: readonly RunStatus[]): ExitCode {
-  if (runs.some(({ state }) => state === 'running' || state === 'awaiting')) return EXIT.later;
-  return runs.every(({ state }) => state === 'complete') ? EXIT.done : EXIT.incomplete;
 }

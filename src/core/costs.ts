@@ -59,7 +59,7 @@ export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefin
 }
 
 /** The same, row by row. */
-export class CostSums {
+class CostSums {
   readonly #sums = new Map<Domain, Sum>();
 
   add(domain: Domain, spent: RowCost | undefined): void {

@@ -322,8 +322,6 @@ export interface Job {
 export interface Asking {
   /** Makes the request when its turn has come, and again where the call had to wait meanwhile, so that no text is held. */
   make(): Promise<ModelRequest>;
-  /** In place of `make`: the reply to a job's first request, of so many characters, lies in a file. `madeFrom` is what `FileHooks` said. */
-  found?(chars: number, madeFrom: string): void;
   /** Is told each piece of the reply as it comes, without secrets. */
   hear?(piece: string, kind: 'content' | 'reasoning'): void;
   /** A try has failed and another one follows, after so long where nothing else comes first: what was heard is void. */
@@ -350,15 +348,10 @@ export interface WorkHooks<J extends Job> {
 /** What a backend by batch files is told of each job. */
 export interface FileHooks<J extends Job> {
   /**
-   * By what a job is known from one session to the next, how many of its requests in batch files went into its latest record, and what
-   * its first request is made from and with. Of a job that `isHeld`, results are read, and nothing is asked that was not asked before.
+   * By what a job is known from one session to the next, and how many of its requests in batch files went into its latest record. Of a
+   * job that `isHeld`, results are read, and nothing is asked that was not asked before.
    */
-  kept(job: J): {
-    readonly id: string;
-    readonly batched: number;
-    readonly madeFrom: string;
-    readonly isHeld: boolean;
-  };
+  kept(job: J): { readonly id: string; readonly batched: number; readonly isHeld: boolean };
   /** As `tried`, of a reply that lies in a file: it is told again in each session, until the job has its record. */
   replayed(job: J, cost: CallCost): void;
 }

@@ -1,7 +1,7 @@
 // What is read of a run's files whole: their JSON, their size, their hash.
 
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { codeOf, EXIT, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
@@ -55,4 +55,27 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
   const value = parseObject(text);
   if (value !== undefined) return value;
   throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
+}
+
+/** Where a line of a file lies. */
+export interface Place {
+  readonly path: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The bytes of a line. @throws UserError (66) where the file cannot be read (any more) */
+export function bytesAt({ path, offset, length }: Place): Buffer {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(length);
+      readSync(file, bytes, 0, length, offset);
+      return bytes;
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw new UserError(`cannot read ${path} (${codeOf(error)}); mend its permissions`, EXIT.inputMissing);
+  }
 }

@@ -1,13 +1,14 @@
-// The chosen rows, opened for whoever puts them to a world model: the data, the prompts, the model and its price.
+// The chosen rows, opened for what puts them to a world model: the data, the prompts, the model and its price; and what stages of rows share.
 
 import { readdir } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { holdsRows, readSourceRecord } from '../benchmark/hub/source-record.js';
 import { type Choice, chooseRows } from '../benchmark/selection.js';
-import { type SizesOf, type Survey, surveyRows } from '../benchmark/survey.js';
+import { type Survey, surveyRows } from '../benchmark/survey.js';
 import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
+import { countBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
 import { present } from '../core/present.js';
 import { printable } from '../core/printable.js';
@@ -23,7 +24,7 @@ import { requireNamedTokenizer } from '../run/model.js';
 import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
-import { priceOf, type Target } from '../run/target.js';
+import { priceOf, requirePriced, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
 import { programName } from '../settings/program-name.js';
@@ -60,7 +61,10 @@ export async function withChosenRows<T>(
 ): Promise<T> {
   const prompts = await openSystemPrompts(settings, io);
   return withData(settings, io, async (data) => {
-    requirePrompts(prompts, data.chosen, data.dataset);
+    for (const { domain, file, line } of data.chosen) {
+      const refusal = prompts.refusal(domain);
+      if (refusal !== undefined) throw new UserError(`${data.dataset.files[file]}:${line}: ${refusal}`, EXIT.badData);
+    }
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
     return withTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io, (asked) =>
       ask({ ...data, prompts, ...asked }),
@@ -76,12 +80,17 @@ export async function withData<T>(
 ): Promise<T> {
   const shard = takenShard(settings, io);
   await requireNamedTokenizer(settings, io);
-  await requireData(settings.dataDir, io);
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
-  try {
+  return withDataset(settings.dataDir, io, async (dataset) => {
     requireUsable(dataset, settings, io);
-    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset));
-    return await use({ dataset, chosen, shard });
+    return use({ dataset, chosen: chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset)), shard });
+  });
+}
+
+async function withDataset<T>(dataDir: string, io: Io, use: (dataset: Dataset) => Promise<T>): Promise<T> {
+  await requireData(dataDir, io);
+  const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
+  try {
+    return await use(dataset);
   } finally {
     await dataset.close();
   }
@@ -93,25 +102,22 @@ const DEFAULT = 'data';
 /** @throws UserError (66) with the one command to type, where there are no rows in the folder or a fetch has not brought all of them. */
 export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>): Promise<void> {
   const folder = resolve(io.cwd, dataDir);
-  const names = await readdir(folder).catch((error: unknown) => {
-    // What else is wrong with a folder, reading it says best.
-    return codeOf(error) === 'ENOENT' ? [] : undefined;
-  });
+  const names = await readdir(folder).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? [] : undefined));
+  // What else is wrong with a folder, reading it says best.
   if (names === undefined) return;
-  const shown = shownPath(folder, io);
   const record = await readSourceRecord(folder);
   const isCut = typeof record === 'object' && !record.complete;
   if (names.some((name) => holdsRows({ name })) && !isCut) return;
-  const what = isCut
-    ? `the benchmark has not been fetched to its end into ${shown}; to go on with it, type`
-    : `there is no benchmark in ${shown} (files named *_test.jsonl); to fetch it (402 MB), type`;
+  const [what, otherwise] = isCut
+    ? [`the benchmark has not been fetched to its end into ${shownPath(folder, io)}; to go on with it, type`, '']
+    : [
+        `there is no benchmark in ${shownPath(folder, io)} (files named *_test.jsonl); to fetch it (402 MB), type`,
+        '\nor name the folder that holds it with --data-dir',
+      ];
   const command = [
-    'data',
-    'fetch',
-    ...(dataDir === DEFAULT ? [] : ['--output-dir', dataDir]),
+    ...['data', 'fetch', ...(dataDir === DEFAULT ? [] : ['--output-dir', dataDir])],
     ...(isCut && record.revision !== RELEASED.commit ? ['--revision', record.revision] : []),
   ];
-  const otherwise = isCut ? '' : '\nor name the folder that holds it with --data-dir';
   throw new UserError(`${what}\n  ${programName(io)} ${shellLine(command)}${otherwise}`, EXIT.inputMissing);
 }
 
@@ -122,47 +128,32 @@ const BAD_ROWS_SHOWN = 20;
  * @throws UserError (65) with that list, unless they are to be skipped and others are left.
  */
 export function requireUsable(
-  dataset: Dataset,
-  settings: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
-  io: Io,
+  { bad, rows }: Dataset,
+  { skipInvalid, dataDir, quiet }: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
+  { stderr }: Pick<Io, 'stderr'>,
 ): void {
-  const { bad, rows } = dataset;
   if (bad.length === 0) return;
   const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
   if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);
-  const count = `${bad.length} of ${counted(bad.length + rows.length, 'row')} in ${settings.dataDir}`;
-  if (settings.skipInvalid && rows.length > 0) {
-    if (!settings.quiet)
-      io.stderr.write(`${count} cannot be used and ${bad.length === 1 ? 'is' : 'are'} left out:\n${list.join('\n')}\n`);
+  const count = `${bad.length} of ${counted(bad.length + rows.length, 'row')} in ${dataDir} cannot be used`;
+  if (skipInvalid && rows.length > 0) {
+    if (!quiet) stderr.write(`${count} and ${bad.length === 1 ? 'is' : 'are'} left out:\n${list.join('\n')}\n`);
     return;
   }
   const remedy =
     rows.length === 0
       ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
       : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
-  throw new UserError([`${count} cannot be used; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
+  throw new UserError([`${count}; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
 }
 
-/** @throws UserError (65) for a chosen row of a domain that there is no system prompt for. */
-function requirePrompts(prompts: SystemPrompts, chosen: readonly RowRef[], { files }: Dataset): void {
-  for (const { domain, file, line } of chosen) {
-    const refusal = prompts.refusal(domain);
-    if (refusal !== undefined) throw new UserError(`${files[file]}:${line}: ${refusal}`, EXIT.badData);
-  }
-}
-
-/** Unusable rows, by domain. */
+/** Unusable rows that are left out, by domain. */
 export function invalidByDomain(
   bad: readonly BadRow[],
-  settings: Pick<InferSettings, 'domains'>,
+  { skipInvalid, domains }: Pick<InferSettings, 'skipInvalid' | 'domains'>,
 ): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const row of bad) {
-    const domain = row.domain ?? 'unknown';
-    if (row.domain !== undefined && settings.domains.length > 0 && !settings.domains.includes(row.domain)) continue;
-    counts[domain] = (counts[domain] ?? 0) + 1;
-  }
-  return counts;
+  const isChosen = ({ domain }: BadRow) => domain === undefined || domains.length === 0 || domains.includes(domain);
+  return countBy(skipInvalid ? bad.filter(isChosen) : [], ({ domain = 'unknown' }) => domain);
 }
 
 /**
@@ -170,50 +161,49 @@ export function invalidByDomain(
  * @throws UserError (2) for a domain that neither the benchmark nor the data has.
  */
 export function choiceOf(
-  settings: Pick<DataSettings, 'domains' | 'shard' | 'sampleSeed' | 'ids' | 'limit' | 'sample'>,
-  dataset: Dataset,
+  {
+    domains,
+    shard,
+    sampleSeed,
+    ids = [],
+    limit,
+    sample,
+  }: Omit<DataSettings, 'dataDir' | 'skipInvalid' | 'tokenizer' | 'quiet'>,
+  { rows }: Dataset,
 ): Choice {
-  const known = [...new Set([...DOMAINS, ...dataset.rows.map(({ domain }) => domain)])];
-  const unknown = settings.domains.find((domain) => !known.includes(domain));
+  const known = [...new Set([...DOMAINS, ...rows.map(({ domain }) => domain)])];
+  const unknown = domains.find((domain) => !known.includes(domain));
   if (unknown !== undefined) {
     const near = nearest(unknown, known);
     const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
     throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
   }
-  const [index = 1, of = 1] = (settings.shard ?? '').split('/').map(Number);
+  const [index = 1, of = 1] = (shard ?? '').split('/').map(Number);
   return {
-    sampleSeed: settings.sampleSeed,
-    ...(settings.domains.length > 0 ? { domains: settings.domains } : {}),
-    ...(settings.ids !== undefined && settings.ids.length > 0 ? { ids: settings.ids } : {}),
-    ...(settings.limit === undefined ? {} : { limit: settings.limit }),
-    ...(settings.sample === undefined ? {} : { sample: settings.sample }),
-    ...(settings.shard === undefined ? {} : { shard: { index, of } }),
+    sampleSeed,
+    ...(domains.length > 0 && { domains }),
+    ...(ids.length > 0 && { ids }),
+    ...(limit !== undefined && { limit }),
+    ...(sample !== undefined && { sample }),
+    ...(shard !== undefined && { shard: { index, of } }),
   };
 }
 
-/** What such a stage works on, as far as its manifest tells. */
-interface DataWork {
-  readonly settings: { readonly dataDir: string };
-  readonly io: Io;
-  readonly shown: ShownSettings;
-  /** Which part of the rows it takes, as `I/N`. */
-  readonly shard: string | undefined;
-  readonly dataset: Dataset;
-  readonly target: Target;
-  readonly pricing: Pricing;
+/** The line of a file that a row is, and its length. */
+export function placeOfRow({ files }: Dataset, { file, line, length }: RowRef) {
+  return { place: `${basename(present(files[file]))}:${line}`, bytes: length };
 }
 
-/** The line of a file that a row is, and its length. */
-export function placeOfRow(
-  { files }: Dataset,
-  { file, line, length }: RowRef,
-): { readonly place: string; readonly bytes: number } {
-  return { place: `${basename(present(files[file]))}:${line}`, bytes: length };
+/** What a stage over the rows of a folder works on, as far as its manifest tells. */
+interface DataWork<S> extends Pick<ChosenRows, 'shard' | 'dataset' | 'target' | 'pricing'> {
+  readonly settings: S;
+  readonly io: Io;
+  readonly shown: ShownSettings;
 }
 
 /** What the manifest holds beside the counts; a calibration has no label. */
 export function manifestOfData(
-  { settings: { dataDir }, io, shown, shard, dataset, target, pricing }: DataWork,
+  { settings: { dataDir }, io, shown, shard, dataset, target, pricing }: DataWork<{ readonly dataDir: string }>,
   run: Run,
   { label, meta }: Pick<Stage<StageJob>['manifest'], 'label' | 'meta'>,
 ): Stage<StageJob>['manifest'] {
@@ -227,6 +217,18 @@ export function manifestOfData(
     },
     data: { dir: resolve(io.cwd, dataDir), rows: dataset.rows.length, fingerprint: dataset.fingerprint },
   };
+}
+
+/** What every stage that puts rows to a world model, or to a baseline, has. @throws UserError (2) for a budget in dollars without a price */
+export function stageOver<
+  S extends AskingSettings &
+    Pick<InferSettings, 'dataDir' | 'fresh' | 'label' | 'meta'> & { readonly baseline?: unknown },
+>(work: DataWork<S> & Pick<ChosenRows, 'prompts'>, run: Run) {
+  const { settings, io, target, prompts } = work;
+  const asksModel = settings.baseline === undefined;
+  if (asksModel) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const manifest = manifestOfData(work, run, settings);
+  return { io, run, settings, target, remarks: prompts.remarks, asks: () => asksModel, manifest };
 }
 
 /** What answers depend on beside the rows, and nothing else: addresses, keys and speed may change. */
@@ -247,14 +249,7 @@ export function askedIdentity(
   };
 }
 
-/** Rows by their sizes, and how tokens were counted. */
-interface Surveyed {
-  readonly survey: Survey;
-  /** Such as `characters / 4`. */
-  readonly tokens: string;
-}
-
-/** The options that say what is looked at. */
+/** The options of `awb data check` and `awb data stats`, which look at a folder of rows as infer would ask them. */
 // biome-ignore format: a table, a line an option
 export const SURVEY_OPTIONS = {
   'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
@@ -262,6 +257,8 @@ export const SURVEY_OPTIONS = {
 } as const satisfies OptionTable;
 
 /**
+ * Rows by their sizes under the official protocol and the row's own system prompt, without what a chat template puts around messages;
+ * `tokens` says how they were counted.
  * @param step shows how far the work is
  * @throws UserError as `requireData`, `openTokenizer`, `openDataset` and `surveyRows`
  */
@@ -269,37 +266,22 @@ export async function surveyData(
   { dataDir, tokenizer: file }: Pick<Settings<typeof SURVEY_OPTIONS>, 'dataDir' | 'tokenizer'>,
   io: Io,
   step: (text: string) => void,
-): Promise<Surveyed> {
+): Promise<{ readonly survey: Survey; readonly tokens: string }> {
   await requireData(dataDir, io);
   const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
+  const { count } = tokenizer ?? { count: ({ length }: string) => length / CHARS_A_TOKEN };
+  const sizeOf = openSizes(count);
   step('indexing rows');
-  const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
-  try {
-    const all = grouped(dataset.rows.length);
-    const onRow = (rows: number) => step(`reading rows: ${grouped(rows)} of ${all}`);
+  return withDataset(dataDir, io, async (dataset) => {
     const survey = await surveyRows(
       dataset,
-      sizesBy(tokenizer?.count ?? (({ length }) => length / CHARS_A_TOKEN)),
+      (sample) => ({
+        contextTokens: Math.ceil(sizeOf({ messages: buildMessages(sample, 'history', sample.systemPrompt) }).tokens),
+        truthTokens: Math.ceil(count(groundTruthOf(sample))),
+      }),
       io.stop,
-      onRow,
+      (rows) => step(`reading rows: ${grouped(rows)} of ${grouped(dataset.rows.length)}`),
     );
-    return {
-      survey,
-      tokens: file === undefined ? `characters / ${CHARS_A_TOKEN}` : `counted by ${printable(file)}`,
-    };
-  } finally {
-    await dataset.close();
-  }
-}
-
-/** By the official protocol, and the row's own system prompt. What a chat template puts around messages is left out. */
-function sizesBy(count: (text: string) => number): SizesOf {
-  const sizeOf = openSizes(count);
-  return (sample) => {
-    const messages = buildMessages(sample, 'history', sample.systemPrompt);
-    return {
-      contextTokens: Math.ceil(sizeOf({ messages }).tokens),
-      truthTokens: Math.ceil(count(groundTruthOf(sample))),
-    };
-  };
+    return { survey, tokens: file === undefined ? `characters / ${CHARS_A_TOKEN}` : `counted by ${printable(file)}` };
+  });
 }

@@ -24,9 +24,8 @@ import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
-import { requirePriced } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
-import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
+import { askedIdentity, type ChosenRows, invalidByDomain, placeOfRow, stageOver } from './chosen-rows.js';
 import { buildMessages } from './messages.js';
 import { INFER_OPTIONS, type InferSettings } from './options.js';
 import { ROLLOUT_VERSION } from './rollout/rollout-turn.js';
@@ -40,25 +39,18 @@ export interface Inference extends ChosenRows {
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function inferStage(work: Inference, run: Run): Stage<InferJob> {
-  const { settings, dataset, chosen, prompts, target } = work;
-  if (settings.baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
-  const { baseline } = settings;
-  const says = baseline && baselineOf(baseline, dataset);
+  const { settings, dataset, chosen, prompts } = work;
+  const says = settings.baseline && baselineOf(settings.baseline, dataset);
   const output = inferOutput(work, run.journal);
   const questionOf = async ({ row }: InferJob): Promise<Question> => {
     const sample = await dataset.readSample(row);
     return { messages: buildMessages(sample, settings.protocol, prompts.of(sample)) };
   };
   return {
-    io: work.io,
-    run,
-    settings,
-    target,
-    options: { ...INFER_OPTIONS, ...BATCH_OPTIONS },
+    ...stageOver(work, run),
     ...output,
+    options: { ...INFER_OPTIONS, ...BATCH_OPTIONS },
     order: inAskingOrder(output.rows, chosen, settings),
-    remarks: prompts.remarks,
-    asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask) => {
       const { id, row, repeat } = job;
       const read = () => dataset.readSample(row);
@@ -70,12 +62,11 @@ export function inferStage(work: Inference, run: Run): Stage<InferJob> {
     questions: async (job) => [await questionOf(job)],
     truth: async ({ row }) => groundTruthOf(await dataset.readSample(row)),
     placeOf: ({ row, repeat }) => (repeat > 0 ? undefined : placeOfRow(dataset, row)),
-    manifest: manifestOfData(work, run, settings),
   };
 }
 
 /** What comes of a row: a reply, a failure, or what a baseline says, of which there is no log. */
-export type Outcome = ((Omit<ModelReply, 'log'> & { readonly log?: CallLog }) | PredictionFailure) & {
+type Outcome = ((Omit<ModelReply, 'log'> & { readonly log?: CallLog }) | PredictionFailure) & {
   /** Of the record; absent for rows that no model was asked about. */
   readonly stamp?: string;
 };
@@ -119,43 +110,49 @@ export async function recordOf(
   };
 }
 
-/** What a file of rows with something added to each depends on, beside its journal. */
+/** What a file of rows with something added to each is made of, with its journal. */
 export interface RowOutput<Needed extends keyof InferSettings> extends Pick<ChosenRows, 'dataset' | 'chosen'> {
   readonly settings: Pick<InferSettings, Needed>;
 }
 
 /** The rows of the output, and the line of each. */
-export function inferOutput(
-  { settings, dataset, chosen }: RowOutput<'repeats' | 'lean' | 'skipInvalid' | 'domains'>,
+export function inferOutput(work: RowOutput<'repeats' | 'lean' | 'skipInvalid' | 'domains'>, journal: Run['journal']) {
+  return outputOf(work, work.settings.repeats, journal, leftOutBy(work.settings), (_job, row) => row);
+}
+
+/** @param membersOf what the record adds to the row */
+export function outputOf(
+  { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
+  repeats: number,
   journal: Run['journal'],
+  leftOut: ReadonlySet<string>,
+  membersOf: (job: InferJob, row: JournalRecord['row']) => JournalRecord['row'],
 ) {
   return {
-    rows: jobsOf(dataset, chosen, settings.repeats, journal.ids()),
+    rows: jobsOf(dataset, chosen, repeats, journal.ids()),
     stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
     isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
     async compose(job: InferJob, { row }: JournalRecord) {
-      return withMembers(await dataset.readText(job.row), settings.lean ? TRAJECTORY_KEYS : NO_KEYS, row);
+      return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, row));
     },
     outputForm: { lean: settings.lean },
-    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
+    absent: invalidByDomain(dataset.bad, settings),
   };
 }
 
-/** What a whole row leaves out. */
-export const NO_KEYS: ReadonlySet<string> = new Set();
-/** What a lean row leaves out. */
-export const TRAJECTORY_KEYS: ReadonlySet<string> = new Set(['prompt', 'response', 'current_prompt', 'system_str']);
+/** The keys that a row leaves out: of a lean one, its trajectory's text. */
+export function leftOutBy({ lean }: { readonly lean: boolean }): ReadonlySet<string> {
+  return new Set(lean ? ['prompt', 'response', 'current_prompt', 'system_str'] : []);
+}
 
 /** What the predictions depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function inferIdentity(work: Inference, stored: Manifest | undefined): Identity {
-  const { settings, dataset } = work;
-  const rollout = rolloutIdentity(settings);
-  if (settings.baseline !== undefined) return { data: dataset.fingerprint, baseline: settings.baseline, ...rollout };
-  return { data: dataset.fingerprint, ...askedIdentity(work, stored), ...rollout };
-}
-
-function rolloutIdentity({ rollout, rolloutFrom: from = 0 }: InferSettings): Identity {
-  return rollout ? { rollout: { from, version: ROLLOUT_VERSION } } : {};
+  const { baseline, rollout, rolloutFrom: from = 0 } = work.settings;
+  return {
+    data: work.dataset.fingerprint,
+    ...(baseline === undefined ? askedIdentity(work, stored) : { baseline }),
+    ...(rollout && { rollout: { from, version: ROLLOUT_VERSION } }),
+  };
 }
 
 /** What a prediction's record has come to. @throws TypeError for what infer never writes. */
@@ -181,28 +178,19 @@ export function jobsOf(
   repeats: number,
   recorded: Iterable<string>,
 ): InferJob[] {
-  const isChosen = new Set(chosen);
-  const repeatsOf = new Map<RowRef, number[]>();
-  for (const row of rows) {
-    if (isChosen.has(row))
-      repeatsOf.set(
-        row,
-        Array.from({ length: repeats }, (_, repeat) => repeat),
-      );
-  }
+  const repeatsOf = new Map(
+    chosen.map((row) => [row, new Set(Array.from({ length: repeats }, (_, repeat) => repeat))]),
+  );
   for (const id of recorded) {
     const { key = '', repeat = 0, index } = parseRowId(id) ?? {};
-    const row = index === 0 ? find(key) : undefined;
-    if (row === undefined || (isChosen.has(row) && repeat < repeats) || rowId(key, repeat) !== id) continue;
-    const known = repeatsOf.get(row);
-    if (known === undefined) repeatsOf.set(row, [repeat]);
-    else known.push(repeat);
+    const row = index === 0 && rowId(key, repeat) === id ? find(key) : undefined;
+    if (row !== undefined) repeatsOf.set(row, (repeatsOf.get(row) ?? new Set()).add(repeat));
   }
-  return rows.flatMap((row) => (repeatsOf.get(row) ?? []).sort((a, b) => a - b).map((repeat) => jobOf(row, repeat)));
-}
-
-function jobOf(row: RowRef, repeat: number): InferJob {
-  return { id: rowId(row.key, repeat), domain: row.domain, group: row.trajectory, row, repeat };
+  return rows.flatMap((row) =>
+    [...(repeatsOf.get(row) ?? [])]
+      .sort((a, b) => a - b)
+      .map((repeat) => ({ id: rowId(row.key, repeat), domain: row.domain, group: row.trajectory, row, repeat })),
+  );
 }
 
 /**
@@ -231,13 +219,14 @@ export function inAskingOrder(
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
   const text = withoutThought(reply.content);
   const tags = countTags(text, PREDICTION_TAG);
-  const flags: Flag[] = [];
-  if (reply.finishReason === 'length') flags.push('truncated');
-  if (text !== '' && tags === 0) flags.push('untagged');
-  if (text === '') flags.push('empty');
-  if (isRepetitive(reply.content)) flags.push('repetitive');
-  if (tags > 1) flags.push('several-tags');
-  return flags;
+  const found: readonly (readonly [Flag, boolean])[] = [
+    ['truncated', reply.finishReason === 'length'],
+    ['untagged', text !== '' && tags === 0],
+    ['empty', text === ''],
+    ['repetitive', isRepetitive(reply.content)],
+    ['several-tags', tags > 1],
+  ];
+  return found.flatMap(([flag, isSet]) => (isSet ? [flag] : []));
 }
 
 /** Thresholds, with room above every recorded observation; a unit or line counts as worded when it holds a letter. */
@@ -248,15 +237,11 @@ const WORDED_LENGTH = 2_000;
 const WORDLESS_LENGTH = 16_000;
 /** Only this much of the end is searched, so the unit of the longest loop that is found is an eighth of it. */
 const END_LENGTH = 32_000;
-/** Room for one search, used by each: new room for each of many replies would be a third of all that is allocated for them. */
-const BACKWARDS = new Uint16Array(END_LENGTH);
-const MATCHES = new Int32Array(END_LENGTH);
 
 /**
  * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
  * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
- * and white space at the end never count. Loops that change from round to round, such as counters, are not found. Linear in the
- * text's length.
+ * and white space at the end never count. Loops that change from round to round, such as counters, are not found.
  */
 function isRepetitive(text: string): boolean {
   return hasRepeatedLine(text) || endsInLoop(text);
@@ -276,34 +261,18 @@ function hasRepeatedLine(text: string): boolean {
 function endsInLoop(text: string): boolean {
   const closing = new RegExp(`</${PREDICTION_TAG}>$`, 'i');
   const end = pythonStrip(pythonStrip(text.slice(-END_LENGTH)).replace(closing, ''));
-  const backwards = BACKWARDS.subarray(0, end.length);
-  for (let i = 0; i < end.length; i++) backwards[i] = end.charCodeAt(end.length - 1 - i);
-  const same = prefixMatches(backwards);
   for (let period = 1; period * REPEATS_AT_END <= end.length; period++) {
-    const length = period + (same[period] ?? 0);
-    if (length < period * REPEATS_AT_END) continue;
+    const loop = end.slice(-period * REPEATS_AT_END);
+    if (loop.slice(period) !== loop.slice(0, -period)) continue;
+    let length = loop.length;
+    while (length < end.length && end.at(-length - 1) === end.at(period - length - 1)) length++;
     if (spansEnough(end.slice(-period), length, WORDED_LENGTH)) return true;
+    // Longer periods that fit in here are those of the same loop.
+    period = Math.floor(length / REPEATS_AT_END);
   }
   return false;
 }
 
 function spansEnough(unit: string, length: number, wordedLength: number): boolean {
   return length >= (/\p{L}/u.test(unit) ? wordedLength : WORDLESS_LENGTH);
-}
-
-/**
- * The Z-array, valid until the next search: how many values from each index on equal those at the start (its own place holds nothing;
- * Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4).
- */
-function prefixMatches(values: Uint16Array): Int32Array {
-  const matches = MATCHES.subarray(0, values.length);
-  let left = 0;
-  let right = 0;
-  for (let i = 1; i < values.length; i++) {
-    let length = i < right ? Math.min(right - i, matches[i - left] ?? 0) : 0;
-    while (i + length < values.length && values[length] === values[i + length]) length++;
-    matches[i] = length;
-    if (i + length > right) [left, right] = [i, i + length];
-  }
-  return matches;
 }

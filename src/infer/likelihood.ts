@@ -1,6 +1,5 @@
 // awb likelihood: its options, and the work of measuring how likely the world model holds the true observation of each row to be.
 
-import { withMembers } from '../benchmark/row-text.js';
 import type { Identity } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
 import { type JudgementRecord, measured, recordedJudgement, unmeasured } from '../core/judgement.js';
@@ -8,39 +7,26 @@ import { failureToPredict } from '../core/points.js';
 import { PREDICTION_TAG, withoutMarker } from '../core/reply.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Io, ModelFailure, ModelReply, Question, Sample, TokenScore } from '../core/types.js';
-import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
-import { type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
+import { type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage } from '../run/stage-contract.js';
-import { requirePriced } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
-import { askedIdentity, type ChosenRows, invalidByDomain, manifestOfData, placeOfRow } from './chosen-rows.js';
-import { type InferJob, inAskingOrder, jobsOf, type RowOutput, TRAJECTORY_KEYS } from './inferring.js';
+import { askedIdentity, type ChosenRows, placeOfRow, stageOver } from './chosen-rows.js';
+import { type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
 import { buildMessages } from './messages.js';
 import { INFER_OPTIONS } from './options.js';
 
 /** Nothing is generated, so there is nothing to sample, to stream or to fit in. */
-const {
-  baseline,
-  repeats,
-  'max-tokens': maxTokens,
-  temperature,
-  'top-p': topP,
-  'top-k': topK,
-  'min-p': minP,
-  'presence-penalty': presencePenalty,
-  'reasoning-effort': reasoningEffort,
-  seed,
-  preset,
-  'allow-param-drop': allowParamDrop,
-  'fit-max-tokens': fitMaxTokens,
-  stream,
-  'first-token-timeout': firstTokenTimeout,
-  'gap-timeout': gapTimeout,
-  ...taken
-} = INFER_OPTIONS;
+const NOT_TAKEN = [
+  ...(['baseline', 'repeats', 'max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'presence-penalty'] as const),
+  ...(['reasoning-effort', 'seed', 'preset', 'allow-param-drop', 'fit-max-tokens', 'stream'] as const),
+  ...(['first-token-timeout', 'gap-timeout'] as const),
+];
+const left = Object.entries(INFER_OPTIONS).filter(([name]) => !NOT_TAKEN.some((other) => other === name));
+// What is left keeps its names and kinds.
+const taken = Object.fromEntries(left) as Omit<typeof INFER_OPTIONS, (typeof NOT_TAKEN)[number]>;
 
 export const LIKELIHOOD_OPTIONS = {
   ...taken,
@@ -53,18 +39,9 @@ export type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
   return {
     ...settings,
-    maxTokens: 1,
-    temperature: 0,
-    topP: undefined,
-    topK: undefined,
-    minP: undefined,
-    presencePenalty: undefined,
-    reasoningEffort: undefined,
-    seed: undefined,
-    preset: undefined,
-    allowParamDrop: false,
-    fitMaxTokens: false,
-    stream: false,
+    ...{ maxTokens: 1, temperature: 0, allowParamDrop: false, fitMaxTokens: false, stream: false },
+    ...{ topP: undefined, topK: undefined, minP: undefined, presencePenalty: undefined, reasoningEffort: undefined },
+    ...{ seed: undefined, preset: undefined },
     // Of whole replies no first token and no gap is seen.
     firstTokenTimeout: ASKING_OPTIONS['first-token-timeout'].default,
     gapTimeout: ASKING_OPTIONS['gap-timeout'].default,
@@ -83,46 +60,29 @@ const ONCE = 1;
 
 /** The chosen rows as a stage. @throws UserError (2) for a budget in dollars without a price */
 export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
-  const { settings, dataset, chosen, prompts, target } = work;
-  requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { settings, dataset, chosen } = work;
   const output = likelihoodOutput(work, run.journal);
   return {
-    io: work.io,
-    run,
-    settings,
-    target,
+    ...stageOver(work, run),
     ...output,
     order: inAskingOrder(output.rows, chosen, { ...settings, repeats: ONCE }),
-    asks: () => true,
     solve: oneByOne(async ({ id, row }, ask) => {
       const read = () => dataset.readSample(row);
       const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
-      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: now() };
+      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: new Date().toISOString() };
       return { id, row: measuredRow(outcome, await read()), log };
     }),
     questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],
     placeOf: ({ row }) => placeOfRow(dataset, row),
-    remarks: prompts.remarks,
-    manifest: manifestOfData(work, run, settings),
   };
 }
 
 /** The rows of the output, and the line of each. */
-export function likelihoodOutput(
-  { settings, dataset, chosen }: RowOutput<'lean' | 'skipInvalid' | 'domains'>,
-  journal: Run['journal'],
-) {
-  const leftOut = settings.lean ? new Set([...JUDGEMENT_KEYS, ...TRAJECTORY_KEYS]) : JUDGEMENT_KEYS;
-  return {
-    rows: jobsOf(dataset, chosen, ONCE, journal.ids()),
-    stampOf: (_job: InferJob, _failure: string | undefined, mark: string) => mark,
-    isDone: (_job: InferJob, { status }: RowSummary) => status === 'ok',
-    async compose(job: InferJob, { row }: JournalRecord) {
-      return withMembers(await dataset.readText(job.row), leftOut, membersOf(job, recordedJudgement(row)));
-    },
-    outputForm: { lean: settings.lean },
-    absent: settings.skipInvalid ? invalidByDomain(dataset.bad, settings) : {},
-  };
+export function likelihoodOutput(work: RowOutput<'lean' | 'skipInvalid' | 'domains'>, journal: Run['journal']) {
+  const leftOut = new Set([...JUDGEMENT_KEYS, ...leftOutBy(work.settings)]);
+  return outputOf(work, ONCE, journal, leftOut, ({ row: { key, trajectory }, repeat }, row) =>
+    judgementMembers({ key, trajectory, repeat, gen: '', awb: {}, flags: [] }, recordedJudgement(row), 0),
+  );
 }
 
 function questionOf({ settings, prompts }: Measuring, sample: Sample): Question {
@@ -141,19 +101,10 @@ function measuredRow(outcome: ModelReply | ModelFailure, sample: Sample): Judgem
   return measured(measuresOfTruth(cost), { reply, truth: cost });
 }
 
-function membersOf({ row, repeat }: InferJob, record: JudgementRecord) {
-  const prediction = { key: row.key, trajectory: row.trajectory, repeat, gen: '', awb: {}, flags: [] };
-  return judgementMembers(prediction, record, 0);
-}
-
 /** What the figures depend on, and nothing else: addresses, keys, speed and the choice of rows may change. */
 export function likelihoodIdentity(work: Measuring, stored: Manifest | undefined): Identity {
   const data = work.dataset.fingerprint;
   return { mode: 'likelihood', data, ...askedIdentity(work, stored), reading: TRUTH_VERSION };
-}
-
-function now(): string {
-  return new Date().toISOString();
 }
 
 /** Rises when the same scores give other figures than before, or the truth is put to the model in another form. */
@@ -172,27 +123,21 @@ export function trueReply(truth: string): string {
   return `${OPEN}\n${truth}\n${CLOSE}`;
 }
 
-/** What the truth's tokens cost, and over how many of them and how many UTF-8 bytes. */
-interface TruthCost {
-  readonly nats: number;
-  readonly tokens: number;
-  readonly bytes: number;
-}
-
 /**
  * The cost of the truth, given the scores of a prompt that ends with `trueReply(truth)` and what a chat template puts behind it. A
  * token that holds any of the truth counts whole, so that nothing of the truth is free: such as one of a full stop and the line feed
  * behind it.
- * @returns a sentence's end where the truth does not stand in the prompt as it was given
+ * @returns nats, and over how many tokens and UTF-8 bytes; a sentence's end where the truth does not stand in the prompt as it was given
  */
-export function costOfTruth(scores: readonly TokenScore[], truth: string): TruthCost | { readonly flaw: string } {
-  const bytes = new TextEncoder().encode(truth).length;
+export function costOfTruth(scores: readonly TokenScore[], truth: string) {
+  const bytes = Buffer.byteLength(truth);
   if (bytes === 0) return { flaw: 'the true observation is empty, and has no bytes to spread bits over' };
   const text = scores.map((score) => score.text).join('');
+  const opens = [...text.matchAll(new RegExp(OPEN, 'g'))];
   // Tags that the truth itself holds stand between the two that are wanted.
-  const start = nthLast(text, OPEN, countOf(truth, OPEN));
-  const close = nthLast(text, CLOSE, 0);
-  if (start === undefined || close === undefined || close < start) {
+  const start = opens.at(-truth.split(OPEN).length)?.index;
+  const close = text.lastIndexOf(CLOSE);
+  if (start === undefined || close < start) {
     return { flaw: 'the tag does not stand among the tokens that the server scored' };
   }
   const [from, to] = [start + OPEN.length + 1, close - 1];
@@ -204,8 +149,7 @@ export function costOfTruth(scores: readonly TokenScore[], truth: string): Truth
   let [at, nats, tokens] = [0, 0, 0];
   for (const score of scores) {
     const end = at + score.text.length;
-    const isInside = score.text === '' ? at >= from && at < to : at < to && end > from;
-    if (isInside) {
+    if (score.text === '' ? at >= from && at < to : at < to && end > from) {
       nats += score.nats;
       tokens++;
     }
@@ -215,26 +159,8 @@ export function costOfTruth(scores: readonly TokenScore[], truth: string): Truth
 }
 
 /** The figures of one truth. */
-export function measuresOfTruth({
-  nats,
-  tokens,
-  bytes,
-}: TruthCost): Record<'bits_per_byte' | 'nats_per_token', number> {
+export function measuresOfTruth({ nats, tokens, bytes }: { readonly [of in 'nats' | 'tokens' | 'bytes']: number }) {
   return { bits_per_byte: nats / Math.LN2 / bytes, nats_per_token: nats / tokens };
-}
-
-function countOf(text: string, part: string): number {
-  return text.split(part).length - 1;
-}
-
-/** Where a part stands for the last time but so many, in UTF-16 units. */
-function nthLast(text: string, part: string, before: number): number | undefined {
-  let at = text.length;
-  for (let left = before; left >= 0; left--) {
-    at = at < 1 ? -1 : text.lastIndexOf(part, at - 1);
-    if (at < 0) return undefined;
-  }
-  return at;
 }
 
 /** What every server tells alike: tokens of a part of a character, and of spaces at a start, go by several texts. */

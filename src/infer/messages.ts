@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../benchmark/prompts.js';
 import { EXIT, nearest, UserError } from '../core/errors.js';
-import { actionOf, earlierTurns, promptOf } from '../core/turn.js';
+import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';
 import { type OptionTable, type Settings, under } from '../settings/options.js';
 
@@ -14,29 +14,28 @@ import { type OptionTable, type Settings, under } from '../settings/options.js';
  */
 export const PROTOCOLS = {
   /** The official script today: earlier turns as a dialogue, then the turn with its request to predict. */
-  history: (sample) => [...dialogue(sample), user(promptOf(sample))],
+  history: (sample) => chatOf('', earlierTurns(sample), promptOf(sample)),
   /** The same without the request to predict behind the last turn. */
-  'history-bare': (sample) => [...dialogue(sample), user(actionOf(sample))],
+  'history-bare': (sample) => chatOf('', earlierTurns(sample), actionOf(sample)),
   /** The turn alone, as the script's first release sent it. */
-  blind: (sample) => [user(actionOf(sample))],
+  blind: (sample) => chatOf('', [], actionOf(sample)),
 } satisfies Record<string, (sample: Sample) => ChatMessage[]>;
-type Protocol = keyof typeof PROTOCOLS;
 
 /** The messages of one request to the world model; an empty system prompt is left out. */
-export function buildMessages(sample: Sample, protocol: Protocol, systemPrompt: string): ChatMessage[] {
-  const system: ChatMessage[] = systemPrompt === '' ? [] : [{ role: 'system', content: systemPrompt }];
-  return [...system, ...PROTOCOLS[protocol](sample)];
+export function buildMessages(sample: Sample, protocol: keyof typeof PROTOCOLS, systemPrompt: string): ChatMessage[] {
+  return [...chatOf(systemPrompt, []), ...PROTOCOLS[protocol](sample)];
 }
 
-function dialogue(sample: Sample): ChatMessage[] {
-  return earlierTurns(sample).flatMap(({ prompt, response }) => [
-    user(prompt),
-    { role: 'assistant', content: response },
-  ]);
-}
-
-function user(content: string): ChatMessage {
-  return { role: 'user', content };
+/** A system prompt, if it is not empty, the turns, and the prompt behind them. */
+export function chatOf(systemPrompt: string, turns: readonly Turn[], last?: string): ChatMessage[] {
+  return [
+    ...(systemPrompt === '' ? [] : [{ role: 'system', content: systemPrompt } as const]),
+    ...turns.flatMap(({ prompt, response }) => [
+      { role: 'user', content: prompt } as const,
+      { role: 'assistant', content: response } as const,
+    ]),
+    ...(last === undefined ? [] : [{ role: 'user', content: last } as const]),
+  ];
 }
 
 const WAYS = ['row', 'bundled', 'bundled+row'] as const;
@@ -106,30 +105,23 @@ export function openFreshPrompts(settings: SystemPromptSettings, io: Pick<Io, 'c
 }
 
 const ROW_PROMPTS: SystemPrompts = {
-  identity: 'row',
-  remarks: [],
-  domains: [],
+  ...{ identity: 'row', remarks: [], domains: [] },
   refusal: () => undefined,
   of: (sample) => sample.systemPrompt,
 };
 
 function bundledPrompts(way: 'bundled' | 'bundled+row', prompts: DomainPrompts): SystemPrompts {
-  const remark =
-    way === 'bundled'
-      ? "system prompts: the bundled ones, not the rows' own (--system-prompt bundled)"
-      : "system prompts: the bundled ones in front of the rows' own (--system-prompt bundled+row)";
+  const place = way === 'bundled' ? 'not' : 'in front of';
   return {
     identity: `${way} ${prompts.fingerprint}`,
-    remarks: [remark],
+    remarks: [`system prompts: the bundled ones, ${place} the rows' own (--system-prompt ${way})`],
     domains: prompts.domains,
     refusal: (domain) =>
       prompts.prompt(domain) === undefined
         ? `there is no bundled system prompt for the domain "${domain}"; put ${domain}.txt into a folder for --domain-prompts, leave such rows out with --domains, or do without --system-prompt ${way}`
         : undefined,
-    of({ domain, systemPrompt }) {
-      const own = way === 'bundled+row' ? systemPrompt : '';
-      return [prompts.prompt(domain) ?? '', own].filter((text) => text !== '').join('\n\n');
-    },
+    of: ({ domain, systemPrompt }) =>
+      [prompts.prompt(domain), way === 'bundled+row' && systemPrompt].filter(Boolean).join('\n\n'),
   };
 }
 
@@ -143,12 +135,10 @@ async function filePrompt(name: string, { cwd }: Pick<Io, 'cwd'>): Promise<Syste
     );
   }
   const text = (await readText(file)).trim();
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, FILE_DIGITS);
   return {
-    identity: `file ${hash}`,
+    ...ROW_PROMPTS,
+    identity: `file ${createHash('sha256').update(text).digest('hex').slice(0, FILE_DIGITS)}`,
     remarks: [`system prompt: that of ${name} for every row, not the rows' own (--system-prompt)`],
-    domains: [],
-    refusal: () => undefined,
     of: () => text,
   };
 }

@@ -3,10 +3,11 @@
 import { isContainer, isObject, parseJson } from '../core/json.js';
 import { lastBlock, OBSERVATION_MARKER, PREDICTION_TAG, shownPrediction, withoutThought } from '../core/reply.js';
 import { ACTION_HEADING, actionHeadingAt, actionOf, earlierTurns, requestIn, withoutRequest } from '../core/turn.js';
-import type { ChatMessage, Domain, Question, Sample } from '../core/types.js';
+import type { Domain, Question, Sample } from '../core/types.js';
+import { chatOf } from './messages.js';
 
 /** What was done in a world, and what came of it. */
-export interface WorldTurn {
+interface WorldTurn {
   /** As it stands in the history: the request to predict is not in it, an instruction is. */
   readonly prompt: string;
   /** As it stands in the history, with the marker in front. */
@@ -68,17 +69,10 @@ export function worldAt(sample: Sample, systemPrompt = sample.systemPrompt): Wor
     return { prompt, response, observation: unmarked(response), action, origin: 'recorded' };
   });
   const { preface, state } = readTurnPrompt(now);
-  if (turns.length === 0) return { domain, systemPrompt, preface, turns, tail, key };
-  const first = readTurnPrompt(turns[0]?.prompt ?? '').preface;
-  return {
-    domain,
-    systemPrompt,
-    preface: first,
-    turns,
-    tail,
-    key,
-    ...(state === undefined ? {} : { repeated: state }),
-  };
+  const world = { domain, systemPrompt, preface, turns, tail, key };
+  const [first] = turns;
+  if (first === undefined) return world;
+  return { ...world, preface: readTurnPrompt(first.prompt).preface, ...(state && { repeated: state }) };
 }
 
 /** The prompt that an action makes, without the request to predict. */
@@ -98,18 +92,13 @@ export function actionPrompt(world: World, action: string, instruction?: string)
 /** What the world model is asked, for what the action brings about: the turns so far, and the action with the request to predict. */
 export function requestOf(world: World, action: string, instruction?: string): Question {
   const { systemPrompt, turns, tail } = world;
-  const messages: ChatMessage[] = systemPrompt === '' ? [] : [{ role: 'system', content: systemPrompt }];
-  for (const { prompt, response } of turns) {
-    messages.push({ role: 'user', content: prompt }, { role: 'assistant', content: response });
-  }
-  messages.push({ role: 'user', content: actionPrompt(world, action, instruction) + tail });
-  return { messages };
+  return { messages: chatOf(systemPrompt, turns, actionPrompt(world, action, instruction) + tail) };
 }
 
 /** The observation in a reply: neither thinking, tag nor marker is in it. Undefined where it has none. */
 export function observationIn(reply: string): string | undefined {
-  if (withoutThought(reply) === '' || lastBlock(withoutThought(reply), PREDICTION_TAG) === '') return undefined;
-  return shownPrediction(reply) || undefined;
+  const text = withoutThought(reply);
+  return text === '' || lastBlock(text, PREDICTION_TAG) === '' ? undefined : shownPrediction(reply) || undefined;
 }
 
 /** The world after an action. Undefined where the reply holds no observation: then nothing has happened. */
@@ -125,7 +114,7 @@ export function afterObservation(world: World, action: string, observation: stri
     response: `${OBSERVATION_MARKER}\n${observation}`,
     observation,
     action: actionText(world.domain, action),
-    ...(instruction === undefined || instruction === '' ? {} : { instruction }),
+    ...(instruction && { instruction }),
     origin: 'simulated',
   };
   return { ...world, turns: [...world.turns, turn] };
@@ -184,8 +173,7 @@ const STATE = 'Current State';
 /** Headed as in the benchmark; a Phone State is what some Android rows call it. */
 const STATE_HEADING = /^\*\*(Current (?:Phone )?State):\*\*[ \t]*(?:\r?\n|(?![\s\S]))/m;
 const HEADED = 'State:**';
-const TASK = 'Task Instruction';
-/** No row of the benchmark has this one: it comes from whoever steers the world. */
+/** No row of the benchmark has this one: it comes from the user or the scenario that steers the world. */
 const INSTRUCTION = 'Simulation Instruction';
 
 /** The state that stands in front of an action. */
@@ -194,11 +182,11 @@ interface ShownState {
   readonly text: string;
 }
 
-/** What a turn's prompt is made of, in the order in which it stands there. */
-interface PromptParts {
+/** The prompt of a turn: its sections as the benchmark heads them, those that are there, and the action in its fence. */
+export function turnPrompt(parts: {
   /** 1-based. */
   readonly turn: number;
-  /** Sections as they are, such as task and state; empty where there are none. */
+  /** Sections as they are, such as task and state. */
   readonly preface?: string;
   readonly state?: ShownState | undefined;
   /** What the world is to do in this turn, said to the world model alone. */
@@ -206,28 +194,29 @@ interface PromptParts {
   readonly action: string;
   /** Of the action's fence. */
   readonly language: string;
-}
-
-export function turnPrompt({ turn, preface = '', state, instruction = '', action, language }: PromptParts): string {
-  const sections = [
-    ...(preface === '' ? [] : [preface]),
-    ...(state === undefined ? [] : [section(state.heading, state.text)]),
-    ...(instruction === '' ? [] : [section(INSTRUCTION, instruction)]),
+}): string {
+  const { turn, preface, state, instruction, action, language } = parts;
+  return `### Turn ${turn}\n${joined(
+    preface,
+    state && section(state.heading, state.text),
+    instruction && section(INSTRUCTION, instruction),
     `${ACTION_HEADING}\n${fenced(action, language)}`,
-  ];
-  return `### Turn ${turn}\n${sections.join('\n\n')}`;
+  )}`;
 }
 
 /** The sections in front of a first action. */
 export function prefaceOf({
-  task = '',
-  state = '',
+  task,
+  state,
 }: {
   readonly task?: string | undefined;
   readonly state?: string | undefined;
-}): string {
-  const sections = [...(task === '' ? [] : [section(TASK, task)]), ...(state === '' ? [] : [section(STATE, state)])];
-  return sections.join('\n\n');
+}) {
+  return joined(task && section('Task Instruction', task), state && section(STATE, state));
+}
+
+function joined(...sections: readonly (string | undefined)[]): string {
+  return sections.filter(Boolean).join('\n\n');
 }
 
 /** What stands in a turn's prompt (without its request to predict): all in front of the action, the state there, and the action. */
@@ -237,16 +226,14 @@ export function readTurnPrompt(prompt: string): {
   readonly action: string;
 } {
   const at = actionHeadingAt(prompt);
-  const head = at < 0 ? '' : prompt.slice(0, at);
-  const preface = head.replace(/^\s*### Turn \d+[^\n]*\n/, '').trim();
+  const preface = prompt
+    .slice(0, Math.max(0, at))
+    .replace(/^\s*### Turn \d+[^\n]*\n/, '')
+    .trim();
   const action = unfenced(at < 0 ? prompt : prompt.slice(at + ACTION_HEADING.length));
-  const state = stateIn(preface);
-  return { preface, action, ...(state === undefined ? {} : { state }) };
-}
-
-function stateIn(preface: string): ShownState | undefined {
   const found = stateHeadingIn(preface);
-  return found === undefined ? undefined : { heading: found.heading, text: preface.slice(found.end).trim() };
+  const state = found && { heading: found.heading, text: preface.slice(found.end).trim() };
+  return { preface, action, ...(state && { state }) };
 }
 
 /** The heading of a state in what stands in front of an action, and where it ends. The first one counts, since what follows may be any text. */
@@ -273,25 +260,17 @@ function unfenced(text: string): string {
   return inside?.[2] ?? bare;
 }
 
-/** The language of an action's fence, by domain. */
-const LANGUAGES: Readonly<Record<Domain, string>> = {
-  mcp: 'json',
-  search: 'json',
-  terminal: 'json',
-  swe: 'json',
-  android: 'json',
-  web: 'text',
-  os: 'python',
-};
+/** Actions of these domains are JSON; of others than the benchmark's nobody knows what they are. */
+const IN_JSON: readonly Domain[] = ['mcp', 'search', 'terminal', 'swe', 'android'];
 /** Their actions are calls of tools, and nothing else. */
 const CALLED: readonly Domain[] = ['mcp', 'search', 'swe'];
 /** Seconds waited after typed keys. */
 const PAUSE_S = 0.5;
 
-/** The language of the fence around an action. Android has actions that are no JSON, and of other domains nobody knows what theirs are. */
+/** The language of the fence around an action. Android has actions that are no JSON. */
 export function languageOf(domain: Domain, action: string): string {
-  const language = languageIn(domain);
-  return language === 'json' && !isContainer(parseJson(action)) ? 'text' : language;
+  if (IN_JSON.includes(domain) && isContainer(parseJson(action))) return 'json';
+  return domain === 'os' ? 'python' : 'text';
 }
 
 /**
@@ -300,15 +279,16 @@ export function languageOf(domain: Domain, action: string): string {
  */
 export function actionText(domain: Domain, typed: string): string {
   const text = typed.trim();
-  if (languageIn(domain) !== 'json') return text;
+  if (!IN_JSON.includes(domain)) return text;
   const value = parseJson(text);
   if (domain === 'terminal' && !isKeystrokes(value)) {
     return shown([{ keystrokes: `${typed.replace(/\n+$/, '')}\n`, duration: PAUSE_S }]);
   }
   // A number that would be written otherwise stays as it was: 8.0, or one that JavaScript rounds.
   if (isContainer(value)) return !text.includes('\n') && squeezed(text) === JSON.stringify(value) ? shown(value) : text;
-  const call = callIn(text);
-  if (call !== undefined) return shown(call);
+  const name = CALL.exec(text)?.[1];
+  const input = name === undefined ? undefined : parseJson(text.slice(name.length));
+  if (isObject(input)) return shown({ name, arguments: input });
   if (domain === 'swe' && !/^[[{]/.test(text)) return shown({ name: 'bash', arguments: { command: text } });
   return text;
 }
@@ -322,43 +302,21 @@ export function actionFlaw(domain: Domain, typed: string): string | undefined {
 /** Whether a typed text has begun JSON that further lines have to end. */
 export function isUnfinished(domain: Domain, typed: string): boolean {
   const text = typed.trim();
-  if (languageIn(domain) !== 'json') return false;
+  if (!IN_JSON.includes(domain)) return false;
   const from = /^(?:\{\s*(?:"|$)|\[\s*(?:\{|$))/.test(text) ? 0 : CALL.exec(text)?.[1]?.length;
   if (from === undefined || (from > 0 && domain === 'terminal')) return false;
-  return depthOf(text.slice(from)) > 0;
+  // What strings hold is taken out; one that does not end is open, too.
+  const bare = text.slice(from).replace(/"(?:[^"\\]|\\.)*"/gs, '');
+  const count = (pattern: RegExp) => bare.match(pattern)?.length ?? 0;
+  return bare.includes('"') || count(/[[{]/g) > count(/[\]}]/g);
 }
 
+/** `NAME {...}`, the short form of a tool's call. */
 const CALL = /^([A-Za-z_][\w.:/-]*)\s+(?=\{)/;
-
-/** `NAME {...}` as the call of a tool. */
-function callIn(text: string): Record<string, unknown> | undefined {
-  const name = CALL.exec(text)?.[1];
-  if (name === undefined) return undefined;
-  const argumentsOf = parseJson(text.slice(name.length));
-  return isObject(argumentsOf) ? { name, arguments: argumentsOf } : undefined;
-}
-
-/** How many brackets are open at the end; those in strings are none. An unended string counts as one more. */
-function depthOf(json: string): number {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < json.length; at++) {
-    const character = json.charAt(at);
-    if (inString && character === '\\') at++;
-    else if (character === '"') inString = !inString;
-    else if (!inString && '[{'.includes(character)) depth++;
-    else if (!inString && ']}'.includes(character)) depth--;
-  }
-  return depth + (inString ? 1 : 0);
-}
 
 /** JSON without the white space between its signs. */
 function squeezed(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
-}
-
-function languageIn(domain: Domain): string {
-  return (Object.hasOwn(LANGUAGES, domain) ? LANGUAGES[domain] : undefined) ?? 'text';
 }
 
 /** One action of a terminal, or a list of them. */

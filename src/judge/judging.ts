@@ -14,11 +14,10 @@ import { readPrediction } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
 import type { Flag, Io } from '../core/types.js';
 import { flagsOf } from '../infer/inferring.js';
-import type { HeardStage } from '../run/command.js';
 import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import type { Pricing, RowSummary, Run } from '../run/run.js';
-import { markOf, oneByOne, type StageJob } from '../run/stage-contract.js';
+import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
 import { priceOf, requirePriced, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
 import { identityOfJudge, openJudge } from './asking.js';
@@ -54,7 +53,7 @@ export function judgeStage(
   run: Run,
   refs: readonly PredictionRef[],
   count: number,
-): HeardStage<JudgeJob> {
+): Stage<JudgeJob> {
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const judge = openJudge(run, settings, method);
   const asks = ({ ref }: JudgeJob) =>

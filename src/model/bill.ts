@@ -36,7 +36,7 @@ export interface EarlierRuns {
 }
 
 /** From what tokens are counted. */
-export type TokenBasis =
+type TokenBasis =
   | { readonly by: 'tokenizer'; readonly file: string }
   | ({ readonly by: 'measured'; readonly characters_per_token: number; readonly calls: number } & EarlierRuns)
   | { readonly by: 'guess'; readonly characters_per_token: number };

@@ -53,7 +53,7 @@ export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {
 }
 
 /** What those are called who were asked in a run. */
-export type AskedNames = Readonly<Record<Asked, string>>;
+type AskedNames = Readonly<Record<Asked, string>>;
 
 /** @param equivalence of a run on decisions: who was asked about its predictions is an agent, and no judge */
 export function askedNames(equivalence: EquivalenceCard | undefined): AskedNames {

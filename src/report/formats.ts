@@ -9,7 +9,7 @@ import { jsonBoard } from './formats/json.js';
 import { latexBoard } from './formats/latex.js';
 import { markdownBoard } from './formats/markdown.js';
 import { terminalBoard } from './formats/terminal.js';
-import type { Sha256 } from './html/frame.js';
+import type { Sha256 } from './html.js';
 import type { Leaderboard } from './leaderboard/board.js';
 
 /** What formats need to know beside the leaderboard. */

@@ -1,6 +1,7 @@
 // The published results of AgentWorldBench: the fourteen rows of the model card.
 
-import type { Domain } from '../core/types.js';
+import { present } from '../core/present.js';
+import { DOMAINS, type Domain } from '../core/types.js';
 
 /** Where the figures come from: scores of 0-100, each a mean of the five dimensions over all 2,170 rows of the benchmark. */
 export const PUBLISHED_SOURCE = {
@@ -17,19 +18,7 @@ export interface PublishedRow {
 }
 
 /** Model, then a score for each domain in the published order, then Overall. */
-type Line = readonly [
-  model: string,
-  mcp: number,
-  search: number,
-  terminal: number,
-  swe: number,
-  android: number,
-  web: number,
-  os: number,
-  overall: number,
-];
-
-const LINES: readonly Line[] = [
+const LINES: readonly (readonly [model: string, ...figures: number[]])[] = [
   ['GPT-5.4', 70.1, 37.26, 53.69, 66.29, 60, 51.8, 68.58, 58.25],
   ['Claude Opus 4.8', 54.93, 35.14, 59.18, 64.1, 61.5, 54.66, 66.62, 56.59],
   ['Claude Opus 4.6', 69.9, 29.3, 57.51, 64.55, 61.74, 51.42, 70.2, 57.8],
@@ -46,10 +35,8 @@ const LINES: readonly Line[] = [
   ['Qwen-AgentWorld-397B-A17B', 68.24, 37.82, 57.73, 68.49, 60.2, 50.98, 67.89, 58.71],
 ];
 
-export const PUBLISHED: readonly PublishedRow[] = LINES.map(
-  ([model, mcp, search, terminal, swe, android, web, os, overall]) => ({
-    model,
-    scores: new Map(Object.entries({ mcp, search, terminal, swe, android, web, os })),
-    overall,
-  }),
-);
+export const PUBLISHED: readonly PublishedRow[] = LINES.map(([model, ...figures]) => ({
+  model,
+  scores: new Map(DOMAINS.map((domain, place) => [domain, present(figures[place])])),
+  overall: present(figures.at(-1)),
+}));

@@ -7,7 +7,7 @@ import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../
 import type { RolloutCard } from '../stats/rollout-card.js';
 import type { RunRecord } from '../store/runs.js';
 import { COSTS, costsSource } from './costs.js';
-import { rolloutDocument } from './rollout/json.js';
+import { rolloutDocument } from './rollout/tables.js';
 import { TRUST, type Trust, trustDocument, VARIANCE, varianceSource } from './trust.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */

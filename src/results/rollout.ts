@@ -41,20 +41,13 @@ export function requireForced(run: Side, forced: Side): void {
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
-    throw new UserError(
-      [
-        'these runs tell no drift, since more than their histories differs:',
-        ...faults,
-        'Name the predictions of the same world model, asked and judged alike.',
-      ].join('\n'),
-      EXIT.identityDiffers,
-    );
+    const said = 'these runs tell no drift, since more than their histories differs:';
+    const way = 'Name the predictions of the same world model, asked and judged alike.';
+    throw new UserError([said, ...faults, way].join('\n'), EXIT.identityDiffers);
   }
   if (haveCommonRow(run, forced)) return;
-  throw new UserError(
-    'the rollout and the run of --teacher-forced have no row in common; name predictions over the same data',
-    EXIT.badData,
-  );
+  const what = 'the rollout and the run of --teacher-forced have no row in common';
+  throw new UserError(`${what}; name predictions over the same data`, EXIT.badData);
 }
 
 /** Whether the drift of a run can be told by another one. */

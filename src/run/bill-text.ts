@@ -8,38 +8,36 @@ import { oneLine, printable } from '../core/printable.js';
 import { asksWorldModel } from '../core/run-kind.js';
 import type { Table } from '../core/table.js';
 import { type Look, terminal, wrapped } from '../core/terminal.js';
-import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns, TimeBasis } from '../model/bill.js';
+import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns } from '../model/bill.js';
+import { duration } from './progress.js';
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
 
-/** What the bill stands for: for the asking itself, or ahead of it. */
-type Purpose = 'instead' | 'ahead';
-
-/** The bill, ending in a line feed. */
-export function billText(bill: Bill, look: Look, purpose: Purpose = 'instead'): string {
-  const { document } = bill;
-  const lines = document.total.rows === 0 ? [NO_CALL] : sourceLines(document);
-  const { summary, lines: longest = [] } = bill.overlong ?? {};
-  const notes = [
-    ...(summary === undefined ? [] : [noteOf(summary), ...longest.map((line) => printable(line))]),
+/** The bill, ending in a line feed: for the asking itself, or ahead of it. */
+export function billText(bill: Bill, look: Look, purpose: 'instead' | 'ahead' = 'instead'): string {
+  const { document, overlong } = bill;
+  const { rows, total } = document;
+  const isNothing = total.rows === 0;
+  const lines = [
+    ...(isNothing ? ['No model has to be asked.'] : sourceLines(document)),
+    // A run that is done is done, whatever it has spent.
+    ...(rows.chosen === rows.done ? [] : budgetLines(document)),
+    ...(overlong === undefined ? [] : [noteOf(overlong.summary), ...overlong.lines.map((line) => printable(line))]),
     ...document.notes.map(noteOf),
+    ...(purpose === 'instead' ? [lastWords(document)] : []),
   ];
-  // A run that is done is done, whatever it has spent.
-  const budget = document.rows.chosen === document.rows.done ? [] : budgetLines(document);
-  const blocks = [
-    paragraphs([titleOf(bill)], look),
-    ...(document.total.rows === 0 ? [] : [terminal(billTable(document), look)]),
-    paragraphs([...lines, ...budget, ...notes, ...(purpose === 'instead' ? [lastWords(document)] : [])], look),
-  ];
-  return blocks.join('\n');
+  const table = isNothing ? [] : [terminal(billTable(document), look)];
+  return [paragraphs([titleOf(bill)], look), ...table, paragraphs(lines, look)].join('\n');
+}
+
+function paragraphs(lines: readonly string[], { columns }: Look): string {
+  return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
 }
 
 function noteOf(text: string): string {
   return `Note: ${oneLine(text, 2_000)}`;
 }
-
-const NO_CALL = 'No model has to be asked.';
 
 /** What the command comes to without --dry-run. */
 function lastWords({ rows, total, budget }: BillDocument): string {
@@ -49,12 +47,9 @@ function lastWords({ rows, total, budget }: BillDocument): string {
   return total.rows === 0 ? `${same} does the rest without a call.` : `${same} begins.`;
 }
 
-function paragraphs(lines: readonly string[], { columns }: Look): string {
-  return lines.flatMap((line) => wrapped(line, columns, 2).map((part) => `${part}\n`)).join('');
-}
-
 function titleOf({ document: { kind, model, hosts, rows, total }, asksAgent }: Bill): string {
-  const role = asksWorldModel(kind) ? 'World model' : asksAgent ? 'Agent' : 'Judge';
+  const isWorldModel = asksWorldModel(kind);
+  const role = isWorldModel ? 'World model' : asksAgent ? 'Agent' : 'Judge';
   const who = model === '' ? 'Without a model' : `${role} ${shown(model)}`;
   const where = hosts.length === 0 ? '' : ` at ${hosts.map(shown).join(', ')}`;
   const apart = [
@@ -62,15 +57,16 @@ function titleOf({ document: { kind, model, hosts, rows, total }, asksAgent }: B
     [rows.without_call, 'without a call'],
     [rows.absent, 'that cannot be asked'],
   ] as const;
-  const said = apart.flatMap(([count, what]) => (count > 0 ? [`${whole(count)} ${what}`] : []));
-  const noun = asksWorldModel(kind) ? 'row' : 'judgement';
-  const chosen = `${whole(rows.chosen + rows.absent)} ${noun}${rows.chosen + rows.absent === 1 ? '' : 's'}`;
-  return `${who}${where}: ${[chosen, ...said].join(', ')}; ${whole(total.rows)} to ask`;
+  const said = apart.flatMap(([count, what]) => (count > 0 ? [`, ${whole(count)} ${what}`] : []));
+  const noun = isWorldModel ? 'row' : 'judgement';
+  const chosen = counted(rows.chosen + rows.absent, noun, `${noun}s`, whole);
+  return `${who}${where}: ${chosen}${said.join('')}; ${whole(total.rows)} to ask`;
 }
 
 function billTable({ domains, total, time }: BillDocument): Table {
-  const hasCost = total.usd !== null;
-  const column = (heading: string, short = heading) => ({ heading, short, align: 'right' as const });
+  // A domain's share of the time is that of whatever limits it.
+  const size = ({ calls, prompt_tokens, output_tokens }: Charges) =>
+    time?.by === 'tpm' ? prompt_tokens + output_tokens.expected : calls;
   const row = (name: string, charges: Charges) => [
     name,
     whole(charges.rows),
@@ -78,16 +74,15 @@ function billTable({ domains, total, time }: BillDocument): Table {
     amount(charges.prompt_tokens),
     amount(charges.cached_tokens),
     amount(charges.output_tokens.expected),
-    ...(hasCost ? [charges.usd, charges.usd_cached].map((usd) => dollars(usd?.expected ?? 0)) : [UNKNOWN]),
-    time === null ? UNKNOWN : duration(time.seconds * shareOf(charges, total, time)),
+    ...(total.usd === null ? [UNKNOWN] : [charges.usd, charges.usd_cached].map((usd) => dollars(usd?.expected ?? 0))),
+    time === null ? UNKNOWN : duration((time.seconds * size(charges)) / Math.max(1, size(total))),
   ];
+  const costs = total.usd === null ? ['Cost'] : ['Cost', 'With cache'];
+  const right = ['Rows', 'Calls', 'Prompt', 'Cached', 'Output', ...costs, 'Time'].map((heading) => {
+    return { heading, short: heading === 'With cache' ? 'Cached' : heading, align: 'right' as const };
+  });
   return {
-    columns: [
-      { heading: 'Domain', short: 'Domain', align: 'left' },
-      ...[column('Rows'), column('Calls'), column('Prompt'), column('Cached'), column('Output')],
-      ...(hasCost ? [column('Cost'), column('With cache', 'Cached')] : [column('Cost')]),
-      column('Time'),
-    ],
+    columns: [{ heading: 'Domain', short: 'Domain', align: 'left' }, ...right],
     groups: [
       domains.map((charges) => row(domainName(charges.domain), charges)),
       ...(domains.length > 1 ? [[row('All', total)]] : []),
@@ -96,30 +91,39 @@ function billTable({ domains, total, time }: BillDocument): Table {
   };
 }
 
-/** A domain's share of the time is that of whatever limits it. */
-function shareOf(charges: Charges, total: Charges, { by }: TimeBasis): number {
-  const size = ({ calls, prompt_tokens, output_tokens }: Charges) =>
-    by === 'tpm' ? prompt_tokens + output_tokens.expected : calls;
-  return size(total) === 0 ? 0 : size(charges) / size(total);
-}
-
 function sourceLines(bill: BillDocument): string[] {
-  const { total, servers } = bill;
+  const { total, servers, measured_cache: cache, price, asked_again: again, time } = bill;
+  const { usd, usd_cached: cached } = total;
   const share = total.prompt_tokens === 0 ? 0 : total.cached_tokens / total.prompt_tokens;
-  const bases = [bill.tokens_by, bill.output_by, bill.time, bill.measured_cache];
-  const runs = new Set(bases.flatMap((basis) => (basis !== null && 'runs' in basis ? (basis.runs ?? []) : [])));
-  return [
+  const makes = cache === null || cache.usd === null ? '' : `, which makes ${dollars(cache.usd)}`;
+  const measured = cache === null ? '' : ` In ${runsText(cache)} it was ${percent(cache.share)}${makes}.`;
+  const lines = [
     `Prompt: ${whole(total.prompt_tokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
-    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measuredCache(bill)}`,
+    `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measured}`,
     outputLine(bill),
-    ...costLines(bill),
-    ...againLine(bill),
-    timeLine(bill),
-    ...(runs.size === 0 ? [] : [`Earlier runs: ${listed([...runs])}.`]),
-    ...servers.flatMap(({ host, context_tokens: tokens }) =>
-      tokens === null ? [] : [`Context: ${shown(host)} says ${whole(tokens)} tokens.`],
-    ),
   ];
+  if (price === null || usd === null || cached === null) lines.push('Price: unknown; name it with --prices FILE.');
+  else {
+    const most = usd.at_most === null ? '' : ` At most ${dollars(usd.at_most)}, before calls that are made again.`;
+    lines.push(
+      `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
+      `Cost: ${dollars(usd.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(usd.at_least)}, ${dollars(cached.at_least)} with the cache.${most}`,
+    );
+  }
+  if (again !== null) {
+    const cost = again.usd === null ? '' : ` and ${dollars(again.usd)} without a cache`;
+    lines.push(
+      `Asked again: ${runsText(again)} took ${again.times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(again.calls, 'call', 'calls', whole)}, ${whole(again.prompt_tokens)} prompt tokens${cost}.`,
+    );
+  }
+  lines.push(timeLine(time));
+  const bases = [bill.tokens_by, bill.output_by, time, cache];
+  const runs = new Set(bases.flatMap((basis) => (basis !== null && 'runs' in basis ? (basis.runs ?? []) : [])));
+  if (runs.size > 0) lines.push(`Earlier runs: ${listed([...runs])}.`);
+  for (const { host, context_tokens: tokens } of servers) {
+    if (tokens !== null) lines.push(`Context: ${shown(host)} says ${whole(tokens)} tokens.`);
+  }
+  return lines;
 }
 
 function tokenSource({ tokens_by: basis }: BillDocument): string {
@@ -133,12 +137,6 @@ function tokenSource({ tokens_by: basis }: BillDocument): string {
     default:
       return basis satisfies never;
   }
-}
-
-function measuredCache({ measured_cache: cache }: BillDocument): string {
-  if (cache === null) return '';
-  const cost = cache.usd === null ? '' : `, which makes ${dollars(cache.usd)}`;
-  return ` In ${runsText(cache)} it was ${percent(cache.share)}${cost}.`;
 }
 
 function outputLine({ output_by: basis, total, max_tokens }: BillDocument): string {
@@ -161,48 +159,31 @@ function outputLine({ output_by: basis, total, max_tokens }: BillDocument): stri
   }
 }
 
-function costLines({ price, total: { usd: plain, usd_cached: cached } }: BillDocument): string[] {
-  if (price === null || plain === null || cached === null) return ['Price: unknown; name it with --prices FILE.'];
-  const most = plain.at_most === null ? '' : ` At most ${dollars(plain.at_most)}, before calls that are made again.`;
-  return [
-    `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
-    `Cost: ${dollars(plain.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(plain.at_least)}, ${dollars(cached.at_least)} with the cache.${most}`,
-  ];
-}
-
-function againLine({ asked_again: again }: BillDocument): string[] {
-  if (again === null) return [];
-  const { times, calls, prompt_tokens, usd } = again;
-  const cost = usd === null ? '' : ` and ${dollars(usd)} without a cache`;
-  return [
-    `Asked again: ${runsText(again)} took ${times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(calls, 'call', 'calls', whole)}, ${whole(prompt_tokens)} prompt tokens${cost}.`,
-  ];
-}
-
 function priceText({ input, cached, output, call }: Price): string {
   const rate = (value: Price['input']) =>
     typeof value === 'number'
       ? `$${value}`
       : `$${value.base} ($${value.tiers.map(({ start, price }) => `${price} above ${whole(start)} tokens`).join(', $')})`;
-  return [
-    `a million tokens: ${rate(input)} in`,
-    ...(cached === undefined ? [] : [`${rate(cached)} cached`]),
+  const parts = [
+    `${rate(input)} in`,
+    cached && `${rate(cached)} cached`,
     `${rate(output)} out`,
-    ...(call === undefined ? [] : [`$${call} a call`]),
-  ].join(', ');
+    call && `$${call} a call`,
+  ];
+  return `a million tokens: ${parts.filter(Boolean).join(', ')}`;
 }
 
-function timeLine({ time }: BillDocument): string {
+function timeLine(time: BillDocument['time']): string {
   if (time === null) return 'Time: unknown; --rate N says how many calls a minute the server answers.';
   const { per_minute: perMinute } = time;
   const rate = perMinute >= 100 ? whole(perMinute) : String(Number(perMinute.toPrecision(3)));
   const words = {
-    rate: () => `${rate} calls a minute (--rate)`,
-    measured: () => `${rate} calls a minute, as in ${runsText(time)}`,
-    rpm: () => `held to ${rate} calls a minute (--rpm)`,
-    tpm: () => `held to ${rate} tokens a minute (--tpm)`,
+    rate: `${rate} calls a minute (--rate)`,
+    measured: `${rate} calls a minute, as in ${runsText(time)}`,
+    rpm: `held to ${rate} calls a minute (--rpm)`,
+    tpm: `held to ${rate} tokens a minute (--tpm)`,
   };
-  return `Time: ${time.at_least ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]()}.`;
+  return `Time: ${time.at_least ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]}.`;
 }
 
 /** `2 earlier runs of wm`; where they lie is said once, below. */
@@ -211,22 +192,19 @@ function runsText({ runs = [], models = [] }: Partial<EarlierRuns>): string {
 }
 
 function listed(names: readonly string[]): string {
-  const first = names.slice(0, MOST_NAMES).map(shown);
-  return names.length > first.length ? `${first.join(', ')} and ${names.length - first.length} more` : first.join(', ');
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+  return `${names.slice(0, MOST_NAMES).map(shown).join(', ')}${more}`;
 }
 
 /** What is spent of a budget, and how far the rest goes. */
 function budgetLines({ budget }: BillDocument): string[] {
-  const line = (share: BudgetShare, show: (amount: number) => string, unit: string) =>
-    `Budget: ${show(share.spent)} of ${show(share.budget)}${unit} is spent; ${restText(share)}.`;
+  const line = ({ spent, budget, covers }: BudgetShare, show: (amount: number) => string, unit: string) => {
+    const part = covers < 0.01 ? 'less than 1 %' : `about ${Math.floor(100 * covers)} %`;
+    const rest = covers === 1 ? 'the rest is enough for this bill' : `the rest ends at ${part} of this bill`;
+    return `Budget: ${show(spent)} of ${show(budget)}${unit} is spent; ${spent >= budget ? 'nothing is left' : rest}.`;
+  };
   const { usd = null, tokens = null } = budget ?? {};
   return [...(usd ? [line(usd, dollars, '')] : []), ...(tokens ? [line(tokens, whole, ' tokens')] : [])];
-}
-
-function restText({ spent, budget, covers }: BudgetShare): string {
-  if (spent >= budget) return 'nothing is left';
-  if (covers === 1) return 'the rest is enough for this bill';
-  return `the rest ends at ${covers < 0.01 ? 'less than 1 %' : `about ${Math.floor(100 * covers)} %`} of this bill`;
 }
 
 function shown(text: string): string {
@@ -234,7 +212,7 @@ function shown(text: string): string {
 }
 
 function percent(share: number): string {
-  return `${(100 * share).toFixed(share > 0.995 && share < 1 ? 1 : 0)} %`;
+  return `${Math.round(100 * share)} %`;
 }
 
 function whole(count: number): string {
@@ -247,14 +225,4 @@ function amount(count: number): string {
   const [unit, size] = count < 999_500 ? ['k', 1e3] : count < 999.5e6 ? ['M', 1e6] : ['G', 1e9];
   const value = count / Number(size);
   return `${value < 99.95 ? value.toFixed(1) : whole(value)} ${unit}`;
-}
-
-/** `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`. */
-function duration(seconds: number): string {
-  if (seconds < 59.5) return `${Math.ceil(seconds)} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }

@@ -1,13 +1,11 @@
-// `--budget-usd` and `--budget-tokens`: what a run may spend over all its sessions, and the listener that stops it there.
+// What a run has spent over all its sessions, in tokens and dollars, and `--budget-usd` and `--budget-tokens`, which bound it.
 
-import { EXIT } from '../core/errors.js';
-import { counted } from '../core/figures.js';
+import { grouped } from '../core/figures.js';
 import { dollars } from '../core/money.js';
+import { costOf, type Price } from '../core/price.js';
 import { CHARS_A_TOKEN } from '../core/question.js';
-import type { Usage } from '../core/types.js';
-import type { Ledger } from './ledger.js';
+import type { CallCost, Usage } from '../core/types.js';
 import type { BudgetSettings } from './options.js';
-import type { Beginning, StageListener } from './stage-contract.js';
 
 /** Looks so often whether a call in flight has ended. */
 const LOOK_EVERY_MS = 20;
@@ -97,41 +95,9 @@ export function spendingOf(
 export function spendingText({ tokens, usd, budget }: Spending): string | undefined {
   const parts = [
     ...(usd === undefined ? [] : [`${dollars(usd)}${budget.usd === undefined ? '' : ` of ${dollars(budget.usd)}`}`]),
-    ...(budget.tokens === undefined ? [] : [`${figure(tokens)} of ${figure(budget.tokens)} tokens`]),
+    ...(budget.tokens === undefined ? [] : [`${grouped(tokens)} of ${grouped(budget.tokens)} tokens`]),
   ];
   return parts.length === 0 ? undefined : parts.join(', ');
-}
-
-/**
- * Stops the run once it has spent its budget: no try of any call starts from then on. Nothing is asked where earlier sessions have spent
- * it already.
- */
-export function budgetListener(settings: BudgetSettings): StageListener {
-  let asking: Beginning | undefined;
-  let saidEstimated = false;
-  const stopIfReached = () => {
-    const reason = asking && reachedIn(asking.ledger, settings);
-    if (reason !== undefined) asking?.stop(reason, EXIT.later);
-  };
-  return {
-    begins(beginning) {
-      asking = beginning;
-      const { unknown } = beginning.ledger;
-      if (unknown > 0) {
-        beginning.say(`${counted(unknown, 'earlier record')} without token counts: the budget does not count them`);
-      }
-      stopIfReached();
-    },
-    tried(_job, { uncounted }) {
-      if (uncounted !== undefined && !saidEstimated) {
-        saidEstimated = true;
-        asking?.say(
-          `the server did not count the tokens of every call (it reports none, or the call was broken off): the budget counts them as estimated, ${CHARS_A_TOKEN} characters a token or as measured`,
-        );
-      }
-      stopIfReached();
-    },
-  };
 }
 
 /** Why the run is to stop; undefined while something is left of its budget. What was spent is told once the calls in flight have ended. */
@@ -143,11 +109,70 @@ export function reachedIn(
     return `the run has spent its budget of $${budgetUsd} (--budget-usd)`;
   }
   if (budgetTokens !== undefined && tokens >= budgetTokens) {
-    return `the run has spent its budget of ${figure(budgetTokens)} tokens (--budget-tokens)`;
+    return `the run has spent its budget of ${grouped(budgetTokens)} tokens (--budget-tokens)`;
   }
   return undefined;
 }
 
-function figure(count: number): string {
-  return count.toLocaleString('en');
+/** So many prompt tokens tell the characters a token of a run's prompts. */
+const ENOUGH_TOKENS = 10_000;
+
+/** What a run has spent; what nobody counted is estimated. Never goes back: what is spent stays spent, whether its reply was kept or not. */
+export class Ledger {
+  /** Prompt and output, cached tokens and thinking included. */
+  tokens = 0;
+  /** Those of the tokens that were estimated. */
+  estimated = 0;
+  #usd = 0;
+  readonly #measured = { chars: 0, tokens: 0 };
+
+  /** `price` is what calls cost now; undefined where nobody knows it. */
+  constructor(private readonly price: () => Price | undefined) {}
+
+  /** Characters a token of prompts, as this run has measured it; four where it has not. */
+  get charsAToken(): number {
+    const { chars, tokens } = this.#measured;
+    return tokens >= ENOUGH_TOKENS ? chars / tokens : CHARS_A_TOKEN;
+  }
+
+  /** US dollars; undefined where no price is known. */
+  get usd(): number | undefined {
+    return this.price() === undefined ? undefined : this.#usd;
+  }
+
+  /** US dollars that a call with so many tokens costs at most, whatever goes into a cache; 0 where no price is known. */
+  mostFor(promptTokens: number, completionTokens: number): number {
+    const price = this.price();
+    if (price === undefined) return 0;
+    const costs = [0, promptTokens].map((writtenTokens) =>
+      costOf({ promptTokens, writtenTokens, completionTokens }, price),
+    );
+    return Math.max(...costs.map((cost = 0) => cost));
+  }
+
+  /**
+   * Adds what one record, or one try, cost.
+   * @param entry `chars` are those that were sent, where the usage is that of one call, and `calls` those that the cost is of, if not 1
+   */
+  add(entry: CallCost & { readonly chars?: number | undefined; readonly calls?: number }): void {
+    const { usage, chars, calls = 1, uncounted = { sent: 0, received: 0 } } = entry;
+    const { promptTokens = 0, completionTokens = 0 } = usage;
+    if (chars !== undefined && promptTokens > 0) {
+      this.#measured.chars += chars;
+      this.#measured.tokens += promptTokens;
+    }
+    const guessed = Math.ceil(uncounted.sent / this.charsAToken);
+    const guessedOutput = Math.ceil(uncounted.received / CHARS_A_TOKEN);
+    this.estimated += guessed + guessedOutput;
+    const all = {
+      ...usage,
+      promptTokens: promptTokens + guessed,
+      completionTokens: completionTokens + guessedOutput,
+    };
+    const tokens = all.promptTokens + all.completionTokens;
+    this.tokens += tokens;
+    const price = tokens === 0 ? undefined : this.price();
+    // Both counts are there, so the cost is known.
+    if (price !== undefined) this.#usd += costOf(all, price, calls) ?? 0;
+  }
 }

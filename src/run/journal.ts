@@ -1,4 +1,4 @@
-// The run's evidence: an append-only JSONL file that survives a kill and knows what is done.
+// The run's evidence: an append-only JSONL file that survives a kill and knows what is done. A line's checksum shows damage.
 
 import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -10,213 +10,6 @@ import { isObject, parseObject } from '../core/json.js';
 import { Appender } from '../disk/group-commit.js';
 import { type Line, splitLines } from '../disk/lines.js';
 import { syncFolder } from '../disk/make-folder.js';
-
-/** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */
-export type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
-
-export interface Journal<S> {
-  /** How many ids have a record. */
-  readonly size: number;
-  /** The ids that have a record, in the order of their first ones. */
-  ids(): Iterable<string>;
-  has(id: string): boolean;
-  /** The summary of an id's latest record; undefined where it has none. */
-  summaryOf(id: string): S | undefined;
-  /** What opening had to repair, as a sentence for the user; undefined where nothing was wrong. */
-  readonly repaired: string | undefined;
-  /**
-   * Resolves to the record's summary once the record is on the disk (fdatasync); many waiting records share one write.
-   * Rejects with a UserError (74).
-   */
-  append(record: JournalRecord): Promise<S>;
-  /** The latest record of an id. @throws UserError (65) where another text lies in its place by now. */
-  read(id: string): JournalRecord;
-  close(): Promise<void>;
-}
-
-/** How many damaged lines are named. */
-const MOST_NAMED = 10;
-/** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
-const READ_BYTES = 1 << 18;
-
-/**
- * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
- * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
- * @throws UserError: 73 where the file cannot be opened for writing, or is no regular file; 65 as `scanJournal`.
- */
-export async function openJournal<S>(path: string, summarise: Summarise<S>): Promise<Journal<S>> {
-  return journalIn(path, await openForAppend(path), summarise, 'cuts');
-}
-
-/**
- * The same for reading alone: nothing is made or cut off, and appending fails. Without a path or a file it is empty. Of a journal that
- * another process writes, it holds what was there.
- * @throws UserError as `scanJournal`.
- */
-export async function viewJournal<S>(path: string | undefined, summarise: Summarise<S>): Promise<Journal<S>> {
-  const handle = await (path === undefined ? open(devNull, 'r') : openToView(path));
-  return journalIn(path ?? devNull, handle, summarise);
-}
-
-/**
- * Gives every sound record of a journal, with the line that it stands on; none where there is no file. Nothing is changed.
- * @param take throws for what no run writes
- * @returns what is damaged, as `repaired` says it
- * @throws UserError: 66 where the file cannot be read, or is no regular file; 65 for a journal without checksums
- */
-export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
-  const handle = await openToView(path);
-  try {
-    return (await scan(path, handle, take)).repaired;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function journalIn<S>(
-  path: string,
-  handle: FileHandle,
-  summarise: Summarise<S>,
-  torn?: 'cuts',
-): Promise<Journal<S>> {
-  /** The latest record of each id: where it lies, and its summary. */
-  const latest = new Map<string, { readonly offset: number; readonly length: number; readonly summary: S }>();
-  const take = (record: JournalRecord, { offset, bytes: { length } }: Line) =>
-    latest.set(record.id, { offset, length, summary: summarise(record, latest.get(record.id)?.summary) });
-  const { end, isTorn, repaired } = await scan(path, handle, take).catch(async (error: unknown) => {
-    await handle.close();
-    throw error;
-  });
-  if (isTorn && torn === 'cuts') await handle.truncate(end);
-  const appender = new Appender(handle, path, end);
-  return {
-    get size() {
-      return latest.size;
-    },
-    ids: () => latest.keys(),
-    has: (id) => latest.has(id),
-    summaryOf: (id) => latest.get(id)?.summary,
-    repaired,
-    async append(record) {
-      const line = sealed(record);
-      const offset = await appender.append(line);
-      const summary = summarise(record, latest.get(record.id)?.summary);
-      latest.set(record.id, { offset, length: line.length - 1, summary });
-      return summary;
-    },
-    read(id) {
-      const place = latest.get(id);
-      if (place === undefined) throw new Error(`no journal record for ${id}`);
-      const bytes = Buffer.allocUnsafe(place.length);
-      readSync(handle.fd, bytes, 0, place.length, place.offset);
-      const record = readRecord(bytes);
-      if (record?.id === id) return record;
-      throw new UserError(
-        `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
-        EXIT.badData,
-      );
-    },
-    async close() {
-      await appender.idle();
-      await handle.close();
-    },
-  };
-}
-
-async function openForAppend(path: string): Promise<FileHandle> {
-  // 'a+' would ignore the position of writes, and 'r+' does not create.
-  const handle = await openRegular(path, constants.O_RDWR, () => open(path, 'wx+'), {
-    exitCode: EXIT.cannotCreate,
-    odd: 'move it away, or choose another --output-dir',
-    failed: (code) => `cannot open ${path} for writing (${code}); choose another --output-dir or mend its permissions`,
-  });
-  await syncFolder(dirname(path));
-  return handle;
-}
-
-function openToView(path: string): Promise<FileHandle> {
-  return openRegular(path, constants.O_RDONLY, () => open(devNull, 'r'), {
-    exitCode: EXIT.inputMissing,
-    odd: 'move it away',
-    failed: (code) => `cannot read ${path} (${code}); mend its permissions`,
-  });
-}
-
-async function openRegular(
-  path: string,
-  flags: number,
-  inPlaceOfNone: () => Promise<FileHandle>,
-  words: { readonly exitCode: ExitCode; readonly odd: string; failed(code: string): string },
-): Promise<FileHandle> {
-  try {
-    // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
-    const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-    });
-    if (!handle) return await inPlaceOfNone();
-    if ((await handle.stat()).isFile()) return handle;
-    await handle.close();
-  } catch (error) {
-    const code = codeOf(error);
-    throw code === undefined ? error : new UserError(words.failed(code), words.exitCode);
-  }
-  throw new UserError(`${path} is no regular file, and a journal has to be one; ${words.odd}`, words.exitCode);
-}
-
-type TakeRecord = (record: JournalRecord, line: Line) => unknown;
-
-interface Scan {
-  /** Where the last whole line ends, and whether a torn one stands behind it. */
-  readonly end: number;
-  readonly isTorn: boolean;
-  readonly repaired: string | undefined;
-}
-
-async function scan(path: string, handle: FileHandle, take: TakeRecord): Promise<Scan> {
-  const notes: string[] = [];
-  const damaged: number[] = [];
-  const { size } = await handle.stat();
-  let end = size;
-  const chunks = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
-  for await (const line of splitLines(chunks)) {
-    if (!line.ended) {
-      notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
-      end = line.offset;
-    } else if (!taken(path, line, take)) damaged.push(line.number);
-  }
-  if (damaged.length > 0) notes.push(passedOver(damaged));
-  const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
-  return { end, isTorn: end < size, repaired };
-}
-
-/** Whether a line holds a record, and one that a run writes. @throws UserError (65) for one without a checksum */
-function taken(path: string, line: Line, take: TakeRecord): boolean {
-  const record = readRecord(line.bytes);
-  if (record === undefined) {
-    if (isUnsealed(line.bytes)) throw withoutChecksums(path);
-    return false;
-  }
-  try {
-    take(record, line);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function withoutChecksums(path: string): UserError {
-  return new UserError(
-    `${path} has records without checksums, as earlier commits of awb wrote them; a run under way ends with the commit that began it: continue it with that one, or start over with --fresh`,
-    EXIT.badData,
-  );
-}
-
-function passedOver(lines: readonly number[]): string {
-  const named = [...lines.slice(0, MOST_NAMED), ...(lines.length > MOST_NAMED ? ['...'] : [])].join(', ');
-  return lines.length === 1
-    ? `passed over line ${named}, which is damaged (its row is asked again)`
-    : `passed over ${lines.length} damaged lines (${named}; their rows are asked again)`;
-}
 
 /** One finished row. A later record with the same id replaces an earlier one. */
 export interface JournalRecord {
@@ -260,4 +53,172 @@ function recordIn(json: string): JournalRecord | undefined {
   const { id, row, log, ...others } = parseObject(json) ?? {};
   if (typeof id !== 'string' || !isObject(row) || !isObject(log) || Object.keys(others).length > 0) return undefined;
   return { id, row, log };
+}
+
+/** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */
+export type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
+
+export type Journal<S> = Awaited<ReturnType<typeof openJournal<S>>>;
+
+/** How many damaged lines are named. */
+const MOST_NAMED = 10;
+/** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
+const READ_BYTES = 1 << 18;
+
+/**
+ * Opens a journal, creating it where there is none. A torn last line (a kill or a full disk in the middle of a write) is cut off;
+ * lines that are damaged (no record, or not the one that was written) are passed over. Both are said in `repaired`.
+ * @throws UserError: 73 where the file cannot be opened for writing, or is not a regular file; 65 as `scanJournal`.
+ */
+export async function openJournal<S>(path: string, summarise: Summarise<S>) {
+  // 'a+' would ignore the position of writes, and 'r+' does not create.
+  const handle = await openRegular(path, constants.O_RDWR, () => open(path, 'wx+'), EXIT.cannotCreate);
+  await syncFolder(dirname(path));
+  return journalIn(path, handle, summarise, 'cuts');
+}
+
+/**
+ * The same for reading alone: nothing is made or cut off, and appending fails. Without a path or a file it is empty. Of a journal that
+ * another process writes, it holds what was there.
+ * @throws UserError as `scanJournal`.
+ */
+export async function viewJournal<S>(path: string = devNull, summarise: Summarise<S>): Promise<Journal<S>> {
+  return journalIn(path, await (path === devNull ? open(devNull, 'r') : openToView(path)), summarise);
+}
+
+/**
+ * Gives every sound record of a journal, with the line that it stands on; none where there is no file. Nothing is changed.
+ * @param take throws for what no run writes
+ * @returns what is damaged, as `repaired` says it
+ * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
+ */
+export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
+  const handle = await openToView(path);
+  try {
+    return (await scan(path, handle, take)).repaired;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function journalIn<S>(path: string, handle: FileHandle, summarise: Summarise<S>, torn?: 'cuts') {
+  /** The latest record of each id: where it lies, and its summary. */
+  const latest = new Map<string, { readonly offset: number; readonly length: number; readonly summary: S }>();
+  const take = (record: JournalRecord, { offset, bytes: { length } }: Line) =>
+    latest.set(record.id, { offset, length, summary: summarise(record, latest.get(record.id)?.summary) });
+  const { end, isTorn, repaired } = await scan(path, handle, take).catch(async (error: unknown) => {
+    await handle.close();
+    throw error;
+  });
+  if (isTorn && torn === 'cuts') await handle.truncate(end);
+  const appender = new Appender(handle, path, end);
+  return {
+    /** How many ids have a record. */
+    get size() {
+      return latest.size;
+    },
+    /** The ids that have a record, in the order of their first ones. */
+    ids: (): Iterable<string> => latest.keys(),
+    has: (id: string) => latest.has(id),
+    /** The summary of an id's latest record; undefined where it has none. */
+    summaryOf: (id: string) => latest.get(id)?.summary,
+    /** What opening had to repair, as a sentence for the user; undefined where nothing was wrong. */
+    repaired,
+    /**
+     * Resolves to the record's summary once the record is on the disk (fdatasync); many waiting records share one write.
+     * Rejects with a UserError (74).
+     */
+    async append(record: JournalRecord): Promise<S> {
+      const line = sealed(record);
+      const offset = await appender.append(line);
+      const summary = summarise(record, latest.get(record.id)?.summary);
+      latest.set(record.id, { offset, length: line.length - 1, summary });
+      return summary;
+    },
+    /** The latest record of an id. @throws UserError (65) where another text lies in its place by now. */
+    read(id: string): JournalRecord {
+      const place = latest.get(id);
+      if (place === undefined) throw new Error(`no journal record for ${id}`);
+      const bytes = Buffer.allocUnsafe(place.length);
+      readSync(handle.fd, bytes, 0, place.length, place.offset);
+      const record = readRecord(bytes);
+      if (record?.id === id) return record;
+      throw new UserError(
+        `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
+        EXIT.badData,
+      );
+    },
+    async close(): Promise<void> {
+      await appender.idle();
+      await handle.close();
+    },
+  };
+}
+
+function openToView(path: string): Promise<FileHandle> {
+  return openRegular(path, constants.O_RDONLY, () => open(devNull, 'r'), EXIT.inputMissing);
+}
+
+async function openRegular(
+  path: string,
+  flags: number,
+  inPlaceOfNone: () => Promise<FileHandle>,
+  exitCode: ExitCode,
+): Promise<FileHandle> {
+  const remedy = exitCode === EXIT.cannotCreate ? ', or choose another --output-dir' : '';
+  try {
+    // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
+    const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
+    if (!handle) return await inPlaceOfNone();
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new UserError(`cannot open the journal ${path} (${code}); mend its permissions${remedy}`, exitCode);
+  }
+  throw new UserError(`${path} is not a regular file, and a journal has to be one; move it away${remedy}`, exitCode);
+}
+
+type TakeRecord = (record: JournalRecord, line: Line) => unknown;
+
+/** Reads all lines. `end` is where the last whole one ends, and `isTorn` whether a torn one stands behind it. */
+async function scan(path: string, handle: FileHandle, take: TakeRecord) {
+  const notes: string[] = [];
+  const damaged: number[] = [];
+  const { size } = await handle.stat();
+  let end = size;
+  const chunks = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
+  for await (const line of splitLines(chunks)) {
+    if (!line.ended) {
+      notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
+      end = line.offset;
+    } else if (!taken(path, line, take)) damaged.push(line.number);
+  }
+  const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');
+  if (damaged.length === 1) notes.push(`passed over line ${named}, which is damaged (its row is asked again)`);
+  if (damaged.length > 1) {
+    notes.push(`passed over ${damaged.length} damaged lines (${named}; their rows are asked again)`);
+  }
+  const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
+  return { end, isTorn: end < size, repaired };
+}
+
+/** Whether a line holds a record, and one that a run writes. @throws UserError (65) for one without a checksum */
+function taken(path: string, line: Line, take: TakeRecord): boolean {
+  const record = readRecord(line.bytes);
+  if (record === undefined && isUnsealed(line.bytes)) {
+    throw new UserError(
+      `${path} has records without checksums, as earlier commits of awb wrote them; a run under way ends with the commit that began it: continue it with that one, or start over with --fresh`,
+      EXIT.badData,
+    );
+  }
+  try {
+    if (record !== undefined) take(record, line);
+    return record !== undefined;
+  } catch {
+    return false;
+  }
 }

@@ -7,58 +7,13 @@ import { rolloutName } from '../core/rollout.js';
 import type { Manifest } from './manifest.js';
 
 /**
- * What made a judged run. What nobody recorded is absent: all of it for a file of the official script, parts of it where somebody took
+ * What made a judged run. What nobody recorded is undefined: all of it for a file of the official script, parts of it where somebody took
  * them out of the manifest.
  */
-export interface MadeWith {
-  /** A mode of `awb judge`; `rubric` where no manifest tells, since the official script knows no other. */
-  readonly mode: string;
-  /** The judge by the name that it was asked by; a judge that was served here by its name and its file's hash. */
-  readonly judge: string | undefined;
-  /** The judge as its server named it. */
-  readonly snapshot: string | undefined;
-  /** Who judged, in one name: the snapshot where the judge was asked by a name, else the judge. */
-  readonly judgeName: string | undefined;
-  readonly rubricPack: string | undefined;
-  readonly rubricFingerprint: string | undefined;
-  /** How verdicts were read: `strict` or `official`. */
-  readonly verdicts: string | undefined;
-  /** Versions of what the ratings depend on, in words: of the reading, and of the frame around the rubrics. */
-  readonly versions: readonly string[];
-  /** What else the mode says that its records depend on; undefined where there is nothing. */
-  readonly method: JsonObject | undefined;
-  /** What was sent beside the messages by the command that wrote the manifest. */
-  readonly sampling: JsonObject | undefined;
-  /**
-   * What is equal for two judgings that one judge made in the same way, whatever it judged: of the judge, its snapshot, the rubrics, the
-   * reading of verdicts, the sampling, and of all that later versions add. Undefined where no judge is recorded.
-   */
-  readonly judgeKey: string | undefined;
-  /** Parameters of the sampling that the server refused, and that were left out. */
-  readonly dropped: readonly string[];
-  /** Whose predictions: the model, named as the judge is, or the baseline in its place. */
-  readonly worldModel: string | undefined;
-  /** The baseline that predicted without a model, and so under no protocol. */
-  readonly baseline: string | undefined;
-  readonly protocol: string | undefined;
-  /** The rollout that the predictions stand in, such as `rollout from 0`; undefined where all histories were true. */
-  readonly rollout: string | undefined;
-  /** The checkpoint's name: of the predictions, or else of the judging. */
-  readonly label: string | undefined;
-  /** What the user said of the checkpoint, such as its step. */
-  readonly meta: Readonly<Record<string, string>>;
-  /** Rows, times repeats, that the run chose, by domain. */
-  readonly chosen: ReadonlyMap<string, number> | undefined;
-  /** ISO 8601 times: when the predictions were begun, and when the judging was begun and ended. */
-  readonly predictedAt: string | undefined;
-  readonly startedAt: string | undefined;
-  readonly endedAt: string | undefined;
-  /** What two runs may have to share: of each, a JSON value that is equal where they share it, undefined where nobody recorded it. */
-  readonly shares: Readonly<Record<Provenance, unknown>>;
-}
+export type MadeWith = ReturnType<typeof madeWith>;
 
 /** Reads what made a run from its checked manifest; from none for a file of the official script. */
-export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
+export function madeWith(manifest: Partial<Manifest> | undefined) {
   const judging = manifest?.identity ?? {};
   const predictions = worldModelManifest(manifest);
   const predicting = predictions?.identity ?? {};
@@ -67,30 +22,49 @@ export function madeWith(manifest: Partial<Manifest> | undefined): MadeWith {
   const snapshot = textOf(judging.snapshot);
   const baseline = textOf(predicting.baseline);
   const sampling = judging.sampling === undefined ? undefined : asObject(judging.sampling);
+  const method = methodOf(judging);
   return {
+    /** A mode of `awb judge`; `rubric` where no manifest tells, since the official script knows no other. */
     mode: textOf(judging.mode) ?? 'rubric',
+    /** The judge by the name that it was asked by; a judge that was served here by its name and its file's hash. */
     judge,
+    /** The judge as its server named it. */
     snapshot,
+    /** Who judged, in one name: the snapshot where the judge was asked by a name, else the judge. */
     judgeName: typeof judging.judge === 'string' ? (snapshot ?? judge) : judge,
     rubricPack: textOf(rubrics.name),
     rubricFingerprint: textOf(rubrics.fingerprint),
+    /** How verdicts were read: `strict` or `official`. */
     verdicts: textOf(judging.verdicts),
+    /** Versions of what the ratings depend on, in words: of the reading, and of the frame around the rubrics. */
     versions: Object.entries({ reading: judging.reading, frame: rubrics.frame })
       .filter(([, version]) => version !== undefined)
       .map(([name, version]) => `${name} ${version}`),
-    method: methodOf(judging),
+    /** What else the mode says that its records depend on; undefined where there is nothing. */
+    method,
+    /** What was sent beside the messages by the command that wrote the manifest. */
     sampling,
-    judgeKey: judgeKeyOf(judging),
+    /**
+     * What is equal for two judgings that one judge made in the same way, whatever it judged: of the judge, its snapshot, the rubrics,
+     * the reading of verdicts, the sampling, and of all that later versions add. Undefined where no judge is recorded.
+     */
+    judgeKey: judging.judge === undefined ? undefined : fingerprintOf(without(judging, WHAT_WAS_JUDGED)),
+    /** Parameters of the sampling that the server refused, and that were left out. */
     dropped: Array.isArray(sampling?.dropped) ? sampling.dropped.filter((name) => typeof name === 'string') : [],
-    worldModel:
-      modelName(predicting.model, predictions?.servedModels) ??
-      (baseline === undefined ? undefined : `baseline ${baseline}`),
+    /** Whose predictions: the model, named as the judge is, or the baseline in its place. */
+    worldModel: modelName(predicting.model, predictions?.servedModels) ?? (baseline && `baseline ${baseline}`),
+    /** The baseline that predicted without a model, and so under no protocol. */
     baseline,
     protocol: textOf(predicting.protocol),
+    /** The rollout that the predictions stand in, such as `rollout from 0`; undefined where all histories were true. */
     rollout: rolloutName(predicting.rollout),
+    /** The checkpoint's name: of the predictions, or else of the judging. */
     label: predictions?.label ?? manifest?.label,
-    meta: { ...predictions?.meta, ...manifest?.meta },
+    /** What the user said of the checkpoint, such as its step. */
+    meta: { ...predictions?.meta, ...manifest?.meta } as Readonly<Record<string, string>>,
+    /** Rows, times repeats, that the run chose, by domain. */
     chosen: manifest?.chosen && new Map(Object.entries(manifest.chosen)),
+    /** ISO 8601 times: when the predictions were begun, and when the judging was begun and ended. */
     predictedAt: predictions?.startedAt,
     startedAt: manifest?.startedAt,
     endedAt: manifest?.endedAt,
@@ -113,27 +87,23 @@ const BESIDE_THE_MODE = [
   ...['model', 'baseline', 'data', 'protocol', 'system_prompt', 'rollout'],
 ];
 
-/** The mode's part of a judging's identity: what its records depend on, beside the predictions and the judge. */
-function modeIdentity(judging: Manifest['identity']): JsonObject {
-  return Object.fromEntries(Object.entries(judging).filter(([name]) => !BESIDE_THE_MODE.includes(name)));
-}
-
 /** What a judging's identity holds of what was judged, and which therefore says nothing of the judge. */
 const WHAT_WAS_JUDGED = ['predictions', 'recheck', 'calibration'];
 
-function judgeKeyOf(judging: Manifest['identity']): string | undefined {
-  if (judging.judge === undefined) return undefined;
-  return fingerprintOf(Object.fromEntries(Object.entries(judging).filter(([name]) => !WHAT_WAS_JUDGED.includes(name))));
+function without(identity: Manifest['identity'], names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(identity).filter(([name]) => !names.includes(name)));
 }
 
 function methodOf(judging: Manifest['identity']): JsonObject | undefined {
-  const { rubrics: _rubrics, verdicts: _verdicts, reading: _reading, ...method } = modeIdentity(judging);
+  const method = without(judging, [...BESIDE_THE_MODE, 'rubrics', 'verdicts', 'reading']);
   return Object.keys(method).length === 0 ? undefined : method;
 }
 
-/** All that ratings depend on, under the four names of what two runs may have to share. */
-function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifest['identity']): MadeWith['shares'] {
-  const { data, protocol, system_prompt } = predicting;
+/** What two runs may have to share: of each, a JSON value that is equal where they share it, undefined where nobody recorded it. */
+function sharesOf(
+  judging: Manifest['identity'] | undefined,
+  { data, protocol, system_prompt }: Manifest['identity'],
+): Readonly<Record<Provenance, unknown>> {
   const asked = protocol === undefined ? undefined : { protocol, system_prompt };
   if (judging === undefined) return { judge: undefined, rubric: undefined, protocol: asked, data };
   const { mode, judge, snapshot, verdicts, reading, sampling, rubrics = 'none' } = judging;
@@ -143,11 +113,11 @@ function sharesOf(judging: Manifest['identity'] | undefined, predicting: Manifes
 }
 
 /** The name that a model was asked by. A model that was served here is known by its file: its name and the file's hash. */
-function modelName(recorded: unknown, [served]: readonly string[] = []): string | undefined {
+function modelName(recorded: unknown, [served = 'local model']: readonly string[] = []): string | undefined {
   if (typeof recorded === 'string') return recorded;
   const { sha256, kv_cache: cache } = asObject(recorded);
   if (typeof sha256 !== 'string') return undefined;
-  return `${served ?? 'local model'} (sha256 ${sha256.slice(0, 12)}, cache ${textOf(cache) ?? 'unknown'})`;
+  return `${served} (sha256 ${sha256.slice(0, 12)}, cache ${textOf(cache) ?? 'unknown'})`;
 }
 
 function textOf(value: unknown): string | undefined {
@@ -155,7 +125,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 /** How verdicts were read, in words, such as `strict (reading 3, frame 2)`. Ratings that were asked for in another frame, or read otherwise, are not alike. */
-export function verdictsOf({ verdicts, versions }: MadeWith): string | undefined {
+export function verdictsOf({ verdicts, versions }: Pick<MadeWith, 'verdicts' | 'versions'>): string | undefined {
   if (versions.length === 0) return verdicts;
   return verdicts === undefined ? versions.join(', ') : `${verdicts} (${versions.join(', ')})`;
 }

@@ -148,27 +148,21 @@ export type Counts = Deep<z.infer<typeof RUN_COUNTS>>;
  * @throws UserError (65) for a file of another kind or version, without its identity, or with a field of another type.
  */
 export function checkedManifest(value: JsonObject, path: string, remedy?: string): Manifest {
+  const refusal = (what: string, usual: string) => new UserError(`${path} ${what}; ${remedy ?? usual}`, EXIT.badData);
   if (value.schema !== 'awb.manifest/1') {
-    throw new UserError(
-      `${path} has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"; ${remedy ?? 'use the awb version that wrote it, or another --output-dir'}`,
-      EXIT.badData,
+    throw refusal(
+      `has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"`,
+      'use the awb version that wrote it, or another --output-dir',
     );
   }
-  if (!isObject(value.identity)) {
-    throw new UserError(
-      `${path} has lost its "identity"; ${remedy ?? 'move it aside, or start over with --fresh'}`,
-      EXIT.badData,
-    );
-  }
+  if (!isObject(value.identity)) throw refusal('has lost its "identity"', 'move it aside, or start over with --fresh');
   const { error } = MANIFEST.safeParse(value, { reportInput: true });
   const odd = error?.issues.find(({ input }) => input !== undefined);
   if (odd !== undefined) {
     const field = odd.path.findIndex((name) => name !== 'predictions');
     const named = odd.path.slice(0, field < 0 ? undefined : field + 1).join('.');
-    throw new UserError(
-      `${path} is damaged: "${named}" is not what it was written as; ${remedy ?? 'mend it, move it aside, or start over with --fresh'}`,
-      EXIT.badData,
-    );
+    const what = `is damaged: "${named}" is not what it was written as`;
+    throw refusal(what, 'mend it, move it aside, or start over with --fresh');
   }
   // Checked field by field; what somebody took out is absent.
   return value as unknown as Manifest;

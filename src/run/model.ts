@@ -54,23 +54,17 @@ function reserveFor({ ledger }: Run, settings: AskingSettings): BackendOptions['
 
 /** What the settings say of how a model is asked. */
 export function backendOptions(settings: CallSettings) {
+  const { stream, fitMaxTokens, allowParamDrop, concurrency, maxAttempts, keepGoing, rpm, tpm } = settings;
   return {
+    ...{ stream, fitMaxTokens, allowParamDrop, concurrency, maxAttempts, keepGoing, rpm, tpm },
     sampling: samplingOf(settings),
-    stream: settings.stream,
     clocks: {
       firstTokenTimeoutMs: settings.firstTokenTimeout * 1000,
       gapTimeoutMs: settings.gapTimeout * 1000,
       callTimeoutMs: settings.callTimeout * 1000,
     },
-    fitMaxTokens: settings.fitMaxTokens,
-    allowParamDrop: settings.allowParamDrop,
-    concurrency: settings.concurrency,
-    maxAttempts: settings.maxAttempts,
     retryMs: settings.retryMinutes * 60_000,
     waitReadyMs: settings.waitReady * 1000,
-    keepGoing: settings.keepGoing,
-    rpm: settings.rpm,
-    tpm: settings.tpm,
   };
 }
 
@@ -97,10 +91,15 @@ async function sayWhatIsTooLong<J extends StageJob>(
   const { settings, io } = stage;
   const { maxTokens, fitMaxTokens } = settings;
   const budget = { maxTokens, fitMaxTokens };
+  const sizable = stage.order.flatMap((job) => {
+    const place = stage.asks(job) ? stage.placeOf(job) : undefined;
+    const characters = async () => charactersOf(await firstQuestion(stage, job));
+    return place === undefined ? [] : [{ ...place, domain: job.domain, characters }];
+  });
   try {
     const room = leastRoom(await backend.contexts(), budget);
     if (room === undefined) return;
-    const tooLong = await overlongRows(sizable(stage), room, await charsAToken(stage), io.stop);
+    const tooLong = await overlongRows(sizable, room, await charsAToken(stage), io.stop);
     const said = fitNotice(tooLong, room, budget);
     if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
@@ -109,38 +108,23 @@ async function sayWhatIsTooLong<J extends StageJob>(
   }
 }
 
-function* sizable<J extends StageJob>(stage: Stage<J>) {
-  for (const job of stage.order) {
-    const found = stage.asks(job) ? stage.placeOf(job) : undefined;
-    if (found === undefined) continue;
-    yield { ...found, domain: job.domain, characters: async () => charactersOf(await firstQuestion(stage, job)) };
-  }
-}
-
 async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J): Promise<Question> {
   // A row that asks the model has a question.
   return present((await questions(job))[0]);
 }
 
-/** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
-const ROWS_COUNTED = 12;
-const CHARACTERS_COUNTED = 20_000;
+/** So many characters tell the characters a token under a tokenizer: to count whole rows takes seconds. */
+const CHARACTERS_COUNTED = 50_000;
 
-/** By the tokenizer that the user named, else as the run has measured. */
+/** By the tokenizer that the user named, in the first row that is asked; else as the run has measured. */
 async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
   const { io, run, order, asks } = stage;
   const { tokenizer: file } = stage.settings;
-  if (file === undefined) return run.ledger.charsAToken;
+  const first = order.find((job) => asks(job));
+  if (file === undefined || first === undefined) return run.ledger.charsAToken;
   const { count } = await openTokenizer(resolve(io.cwd, file), file);
-  let [characters, tokens] = [0, 0];
-  for (let place = 0; place < order.length; place += Math.ceil(order.length / ROWS_COUNTED)) {
-    const job = order.at(place);
-    if (job === undefined || !asks(job)) continue;
-    const text = textsOf(await firstQuestion(stage, job)).join('\n');
-    const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
-    const part = text.slice(start, start + CHARACTERS_COUNTED);
-    characters += part.length;
-    tokens += count(part);
-  }
-  return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
+  const text = textsOf(await firstQuestion(stage, first))
+    .join('\n')
+    .slice(-CHARACTERS_COUNTED);
+  return text.length / count(text);
 }

@@ -139,19 +139,15 @@ export type CallSettings = Omit<AskingSettings, 'tokenizer' | 'dryRun' | 'estima
 export type BudgetSettings = Partial<Pick<AskingSettings, 'budgetUsd' | 'budgetTokens'>>;
 
 /** The values to send, from flags and preset; what is absent is not sent. The seed and the extra body stand last, as they always did. */
-export function samplingOf(settings: CallSettings): Sampling {
-  const preset = settings.preset === 'model-card' ? { topP: 0.95, topK: 20 } : {};
-  const { temperature, topP, topK, seed, extraBody } = settings;
-  const values: SamplingValues = {
-    ...settings,
-    temperature: temperature === 'default' ? undefined : temperature,
-    topP: topP ?? preset.topP,
-    topK: topK ?? preset.topK,
-  };
-  const given = PARAMETERS.filter(({ name }) => name !== 'seed').map(({ name }) => [name, values[name]]);
-  const sent = [...given, ['seed', seed], ['extraBody', extraBody]].filter(([, value]) => value !== undefined);
+export function samplingOf({ preset, seed, extraBody, ...settings }: CallSettings): Sampling {
+  const card = preset === 'model-card' ? { topP: 0.95, topK: 20 } : {};
+  const { temperature, topP = card.topP, topK = card.topK } = settings;
+  const given = { ...settings, temperature: temperature === 'default' ? undefined : temperature, topP, topK, seed };
+  const values: Record<string, unknown> = given satisfies SamplingValues;
+  const names = [...PARAMETERS.map(({ name }) => name).filter((name) => name !== 'seed'), 'seed'];
+  const sent = [...names.map((name) => [name, values[name]]), ['extraBody', extraBody]];
   // Each value is that of its name in `values`, and none is undefined.
-  return Object.fromEntries(sent) as Sampling;
+  return Object.fromEntries(sent.filter(([, value]) => value !== undefined)) as Sampling;
 }
 
 /**
@@ -159,19 +155,14 @@ export function samplingOf(settings: CallSettings): Sampling {
  * still allowed; where it no longer is, the identity differs and says so.
  */
 export function samplingIdentity(settings: AskingSettings, stored: Manifest | undefined): Identity {
-  const dropped = settings.allowParamDrop ? madeWith(stored).dropped : [];
+  const before = madeWith(stored);
+  const dropped = settings.allowParamDrop ? before.dropped : [];
+  // A run begun without `--fit-max-tokens` may go on with it: rows that did not overflow were asked in the same way, those that did have
+  // no prediction, and each row that is fitted is flagged.
+  const fits = settings.fitMaxTokens && (before.sampling === undefined || 'fitMaxTokens' in before.sampling);
   return {
     ...hideKeys(samplingOf(settings)),
-    ...(settings.fitMaxTokens && !wasAskedWithoutFit(stored) ? { fitMaxTokens: true } : {}),
-    ...(dropped.length > 0 ? { dropped } : {}),
+    ...(fits && { fitMaxTokens: true }),
+    ...(dropped.length > 0 && { dropped }),
   };
-}
-
-/**
- * A run begun without `--fit-max-tokens` may go on with it: rows that did not overflow were asked in the same way, those that did
- * have no prediction, and each row that is fitted is flagged.
- */
-function wasAskedWithoutFit(stored: Manifest | undefined): boolean {
-  const { sampling } = madeWith(stored);
-  return sampling !== undefined && !('fitMaxTokens' in sampling);
 }

@@ -1,23 +1,18 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import pLimit from 'p-limit';
-import type { BatchReport } from '../core/batch-report.js';
 import { EXIT, type ExitCode, messageOf, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { countBy, groupBy } from '../core/groups.js';
 import { asObject, isInteger } from '../core/json.js';
 import { present } from '../core/present.js';
 import { charactersOf } from '../core/question.js';
-import type { Ask, CallCost, CallLog, Domain, Io, Job, ModelFailure, ModelReply, ModelRequest } from '../core/types.js';
+import type { Ask, CallCost, CallLog, Io, Job } from '../core/types.js';
 import { callsTogether, costOfBoth } from '../core/usage.js';
 import type { JournalRecord } from './journal.js';
 import type { Unrecorded } from './manifest.js';
 import type { Model, OpenModel } from './model.js';
-import type { RowSummary } from './run.js';
 import {
-  type AskModel,
-  type Beginning,
   droppedOf,
-  Listeners,
   markOf,
   nameOf,
   type Stage,
@@ -32,21 +27,7 @@ const DRAIN_MS = 3_000;
 const ALONE_AT_ONCE = 64;
 
 /** What a session came to. */
-export interface SessionResult {
-  /** Rows settled. */
-  readonly asked: number;
-  /** Why a listener ended it early, and the exit code that it gave. */
-  readonly stopReason: string | undefined;
-  readonly stopCode: ExitCode;
-  /** Calls that ended, and the seconds of wall time that asking took. */
-  readonly pace: { readonly calls: number; readonly seconds: number };
-  /** What came to no record. */
-  readonly unrecorded: Unrecorded;
-  /** What has come of batch files, where the run is asked by them. */
-  readonly report: BatchReport | undefined;
-  /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
-  readonly error: unknown;
-}
+export type SessionResult = Awaited<ReturnType<typeof askRows>>;
 
 const NOTHING: Unrecorded = { calls: 0, usage: {} };
 
@@ -73,12 +54,11 @@ export function wayOn(fresh: boolean, exitCode: ExitCode): string {
 export function askRows<J extends StageJob>(
   stage: Stage<J>,
   todo: readonly J[],
-  listeners: readonly StageListener[],
   save: () => Promise<void>,
   isHeld: (job: J) => boolean,
   open: OpenModel,
-): Promise<SessionResult> {
-  return new Session(stage, listeners, save, isHeld, open).run(todo);
+) {
+  return new Session(stage, save, isHeld, open).run(todo);
 }
 
 class Session<J extends StageJob> {
@@ -92,80 +72,79 @@ class Session<J extends StageJob> {
   #stopCode: ExitCode = EXIT.incomplete;
   #error: unknown;
   #backend: Model | undefined;
-  readonly #listeners: Listeners;
   readonly #halt = new AbortController();
   /** Aborted by the user's interrupt, and by a listener. */
   readonly #stop: AbortSignal;
+  readonly #tellAll: (event: (listener: StageListener) => void) => void;
   #savedIdentity: Stage<J>['run']['identity'];
   #saving = Promise.resolve();
 
   constructor(
     private readonly stage: Stage<J>,
-    listeners: readonly StageListener[],
     private readonly save: () => Promise<void>,
     private readonly isHeld: (job: J) => boolean,
     private readonly open: OpenModel,
   ) {
     this.#stop = AbortSignal.any([stage.io.stop, this.#halt.signal]);
     this.#savedIdentity = stage.run.identity;
-    this.#listeners = new Listeners(listeners, (error) => {
+    this.#tellAll = tellerTo(stage.listeners ?? [], (error) => {
       this.#error ??= error;
       this.#end(messageOf(error));
     });
   }
 
-  async run(todo: readonly J[]): Promise<SessionResult> {
+  async run(todo: readonly J[]) {
     const { io, run, settings } = this.stage;
-    this.#listeners.tell((listener) => listener.begins?.(this.#beginning(todo)));
+    this.#tellAll((listener) => listener.begins?.(this.#beginning(todo)));
     if (run.journal.repaired !== undefined) this.#tell(run.journal.repaired);
     io.setLastWords(`ended at once: all finished rows are saved; ${sameCommand(settings.fresh)} continues`);
     const drain = drainOnInterrupt(io, (text) => this.#tell(text));
-    const started = performance.now();
-    try {
-      await this.#askAll(todo, drain.over);
-    } catch (error) {
+    const note = (error: unknown) => {
       this.#error ??= error;
-    }
+    };
+    const started = performance.now();
+    await this.#askAll(todo, drain.over).catch(note);
     const seconds = (performance.now() - started) / 1000;
     const report = this.#backend?.report?.();
     drain.close();
-    await this.#backend?.close().catch((error: unknown) => {
-      this.#error ??= error;
-    });
+    await this.#backend?.close().catch(note);
     // Whatever a listener brings about from here on is too late to be told.
     this.#halt.abort();
-    this.#listeners.tell((listener) => listener.ends?.());
+    this.#tellAll((listener) => listener.ends?.());
     return {
+      /** Rows settled. */
       asked: this.#asked,
+      /** Why a listener ended it early, and the exit code that it gave. */
       stopReason: this.#stopReason,
       stopCode: this.#stopCode,
-      // What is read from files says nothing of how fast a model answers.
+      /** Calls that ended, and the seconds of wall time that asking took. What is read from files says nothing of how fast a model is. */
       pace: report === undefined ? { calls: this.#calls, seconds } : { calls: 0, seconds: 0 },
+      /** What has come of batch files, where the run is asked by them. */
       report,
+      /** What came to no record. */
       unrecorded: [...this.#open.values()].reduce(bothUnrecorded, NOTHING),
+      /** What broke it off: an error of the backend, of the stage, of the disk or of a listener. */
       error: this.#error,
     };
   }
 
-  #beginning(todo: readonly J[]): Beginning {
+  #beginning(todo: readonly J[]) {
     const { rows, between = [], run } = this.stage;
-    const totals = byDomain(rows, between);
-    const waiting = byDomain(todo);
-    const already = [...totals].map(([domain, total]) => [domain, total - (waiting.get(domain) ?? 0)] as const);
+    const domainOf = ({ domain }: StageJob) => domain;
+    const totals = Object.entries(countBy([...rows, ...between], domainOf));
+    const waiting = countBy(todo, domainOf);
+    const already = totals.map(([domain, total]) => [domain, total - (waiting[domain] ?? 0)] as const);
     return {
       ...nameOf(this.stage),
-      totals,
+      totals: new Map(totals),
       already: new Map(already.filter(([, count]) => count > 0)),
       ledger: run.ledger,
       status: () => this.#backend?.status(),
-      stop: (reason, exitCode = EXIT.incomplete) => {
-        if (!this.#stop.aborted) {
-          this.#stopReason = reason;
-          this.#stopCode = exitCode;
-        }
+      stop: (reason: string, exitCode: ExitCode = EXIT.incomplete) => {
+        if (!this.#stop.aborted) [this.#stopReason, this.#stopCode] = [reason, exitCode];
         this.#end(reason);
       },
-      say: (text) => this.#say(text),
+      say: (text: string) => this.#say(text),
     };
   }
 
@@ -176,67 +155,58 @@ class Session<J extends StageJob> {
   }
 
   #tell(text: string): void {
-    this.#listeners.tell((listener) => listener.notice?.(text));
+    this.#tellAll((listener) => listener.notice?.(text));
   }
 
   /** Starts nothing more. Calls in flight are paid for, so they may take their time. */
   #end(reason: string): void {
     if (this.#stop.aborted) return;
     this.#halt.abort();
-    const end = this.#backend === undefined ? '' : '; calls in flight end first';
-    this.#tell(`stopping: ${reason}${end}`);
+    this.#tell(`stopping: ${reason}${this.#backend === undefined ? '' : '; calls in flight end first'}`);
   }
 
   async #askAll(todo: readonly J[], abort: AbortSignal): Promise<void> {
-    let missing = await this.#settleAlone(todo);
-    const { batch, stored } = this.stage.run;
-    const wasAwaited = this.#asked > 0 && batch !== undefined && stored?.batch !== undefined;
-    // Requests that were written for rows about which nobody is asked now are not waited for any more.
-    if (missing.length === 0 && wasAwaited && !this.#stop.aborted) await this.#ask(missing, abort);
-    while (missing.length > 0 && !this.#stop.aborted) {
-      await this.#ask(missing, abort);
-      const report = this.#backend?.report?.();
-      // What is awaited does not come by asking again.
-      if (report !== undefined && !report.isLive) return;
-      // What a row was asked with may have changed since it was settled.
-      missing = todo.filter((job) => summaryOf(this.stage, job) === undefined && !this.#ended.has(job.group));
-    }
-  }
-
-  /** Settles the rows that need no model; the others are returned in their order. */
-  async #settleAlone(todo: readonly J[]): Promise<readonly J[]> {
     const { stage } = this;
+    let missing = todo.filter((job) => stage.asks(job));
     const slots = pLimit(ALONE_AT_ONCE);
     const nobody: Ask = () => Promise.reject(new Error('a row that needs no model asks one'));
     const chains = chainsOf(todo.filter((job) => !stage.asks(job)));
     await Promise.all(
       chains.map((chain) => slots(() => (this.#stop.aborted ? undefined : this.#solve(chain, nobody)))),
     );
-    return todo.filter((job) => stage.asks(job));
+    const { batch, stored } = stage.run;
+    const wasAwaited = this.#asked > 0 && batch !== undefined && stored?.batch !== undefined;
+    // Requests that were written for rows about which nobody is asked now are not waited for any more.
+    let isNext = missing.length > 0 || wasAwaited;
+    while (isNext && !this.#stop.aborted) {
+      await this.#ask(missing, abort);
+      const report = this.#backend?.report?.();
+      // What is awaited does not come by asking again.
+      if (report !== undefined && !report.isLive) return;
+      // What a row was asked with may have changed since it was settled.
+      missing = todo.filter((job) => summaryOf(stage, job) === undefined && !this.#ended.has(job.group));
+      isNext = missing.length > 0;
+    }
   }
 
   async #ask(jobs: readonly J[], abort: AbortSignal): Promise<void> {
     const { stage } = this;
-    this.#backend ??= await this.open(
-      stage,
-      (text, more) => this.#say(text, more),
-      () => this.#enter(),
-    );
+    const say = (text: string, more?: string) => this.#say(text, more);
+    this.#backend ??= await this.open(stage, say, () => this.#enter());
     await this.#backend.work(
       chainsOf(jobs),
       (chain, ask) => this.#solve(chain, ask),
       { stop: this.#stop, abort },
       {
-        tried: (chain, cost) => this.#count(currentOf(chain), cost),
+        tried: (chain, cost) => {
+          const { id } = currentOf(chain);
+          this.#open.set(id, bothUnrecorded(this.#open.get(id) ?? NOTHING, { ...cost, calls: 1 }));
+          this.#spend(currentOf(chain), cost);
+        },
         files: {
           kept: (chain) => {
             const job = currentOf(chain);
-            return {
-              id: job.id,
-              batched: this.#batchedIn(job.id),
-              madeFrom: this.#madeFrom(job),
-              isHeld: this.isHeld(job),
-            };
+            return { id: job.id, batched: this.#batchedIn(job.id), isHeld: this.isHeld(job) };
           },
           replayed: (chain, cost) => this.#spend(currentOf(chain), cost),
         },
@@ -249,12 +219,24 @@ class Session<J extends StageJob> {
     const { stage } = this;
     /** What the job that is asked about has cost. */
     let spent: CallLog | undefined;
-    const askModel: AskModel = async (question) => {
-      const { outcome, sent, chars } = await this.#askWith(ask, question, currentOf(chain));
+    const askModel: Parameters<Stage<J>['solve']>[1] = async (question) => {
+      const job = currentOf(chain);
+      let [sent, chars] = ['', 0];
+      const outcome = await ask({
+        make: async () => {
+          sent = this.#sent();
+          const request = await question();
+          chars = charactersOf(request);
+          return request;
+        },
+      });
       if (outcome.status === 'interrupted') throw new Left();
-      this.#heard(currentOf(chain), outcome);
+      this.#calls++;
+      this.#tellAll((listener) => listener.answered?.(job, outcome.log));
+      if (outcome.status === 'ok' && outcome.servedModel !== undefined) stage.run.servedModels.add(outcome.servedModel);
       this.#enter();
-      const log = withChars(outcome.log, chars);
+      // Of several tries nobody knows which of them were counted.
+      const log = outcome.log.attempts === 1 && chars > 0 ? { ...outcome.log, chars } : outcome.log;
       spent = spent === undefined ? log : callsTogether(spent, log);
       if (sent !== markOf(stage.run)) throw new SentOtherwise();
       return outcome;
@@ -264,10 +246,9 @@ class Session<J extends StageJob> {
         for await (const record of stage.solve([...chain.left], askModel)) {
           const job = currentOf(chain);
           await this.#saveIdentity();
-          const summary = await this.#keep(job, { ...record, log: { ...record.log, ...spent } });
+          const isDone = await this.#keep(job, { ...record, log: { ...record.log, ...spent } });
           spent = undefined;
           chain.left.shift();
-          const isDone = stage.isDone(job, summary);
           if (!isDone && chain.left.length > 0) this.#ended.add(chain.group);
           if (!isDone || this.#stop.aborted) return;
         }
@@ -277,28 +258,6 @@ class Session<J extends StageJob> {
         if (!(error instanceof SentOtherwise)) throw error;
       }
     }
-  }
-
-  /** Asks, and tells what was sent beside the messages, and how many characters. */
-  async #askWith(ask: Ask, question: () => Promise<ModelRequest>, job: J) {
-    let [sent, chars] = ['', 0];
-    const outcome = await ask({
-      make: async () => {
-        sent = this.#sent();
-        const request = await question();
-        chars = charactersOf(request);
-        return request;
-      },
-      found: (size, madeFrom) => {
-        [sent, chars] = [madeFrom === this.#madeFrom(job) ? this.#sent() : 'another', size];
-      },
-    });
-    return { outcome, sent, chars };
-  }
-
-  /** What a row's first request would be made from and with now, in one text. */
-  #madeFrom(job: J): string {
-    return this.stage.stampOf(job, undefined, this.#sent(), '') ?? '';
   }
 
   /** The parameters that are left out now. The run's identity lags behind until a reply shows whether the run may go on without them. */
@@ -311,26 +270,18 @@ class Session<J extends StageJob> {
     const { run } = this.stage;
     const dropped = this.#backend?.dropped();
     if (dropped === undefined || dropped.join(' ') === markOf(run)) return;
-    if (run.finishedBefore > 0) throw droppedTooLate(dropped, run.finishedBefore);
+    if (run.finishedBefore > 0) {
+      throw new UserError(
+        `the endpoint now rejects ${dropped.join(', ')}, and ${run.finishedBefore} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
+        EXIT.identityDiffers,
+      );
+    }
     run.identity = { ...run.identity, sampling: { ...asObject(run.identity.sampling), dropped } };
-  }
-
-  #heard(job: J, outcome: ModelReply | ModelFailure): void {
-    this.#calls++;
-    this.#listeners.tell((listener) => listener.answered?.(job, outcome.log));
-    if (outcome.status !== 'ok' || outcome.servedModel === undefined) return;
-    this.stage.run.servedModels.add(outcome.servedModel);
-  }
-
-  #count(job: J, cost: CallCost): void {
-    const { calls, ...before } = this.#open.get(job.id) ?? NOTHING;
-    this.#open.set(job.id, { ...costOfBoth(before, cost), calls: calls + 1 });
-    this.#spend(job, cost);
   }
 
   #spend(job: J, cost: CallCost): void {
     this.stage.run.ledger.add(cost);
-    this.#listeners.tell((listener) => listener.tried?.(job, cost));
+    this.#tellAll((listener) => listener.tried?.(job, cost));
   }
 
   /** How many requests of batch files went into a row's latest record. */
@@ -350,18 +301,39 @@ class Session<J extends StageJob> {
     return this.#saving;
   }
 
-  async #keep(job: J, record: JournalRecord): Promise<RowSummary> {
+  /** Makes a record durable. @returns whether its row is done */
+  async #keep(job: J, record: JournalRecord): Promise<boolean> {
     // Asked live, a row still has the results of before in its batch folder, and they are not to be taken for those of later requests.
     const batched = this.#batchedIn(job.id);
-    const counted = batched > 0 && { batched };
-    // The domain is for whoever reads a run without its data.
-    const log = { ...counted, ...record.log, domain: job.domain };
+    // The domain is for those who read a run without its data.
+    const log = { ...(batched > 0 && { batched }), ...record.log, domain: job.domain };
     const summary = await this.stage.run.journal.append({ ...record, log });
     this.#asked++;
     this.#open.delete(job.id);
-    this.#listeners.tell((listener) => listener.settled?.(job, summary));
-    return summary;
+    this.#tellAll((listener) => listener.settled?.(job, summary));
+    return this.stage.isDone(job, summary);
   }
+}
+
+/** Tells all listeners of an event. What one of them brings about while it hears one is told once all have heard that one. */
+function tellerTo(listeners: readonly StageListener[], onFailure: (error: unknown) => void) {
+  const waiting: ((listener: StageListener) => void)[] = [];
+  let isTelling = false;
+  return (event: (listener: StageListener) => void) => {
+    waiting.push(event);
+    if (isTelling) return;
+    isTelling = true;
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      for (const listener of listeners) {
+        try {
+          next(listener);
+        } catch (error) {
+          onFailure(error);
+        }
+      }
+    }
+    isTelling = false;
+  };
 }
 
 /** Jobs that are solved one after the other, or a single one. */
@@ -372,15 +344,8 @@ interface Chain<J extends StageJob> extends Job {
 }
 
 function chainsOf<J extends StageJob>(jobs: readonly J[]): Chain<J>[] {
-  const serial = groupBy(
-    jobs.filter((job) => job.serial),
-    ({ group }) => group,
-  );
-  return jobs.flatMap((job) => {
-    const own = job.serial ? serial.get(job.group) : [job];
-    const isFirst = own?.[0] === job;
-    return own === undefined || !isFirst ? [] : [{ group: job.group, left: [...own], last: present(own.at(-1)) }];
-  });
+  const chains = groupBy(jobs, (job) => (job.serial ? job.group : job));
+  return [...chains.values()].map((own) => ({ group: own[0].group, left: [...own], last: present(own.at(-1)) }));
 }
 
 /** The job that is asked about, or was asked about last. */
@@ -393,24 +358,6 @@ class Left extends Error {}
 
 /** The same where a reply was asked for in another way than replies are now, since a parameter was dropped meanwhile: it is not kept. */
 class SentOtherwise extends Error {}
-
-/** A call's log with the characters that it sent. Of several tries nobody knows which of them were counted. */
-function withChars(log: CallLog, chars: number): CallLog {
-  return log.attempts === 1 && chars > 0 ? { ...log, chars } : log;
-}
-
-function droppedTooLate(dropped: readonly string[], finished: number): UserError {
-  return new UserError(
-    `the endpoint now rejects ${dropped.join(', ')}, and ${finished} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
-    EXIT.identityDiffers,
-  );
-}
-
-function byDomain(...lists: readonly Iterable<StageJob>[]): Map<Domain, number> {
-  const counts = new Map<Domain, number>();
-  for (const jobs of lists) for (const { domain } of jobs) counts.set(domain, (counts.get(domain) ?? 0) + 1);
-  return counts;
-}
 
 /** `over` is aborted some seconds after the user's first interrupt; `tell` is given a line for the user then. */
 export function drainOnInterrupt(

@@ -15,13 +15,12 @@ import type {
   ModelReply,
   ModelRequest,
   Question,
-  Usage,
 } from '../core/types.js';
 import type { OptionTable } from '../settings/options.js';
 import type { BatchSettings } from './batch/options.js';
+import type { Ledger } from './budget.js';
 import type { JournalRecord } from './journal.js';
-import type { Ledger } from './ledger.js';
-import type { Counts, Manifest } from './manifest.js';
+import type { Manifest } from './manifest.js';
 import type { AskingSettings } from './options.js';
 import type { RowSummary, Run } from './run.js';
 import type { Target } from './target.js';
@@ -74,6 +73,8 @@ export interface StageOutput<J extends StageJob> {
   };
   /** Chosen rows that cannot be asked at all, by domain: unusable lines of the data, rows without a prediction. */
   readonly absent: Readonly<Record<string, number>>;
+  /** Who is to hear what the stage does. */
+  readonly listeners?: readonly StageListener[];
 }
 
 export interface Stage<J extends StageJob> extends StageOutput<J> {
@@ -181,14 +182,11 @@ export function nameOf<J extends StageJob>({ run, manifest }: StageOutput<J>): R
 }
 
 /** What a stage has come to. */
-export interface Closing extends RunName {
-  readonly state: Manifest['state'];
+interface Closing extends RunName {
+  readonly manifest: Manifest;
   readonly exitCode: ExitCode;
   /** Why it was stopped, or what broke it off. */
   readonly reason?: string;
-  readonly counts: Counts;
-  /** What the rows' latest records took. */
-  readonly tokens: Usage;
   readonly ledger: Ledger;
   /** Rows settled in this session, and its wall time. */
   readonly asked: number;
@@ -211,36 +209,4 @@ export interface Beginning extends RunName {
   stop(reason: string, exitCode?: ExitCode): void;
   /** Tells the user something worth a line, and keeps it among the run's notices. */
   say(text: string): void;
-}
-
-type Event = (listener: StageListener) => void;
-
-/** All listeners of a stage; `onFailure` is given what one of them throws. */
-export class Listeners {
-  readonly #waiting: Event[] = [];
-  #telling = false;
-
-  constructor(
-    private readonly listeners: readonly StageListener[],
-    private readonly onFailure: (error: unknown) => void,
-  ) {}
-
-  /** What a listener brings about while it hears one event is told once all have heard that one. */
-  tell(event: Event): void {
-    this.#waiting.push(event);
-    if (this.#telling) return;
-    this.#telling = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      for (const listener of this.listeners) this.#tellOne(listener, next);
-    }
-    this.#telling = false;
-  }
-
-  #tellOne(listener: StageListener, event: Event): void {
-    try {
-      event(listener);
-    } catch (error) {
-      this.onFailure(error);
-    }
-  }
 }

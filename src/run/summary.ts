@@ -1,5 +1,6 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
+import { grouped } from '../core/figures.js';
 import { printable } from '../core/printable.js';
 import type { Io, Usage } from '../core/types.js';
 import { programName } from '../settings/program-name.js';
@@ -7,10 +8,11 @@ import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import { batchDocument, batchLines, batchSteps } from './batch/closing-words.js';
 import { type Spending, spendingOf, spendingText } from './budget.js';
 import type { BudgetSettings } from './options.js';
+import { duration } from './progress.js';
 import { sameCommand, wayOn } from './session.js';
 import type { StageResult } from './stage.js';
 
-/** What the two stages say differently. */
+/** What stages say differently. */
 interface Words {
   readonly noun: string;
   /** What else is worth saying of the counts. */
@@ -30,111 +32,92 @@ export function printStageResult(
   result: StageResult,
   words: Words,
 ): void {
-  if (settings.json) io.stdout.write(`${JSON.stringify(stageDocument(result, settings))}\n`);
-  else
-    io.stdout.write(`${linesOf(io, settings.fresh, result, spendingOf(result.ledger, settings), words).join('\n')}\n`);
+  const text = settings.json
+    ? JSON.stringify(stageDocument(result, settings))
+    : linesOf(io, settings.fresh, result, spendingOf(result.ledger, settings), words).join('\n');
+  io.stdout.write(`${text}\n`);
 }
 
-/** What a stage has come to, as the document of `--json`. */
-export function stageDocument(result: StageResult, settings: BudgetSettings) {
-  const { manifest } = result;
+/** What a stage has come to, as the document of `--json`; what is undefined is left out. */
+export function stageDocument({ manifest, ...result }: StageResult, settings: BudgetSettings) {
+  const { kind, state, output, label, meta, fingerprint, chosen, counts, tokens, servedModels, notices } = manifest;
   return {
-    schema: `awb.${manifest.kind}/1`,
+    schema: `awb.${kind}/1`,
     exit_code: result.exitCode,
-    state: manifest.state,
-    ...(result.stopReason === undefined ? {} : { stop_reason: result.stopReason }),
-    ...(result.batch === undefined ? {} : { batch: batchDocument(result.batch) }),
-    output: manifest.output?.file,
-    ...(manifest.label === undefined ? {} : { label: manifest.label }),
-    meta: manifest.meta,
-    fingerprint: manifest.fingerprint,
-    chosen: manifest.chosen,
-    counts: manifest.counts,
+    state,
+    stop_reason: result.stopReason,
+    batch: result.batch && batchDocument(result.batch),
+    output: output?.file,
+    ...{ label, meta, fingerprint, chosen, counts },
     reasons: result.reasons,
-    tokens: manifest.tokens,
+    tokens,
     spent: spendingOf(result.ledger, settings),
-    served_models: manifest.servedModels,
-    notices: manifest.notices,
+    served_models: servedModels,
+    notices,
     asked: result.asked,
     seconds: result.seconds,
   };
 }
 
 function linesOf(io: Io, fresh: boolean, result: StageResult, spending: Spending, words: Words): string[] {
-  const { counts, tokens, output, notices } = result.manifest;
+  const { manifest, reasons, batch, asked, seconds } = result;
+  const { counts, tokens, output, notices, state } = manifest;
+  const apart = [
+    [counts.failed, 'failed'],
+    [counts.notDone, 'not done'],
+    [counts.absent, words.absent],
+  ] as const;
+  const others = apart.flatMap(([count, word]) => (count > 0 ? [`, ${count} ${word}`] : [])).join('');
+  const time = seconds < 60 ? `${seconds.toFixed(1)} s` : duration(seconds);
   const lines = [
-    `${words.noun}: ${counts.ok} of ${counts.chosen} done${listed(', ', [
-      [counts.failed, 'failed'],
-      [counts.notDone, 'not done'],
-      [counts.absent, words.absent],
-    ])}; ${result.asked} in this session, ${clock(result.seconds)}`,
-  ];
-  if (words.remark !== undefined) lines.push(words.remark);
-  const failures = tally(counts.failures);
-  if (failures !== '') lines.push(`failed: ${failures}`);
-  for (const [name, reason] of Object.entries(result.reasons))
-    lines.push(`  ${name}, for example: ${printable(reason)}`);
-  const flags = tally(counts.flags);
-  if (flags !== '') lines.push(`flags: ${flags}`);
-  const spent = tokensText(tokens);
-  if (spent !== '') lines.push(`tokens: ${spent}`);
-  const money = spendingText(spending);
-  if (money !== undefined) lines.push(`spent: ${money}${estimatedText(spending)}, all sessions together`);
-  for (const notice of notices) lines.push(`note: ${printable(withShownPaths(notice, io))}`);
-  if (output !== undefined) lines.push(`written: ${shownPath(output.file, io)}`);
-  if (result.batch !== undefined) lines.push(...batchLines(result.batch, io));
-  const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
-  if (result.manifest.state === 'awaiting' && result.batch !== undefined) {
-    return [...lines, ...batchSteps(result.batch, sameCommand(fresh), programName(io), io)];
-  }
-  lines.push(...nextSteps(result, canMend, fresh, words.next));
-  return lines;
-}
-
-function nextSteps(result: StageResult, canMend: boolean, fresh: boolean, next: string): string[] {
-  const { manifest, stopReason, exitCode } = result;
+    `${words.noun}: ${counts.ok} of ${counts.chosen} done${others}; ${asked} in this session, ${time}`,
+    words.remark,
+    labelled('failed', tally(counts.failures)),
+    ...Object.entries(reasons).map(([name, reason]) => `  ${name}, for example: ${printable(reason)}`),
+    labelled('flags', tally(counts.flags)),
+    labelled('tokens', tokensText(tokens)),
+    labelled('spent', spentText(spending)),
+    ...notices.map((notice) => `note: ${printable(withShownPaths(notice, io))}`),
+    output && `written: ${shownPath(output.file, io)}`,
+    ...(batch === undefined ? [] : batchLines(batch, io)),
+  ].filter((line) => line !== undefined);
   const same = sameCommand(fresh);
-  if (manifest.state === 'interrupted') return [`interrupted: everything finished is saved; ${same} continues`];
-  if (manifest.state === 'stopped')
-    return [`stopped: ${printable(stopReason ?? '')}; everything finished is saved; ${wayOn(fresh, exitCode)}`];
-  if (canMend) return [`next: ${same} asks the failed rows again; or ${next}`];
-  return [`next: ${next}`];
+  if (state === 'awaiting' && batch !== undefined) {
+    return [...lines, ...batchSteps(batch, same, programName(io), io)];
+  }
+  const saved = 'everything finished is saved';
+  if (state === 'interrupted') return [...lines, `interrupted: ${saved}; ${same} continues`];
+  if (state === 'stopped') {
+    const why = printable(result.stopReason ?? '');
+    return [...lines, `stopped: ${why}; ${saved}; ${wayOn(fresh, result.exitCode)}`];
+  }
+  const canMend = Object.keys(counts.failures).some((failure) => !words.final?.has(failure));
+  return [...lines, `next: ${canMend ? `${same} asks the failed rows again; or ` : ''}${words.next}`];
 }
 
-function estimatedText({ estimated, tokens, budget }: Spending): string {
-  if (estimated === 0) return '';
-  if (estimated === tokens) return ' (all of it estimated)';
-  return ` (${estimated.toLocaleString('en')}${budget.tokens === undefined ? ' tokens' : ''} of it estimated)`;
+function labelled(label: string, text: string | undefined): string | undefined {
+  return text && `${label}: ${text}`;
 }
 
-function listed(before: string, counts: readonly (readonly [number, string])[]): string {
-  return counts.flatMap(([count, word]) => (count > 0 ? [`${before}${count} ${word}`] : [])).join('');
+function spentText(spending: Spending): string | undefined {
+  const text = spendingText(spending);
+  const { estimated, tokens, budget } = spending;
+  const part = estimated === tokens ? 'all' : `${grouped(estimated)}${budget.tokens === undefined ? ' tokens' : ''}`;
+  return text && `${text}${estimated === 0 ? '' : ` (${part} of it estimated)`}, all sessions together`;
 }
 
-function tally(counts: Readonly<Record<string, number>>): string {
-  return Object.entries(counts)
-    .sort((a, b) => b[1] - a[1])
-    .map(([name, count]) => `${name} ${count}`)
-    .join(', ');
+function tally(counts: Readonly<Record<string, number>>): string | undefined {
+  const sorted = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+  return sorted.map(([name, count]) => `${name} ${count}`).join(', ') || undefined;
 }
 
-function tokensText(tokens: Usage): string {
-  const parts: [number | undefined, string][] = [
+function tokensText(tokens: Usage): string | undefined {
+  const parts = [
     [tokens.promptTokens, 'prompt'],
     [tokens.cachedTokens, 'of them cached'],
     [tokens.completionTokens, 'completion'],
     [tokens.reasoningTokens, 'of them reasoning'],
-  ];
-  return parts
-    .flatMap(([count, word]) => (count === undefined ? [] : [`${count.toLocaleString('en')} ${word}`]))
-    .join(', ');
-}
-
-/** 75 s -> `1 min 15 s`. */
-function clock(seconds: number): string {
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  const hours = Math.floor(whole / 3600);
-  const minutes = Math.floor((whole % 3600) / 60);
-  return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${whole % 60} s`;
+  ] as const;
+  const known = parts.flatMap(([count, word]) => (count === undefined ? [] : [`${grouped(count)} ${word}`]));
+  return known.join(', ') || undefined;
 }

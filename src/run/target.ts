@@ -64,32 +64,15 @@ export async function localTarget(
   io: Io,
 ): Promise<Target> {
   const { url, name: model, apiKey, identity, slots, lost, close } = await startLocal(local, io, settings);
-  return {
-    named: {
-      prefix,
-      baseUrls: [url],
-      proxies: [undefined],
-      model,
-      apiKey,
-      own: { slots, lost },
-    },
-    model,
-    identity,
-    hosts: ['local'],
-    close,
-  };
+  const named = { prefix, baseUrls: [url], proxies: [undefined], model, apiKey, own: { slots, lost } };
+  return { named, model, identity, hosts: ['local'], close };
 }
 
 /** The endpoints at the addresses. @throws UserError (2) for a proxy in the environment that cannot be used */
-export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, io: Io): Target {
+export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, { env }: Pick<Io, 'env'>): Target {
+  const proxies = baseUrls.map((url) => proxyFor(url, env));
   return {
-    named: {
-      prefix,
-      baseUrls,
-      proxies: baseUrls.map((url) => proxyFor(url, io.env)),
-      model,
-      apiKey: apiKey ?? openAiKey(baseUrls, io.env),
-    },
+    named: { prefix, baseUrls, proxies, model, apiKey: apiKey ?? openAiKey(baseUrls, env) },
     model,
     identity: model,
     hosts: baseUrls.map((url) => new URL(url).host),
@@ -111,8 +94,6 @@ export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { read
   );
 }
 
-const UNKNOWN: Pricing = () => undefined;
-
 /**
  * Opens the prices for a target. Nothing is loaded where no price can be known: at a server of one's own without a price file.
  * @throws UserError (65, 66) for a price file that cannot be used
@@ -122,7 +103,7 @@ export async function openPricing(
   settings: Pick<Settings<typeof PRICE_OPTIONS>, 'prices'>,
   io: Pick<Io, 'cwd'>,
 ): Promise<Pricing> {
-  if (hosts.length === 0 || (settings.prices === undefined && hosts.some(isOwn))) return UNKNOWN;
+  if (hosts.length === 0 || (settings.prices === undefined && hosts.some(isOwn))) return () => undefined;
   const prices = await openPriceList(settings, io);
   const at = new Date();
   return ([servedModel, ...others]) =>
@@ -144,14 +125,11 @@ export function priceOf(
 
 /** @throws UserError (2) for a budget in dollars where nobody knows what a call costs; what a dry run does not serve has no name yet. */
 export function requirePriced(
-  {
-    budgetUsd,
-    dryRun = false,
-    local,
-  }: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
+  settings: BudgetSettings & { readonly dryRun?: boolean; readonly local?: string | undefined },
   isPriced: boolean,
-  { model, hosts }: { readonly model: string; readonly hosts: readonly string[] },
+  { model, hosts }: Pick<Target, 'model' | 'hosts'>,
 ): void {
+  const { budgetUsd, dryRun = false, local } = settings;
   if (budgetUsd === undefined || isPriced || (dryRun && local !== undefined)) return;
   throw new UserError(
     `--budget-usd needs a price, and none is known for "${model}" at ${hosts.join(', ')}: give it in a file with --prices FILE (docs/costs.md), or bound the tokens with --budget-tokens, which needs none`,

@@ -2,7 +2,7 @@
 
 import { INFER_OPTIONS } from '../infer/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { type OptionTable, type Settings, under } from '../settings/options.js';
 
 const {
   'data-dir': dataDir,
@@ -24,28 +24,22 @@ const {
 } = ASKING_OPTIONS;
 
 export const SIMULATION_OPTIONS = {
-  domain: {
-    kind: 'text',
-    value: 'NAME',
-    short: 'd',
-    group: 'World',
-    help: 'start an empty world of this domain, such as terminal',
-  },
-  task: { kind: 'text', value: 'TEXT', group: 'World', help: 'what is to be done there; told to the world model' },
-  state: {
-    kind: 'text',
-    value: 'FILE|TEXT',
-    group: 'World',
-    help: 'what is there before the first action: a file of it, or the text itself',
-  },
-  from: {
-    kind: 'text',
-    value: 'ROW',
-    group: 'World',
-    help: 'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
-  },
-  'list-rows': { kind: 'boolean', group: 'World', help: 'list the rows that --from can name, and exit' },
-  'data-dir': { ...dataDir, group: 'World' },
+  ...under('World', {
+    domain: { kind: 'text', value: 'NAME', short: 'd', help: 'start an empty world of this domain, such as terminal' },
+    task: { kind: 'text', value: 'TEXT', help: 'what is to be done there; told to the world model' },
+    state: {
+      kind: 'text',
+      value: 'FILE|TEXT',
+      help: 'what is there before the first action: a file of it, or the text itself',
+    },
+    from: {
+      kind: 'text',
+      value: 'ROW',
+      help: 'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
+    },
+    'list-rows': { kind: 'boolean', help: 'list the rows that --from can name, and exit' },
+    'data-dir': dataDir,
+  }),
   'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
   'model-name': modelName,
   'model-api-key': modelApiKey,

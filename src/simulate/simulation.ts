@@ -2,14 +2,15 @@
 
 import { UserError } from '../core/errors.js';
 import { charactersOf } from '../core/question.js';
-import type { CallLog, Io, ModelReply } from '../core/types.js';
-import { callsCounted } from '../core/usage.js';
+import type { CallLog, Io, ModelReply, ModelRequest, Usage } from '../core/types.js';
+import { addUsage, callsCounted } from '../core/usage.js';
 import { afterReply, requestOf, type World } from '../infer/world.js';
 import type { Measured, Room } from '../model/context.js';
-import { type LiveFailure, type LiveHooks, type LiveModel, measuredBy, openLive } from '../model/live.js';
-import { Reserve, reachedIn, spendingOf } from '../run/budget.js';
-import { Ledger } from '../run/ledger.js';
+import { type LiveHooks, type LiveModel, type LiveOutcome, measuredBy, openLive } from '../model/live.js';
+import { Ledger, Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { backendOptions } from '../run/model.js';
+import type { BudgetSettings } from '../run/options.js';
+import type { Pricing } from '../run/run.js';
 import { namesTarget, openPricing, openTarget, requirePriced } from '../run/target.js';
 import type { SimulationSettings } from './options.js';
 import { openStarts } from './starts.js';
@@ -26,9 +27,12 @@ interface Step {
   readonly seed?: number | undefined;
 }
 
-type ToCome = Pick<Step, 'world' | 'action' | 'instruction'>;
+/** The context has no room for a reply, or the budget is spent: nothing was asked. */
+type NotAsked =
+  | { readonly status: 'full'; readonly room: Room }
+  | { readonly status: 'spent'; readonly reason: string };
 
-/** What came of an action. In all cases but the first nothing has happened in the world. */
+/** What came of an action. In all cases but `ok` nothing has happened in the world; `empty`: the reply holds no observation. */
 export type StepOutcome =
   | {
       readonly status: 'ok';
@@ -38,24 +42,24 @@ export type StepOutcome =
       readonly truncated: boolean;
       readonly reply: ModelReply;
     }
-  /** The reply holds no observation. */
   | { readonly status: 'empty'; readonly truncated: boolean; readonly reply: ModelReply }
-  | { readonly status: 'failed'; readonly failure: LiveFailure }
-  /** The caller has ended it; `content` is what had come of the reply. */
-  | { readonly status: 'interrupted'; readonly content: string; readonly log: CallLog }
-  /** No reply would fit into the context any more; nothing was asked. */
-  | { readonly status: 'full'; readonly room: Room }
-  /** The budget is spent; nothing was asked. */
-  | { readonly status: 'spent'; readonly reason: string };
+  | Exclude<LiveOutcome, { status: 'ok' }>
+  | NotAsked;
 
 export type Simulation = Awaited<ReturnType<typeof openSimulation>>;
 
 /**
  * Opens the world model. Nothing is asked yet.
  * @param onNotice is told what its endpoints are up to
+ * @param budget is shared with other models that are paid from it
  * @throws UserError where the model or its server cannot be opened, and for a budget in dollars without a price
  */
-export async function openSimulation(settings: SimulationSettings, io: Io, onNotice: (text: string) => void) {
+export async function openSimulation(
+  settings: SimulationSettings,
+  io: Io,
+  onNotice: (text: string) => void,
+  budget = new Budget(settings),
+) {
   const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
   if (namesTarget(settings) && (baseUrls.length > 0 || model !== undefined)) {
     throw new UserError('give one world model: --local, or --model-base-url with --model-name');
@@ -66,39 +70,47 @@ export async function openSimulation(settings: SimulationSettings, io: Io, onNot
     for (const one of closers.splice(0).reverse()) await one();
   };
   try {
-    const servedModels = new Set<string>();
     const pricing = await openPricing(target, settings, io);
-    const ledger = new Ledger(() => pricing(servedModels));
-    requirePriced(settings, ledger.usd !== undefined, target);
-    const live = await openLive(
-      target.named,
-      {
-        ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }),
-        dropped: [],
-        onNotice,
-      },
-      settings.context,
-    );
+    requirePriced(settings, pricing(new Set()) !== undefined, target);
+    const asking = { ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }), dropped: [], onNotice };
+    const live = await openLive(target.named, asking, settings.context);
     closers.push(() => live.close());
+    const asked = new PaidModel(live, pricing, settings.maxTokens, budget);
     const starts = openStarts(settings, io);
     closers.push(() => starts.close());
-    const asking = new Asking(live, settings, ledger, servedModels);
+    /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
+    const measured = new WeakMap<World, Measured>();
     return {
       /** The name that the model is asked by. */
       model: target.model,
       hosts: target.hosts,
       /** What a run's identity holds of the model. */
       identity: target.identity,
+      asked,
       world: starts.world,
       names: starts.names,
       /** Never rejects. Any number of steps may be under way, each of a world of its own. */
-      step: (step: Step, hooks: LiveHooks) => asking.step(step, hooks),
+      async step(step: Step, hooks: PaidHooks): Promise<StepOutcome> {
+        const { world, action, instruction, seedOffset = 0, seed } = step;
+        const question = requestOf(world, action, instruction);
+        const request = { ...question, seedOffset, ...(seed !== undefined && { seed }) };
+        const outcome = await asked.ask(request, hooks, measured.get(world));
+        if (outcome.status !== 'ok') return outcome;
+        const truncated = outcome.finishReason === 'length';
+        const next = afterReply(world, action, outcome.content, instruction);
+        if (next === undefined) return { status: 'empty', truncated, reply: outcome };
+        const size = measuredBy(question, outcome);
+        if (size !== undefined) measured.set(next, size);
+        const { observation = '' } = next.turns.at(-1) ?? {};
+        return { status: 'ok', world: next, observation, truncated, reply: outcome };
+      },
       /** What an action would take of the context; undefined where nobody knows its size. */
-      roomFor: (step: ToCome) => asking.roomFor(step),
-      spending: () => spendingOf(ledger, settings),
+      roomFor: ({ world, action, instruction }: Step): Room | undefined =>
+        live.roomFor(requestOf(world, action, instruction), measured.get(world)),
+      spending: () => budget.spending,
       /** Tries that have been made. */
       get calls() {
-        return asking.calls;
+        return asked.calls;
       },
       close,
     };
@@ -108,59 +120,96 @@ export async function openSimulation(settings: SimulationSettings, io: Io, onNot
   }
 }
 
-class Asking {
+/** What the calls of one model or of several may cost, and have cost, together. */
+export class Budget {
+  readonly ledgers: Ledger[] = [];
+  readonly reserve: Reserve;
+
+  constructor(private readonly settings: BudgetSettings) {
+    this.reserve = new Reserve(this, settings);
+  }
+
+  get tokens(): number {
+    return this.ledgers.reduce((sum, { tokens }) => sum + tokens, 0);
+  }
+
+  get estimated(): number {
+    return this.ledgers.reduce((sum, { estimated }) => sum + estimated, 0);
+  }
+
+  /** US dollars; undefined where the price of any model is not known. */
+  get usd(): number | undefined {
+    return this.ledgers.reduce<number | undefined>(
+      (sum, { usd }) => (sum === undefined || usd === undefined ? undefined : sum + usd),
+      0,
+    );
+  }
+
+  /** Why nothing more may be asked; undefined while something is left. */
+  get reached(): string | undefined {
+    return reachedIn(this, this.settings);
+  }
+
+  get spending() {
+    return spendingOf(this, this.settings);
+  }
+}
+
+interface PaidHooks extends LiveHooks {
+  /** Whether nothing more is to be asked; a call then waits no longer for the budget. */
+  readonly isOff?: () => boolean;
+}
+
+/** A model that is asked live, each call at the model's own price and within a budget. */
+export class PaidModel {
   calls = 0;
-  /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
-  readonly #measured = new WeakMap<World, Measured>();
-  readonly #reserve: Reserve;
+  readonly usage: Usage = {};
+  /** The models that have answered. */
+  readonly served = new Set<string>();
+  readonly #ledger: Ledger;
 
   constructor(
     private readonly live: LiveModel,
-    private readonly settings: SimulationSettings,
-    private readonly ledger: Ledger,
-    private readonly servedModels: Set<string>,
+    pricing: Pricing,
+    private readonly maxTokens: number,
+    private readonly budget: Budget,
   ) {
-    this.#reserve = new Reserve(ledger, settings);
+    this.#ledger = new Ledger(() => pricing(this.served));
+    budget.ledgers.push(this.#ledger);
   }
 
-  roomFor({ world, action, instruction }: ToCome): Room | undefined {
-    return this.live.roomFor(requestOf(world, action, instruction), this.#measured.get(world));
+  /** Counts a call: of this session, or by its record of an earlier one. */
+  count(log: Pick<CallLog, 'attempts' | 'usage' | 'uncounted' | 'tries'>, model?: string, chars?: number): void {
+    if (model !== undefined) this.served.add(model);
+    addUsage(this.usage, log.usage);
+    this.calls += log.attempts;
+    this.#ledger.add({ ...log, calls: callsCounted(log), chars });
   }
 
-  async step(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
-    const { world, action, instruction } = step;
-    const isOff = () => hooks.signal.aborted || reachedIn(this.ledger, this.settings) !== undefined;
-    const chars = charactersOf(requestOf(world, action, instruction));
-    const release = await this.#reserve.turn(isOff, chars, this.settings.maxTokens, this.ledger);
-    const outcome = await this.#ask(step, hooks);
-    const log = 'reply' in outcome ? outcome.reply.log : undefined;
-    release?.(log?.attempts === 1 ? log.usage : {});
-    return outcome;
-  }
-
-  async #ask(step: Step, hooks: LiveHooks): Promise<StepOutcome> {
-    const { world, action, instruction, seedOffset = 0, seed } = step;
-    const reason = reachedIn(this.ledger, this.settings);
-    if (reason !== undefined) return { status: 'spent', reason };
-    const room = this.roomFor(step);
-    if (room?.state === 'full') return { status: 'full', room };
-    const question = requestOf(world, action, instruction);
-    // A larger budget would be refused by some servers, and asked for again at the cost of a call.
-    const isLess = room !== undefined && room.replyTokens < this.settings.maxTokens;
-    const own = { ...(seed !== undefined && { seed }), ...(isLess && { maxTokens: room.replyTokens }) };
-    const outcome = await this.live.ask({ ...question, seedOffset, ...own }, hooks);
-    this.calls += outcome.log.attempts;
-    const measured = measuredBy(question, outcome);
-    if (outcome.status === 'ok' && outcome.servedModel !== undefined) this.servedModels.add(outcome.servedModel);
-    this.ledger.add({ ...outcome.log, calls: callsCounted(outcome.log), chars: measured?.chars });
-    if (outcome.status === 'interrupted') {
-      return { status: 'interrupted', content: outcome.content, log: outcome.log };
+  /**
+   * Never rejects. Waits until the budget has room beside the calls in flight.
+   * @param before the request that this one goes on from
+   */
+  async ask(request: ModelRequest, hooks: PaidHooks, before?: Measured): Promise<LiveOutcome | NotAsked> {
+    const { budget, maxTokens } = this;
+    const whyNot = () => budget.reached ?? (hooks.isOff?.() ? 'nothing more is asked' : undefined);
+    const isOver = () => hooks.signal.aborted || whyNot() !== undefined;
+    const release = await budget.reserve.turn(isOver, charactersOf(request), maxTokens, this.#ledger);
+    let counted: Usage = {};
+    try {
+      const reason = whyNot();
+      if (reason !== undefined) return { status: 'spent', reason };
+      const room = this.live.roomFor(request, before);
+      if (room?.state === 'full') return { status: 'full', room };
+      // A larger budget would be refused by some servers, and asked for again at the cost of a call.
+      const isLess = room !== undefined && room.replyTokens < maxTokens;
+      const outcome = await this.live.ask(isLess ? { ...request, maxTokens: room.replyTokens } : request, hooks);
+      const { log } = outcome;
+      this.count(log, outcome.status === 'ok' ? outcome.servedModel : undefined, measuredBy(request, outcome)?.chars);
+      counted = log.attempts === 1 ? log.usage : {};
+      return outcome;
+    } finally {
+      release?.(counted);
     }
-    if (outcome.status === 'failed') return { status: 'failed', failure: outcome };
-    const truncated = outcome.finishReason === 'length';
-    const next = afterReply(world, action, outcome.content, instruction);
-    if (next === undefined) return { status: 'empty', truncated, reply: outcome };
-    if (measured !== undefined) this.#measured.set(next, measured);
-    return { status: 'ok', world: next, observation: next.turns.at(-1)?.observation ?? '', truncated, reply: outcome };
   }
 }

@@ -5,86 +5,69 @@ import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { codeOf, EXIT, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
-import { shellLine } from '../core/shell.js';
-import type { Io, Sample } from '../core/types.js';
+import type { Io } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { freshWorld, type World, worldAt } from '../infer/world.js';
-import { programName } from '../settings/program-name.js';
 import type { SimulationSettings } from './options.js';
 
 /** Where a world is to start. */
 export type Start = (
-  | {
-      readonly domain: string;
-      readonly task?: string | undefined;
-      readonly state?: string | undefined;
-      /** In place of the domain's own. */
-      readonly systemPrompt?: string | undefined;
-    }
-  | {
-      /** A key, `DOMAIN:ID:TURN`, or an id. */
-      readonly row: string;
-      readonly systemPrompt?: string | undefined;
-    }
+  | { readonly domain: string; readonly task?: string | undefined; readonly state?: string | undefined }
+  /** A key, `DOMAIN:ID:TURN`, or an id. */
+  | { readonly row: string }
 ) & {
+  /** In place of the domain's or the row's own. */
+  readonly systemPrompt?: string | undefined;
   /** An agent elsewhere named it, which is told of no flag and no folder of this machine. */
   readonly isForeign?: boolean;
 };
 
-/** A row that a world can start from. */
-export interface NamedRow {
-  readonly key: string;
-  /** `DOMAIN:ID:TURN` */
-  readonly name: string;
-  readonly domain: string;
-  readonly trajectory: string;
-  readonly turnIdx: number;
-}
+/** A row that a world can start from; its name is `DOMAIN:ID:TURN`. */
+export type NamedRow = Pick<RowRef, 'key' | 'domain' | 'trajectory' | 'turnIdx'> & { readonly name: string };
 
 export type Starts = ReturnType<typeof openStarts>;
 
-type StartSettings = Pick<SimulationSettings, 'dataDir' | 'systemPrompt' | 'domainPrompts'>;
+type PromptSettings = Pick<SimulationSettings, 'systemPrompt' | 'domainPrompts'>;
 
 /** Nothing is read before a start needs it. */
-export function openStarts(settings: StartSettings, io: Io) {
+export function openStarts(settings: PromptSettings & Pick<SimulationSettings, 'dataDir'>, io: Io) {
   let fresh: Promise<SystemPrompts> | undefined;
   let ofRows: Promise<SystemPrompts> | undefined;
   let data: Promise<Dataset> | undefined;
-  const freshPrompt = async (domain: string, isForeign: boolean) => {
+  const dataset = () => {
+    data ??= requireData(settings.dataDir, io).then(() => openDataset(resolve(io.cwd, settings.dataDir), io.stop));
+    return data;
+  };
+  const freshAt = async ({
+    domain,
+    task = '',
+    state = '',
+    systemPrompt,
+    isForeign,
+  }: Extract<Start, { readonly domain: string }>) => {
+    if (systemPrompt !== undefined) return freshWorld({ domain, systemPrompt, task, state });
     fresh ??= openFreshPrompts(settings, io);
     const prompts = await fresh;
     if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
-    return prompts.of({ domain, systemPrompt: '' });
-  };
-  const rowPrompt = async (sample: Sample) => {
-    const { systemPrompt, domainPrompts } = settings;
-    // A folder of prompts may be meant for worlds without a row.
-    const own = systemPrompt === 'row' ? { systemPrompt, domainPrompts: undefined } : { systemPrompt, domainPrompts };
-    ofRows ??= openSystemPrompts(own, io);
-    const prompts = await ofRows;
-    const refusal = prompts.refusal(sample.domain);
-    if (refusal !== undefined) throw new UserError(refusal, EXIT.badData);
-    return prompts.of(sample);
-  };
-  const dataset = () => {
-    data ??= openData(settings.dataDir, io);
-    return data;
+    return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
   };
   return {
     /** @throws UserError: 2 for an unknown domain, 66 for a row or data that are not there, 65 for an ambiguous row */
     async world(start: Start): Promise<World> {
-      const { isForeign = false } = start;
-      if ('domain' in start) {
-        const { domain, task = '', state = '', systemPrompt = await freshPrompt(domain, isForeign) } = start;
-        return freshWorld({ domain, systemPrompt, task, state });
-      }
+      if ('domain' in start) return freshAt(start);
+      const { row, systemPrompt, isForeign } = start;
       const opened = await dataset().catch((error: unknown) => {
-        throw isForeign && error instanceof UserError ? noRows() : error;
+        if (!isForeign || !(error instanceof UserError)) throw error;
+        throw new UserError('no world can start at a row here: this server has no data', EXIT.inputMissing);
       });
-      const list = isForeign ? undefined : listingOf(settings.dataDir, io);
-      const sample = await opened.readSample(rowNamed(start.row, opened, list));
-      return worldAt(sample, start.systemPrompt ?? (await rowPrompt(sample)));
+      const sample = await opened.readSample(rowNamed(row, opened, isForeign));
+      if (systemPrompt !== undefined) return worldAt(sample, systemPrompt);
+      ofRows ??= openRowPrompts(settings, io);
+      const prompts = await ofRows;
+      const refusal = prompts.refusal(sample.domain);
+      if (refusal !== undefined) throw new UserError(refusal, EXIT.badData);
+      return worldAt(sample, prompts.of(sample));
     },
     /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
     async names(): Promise<readonly NamedRow[]> {
@@ -100,6 +83,26 @@ export function openStarts(settings: StartSettings, io: Io) {
   };
 }
 
+/** The prompts of worlds that start at rows: under `row`, a folder of prompts is meant for worlds without a row. */
+export function openRowPrompts({ systemPrompt, domainPrompts }: PromptSettings, io: Io): Promise<SystemPrompts> {
+  return openSystemPrompts({ systemPrompt, domainPrompts: systemPrompt === 'row' ? undefined : domainPrompts }, io);
+}
+
+/** Where the flags say that a world starts; undefined where they say nothing. @throws UserError (2) where they contradict each other */
+export async function startOfFlags(
+  { domain, from, task, state }: Pick<SimulationSettings, 'domain' | 'from' | 'task' | 'state'>,
+  io: Io,
+): Promise<Start | undefined> {
+  if (domain !== undefined && from !== undefined) {
+    throw new UserError('give one place to start: --domain NAME for an empty world, or --from ROW');
+  }
+  if (from !== undefined && (task !== undefined || state !== undefined)) {
+    throw new UserError('--task and --state belong to --domain: a row brings its own');
+  }
+  if (domain === undefined) return from === undefined ? undefined : { row: from };
+  return { domain, task, state: state === undefined ? undefined : await fileOrText(state, '--state', io) };
+}
+
 /** The text of a file, or the text itself where there is no such file. @throws UserError (66) for a file that cannot be read */
 export async function fileOrText(named: string, what: string, { cwd }: Pick<Io, 'cwd'>): Promise<string> {
   if (named.includes('\n') || named.trim() === '') return named;
@@ -111,11 +114,6 @@ export async function fileOrText(named: string, what: string, { cwd }: Pick<Io, 
   }
 }
 
-async function openData(dataDir: string, io: Io): Promise<Dataset> {
-  await requireData(dataDir, io);
-  return openDataset(resolve(io.cwd, dataDir), io.stop);
-}
-
 function nameOf({ domain, id, turnIdx }: RowRef): string {
   return `${domain}:${id}:${turnIdx}`;
 }
@@ -123,53 +121,32 @@ function nameOf({ domain, id, turnIdx }: RowRef): string {
 /** How many rows of one name are listed. */
 const MOST_LISTED = 5;
 
-/** What an agent elsewhere is told where there is no data, or none that can be read. */
-function noRows(): UserError {
-  return new UserError('no world can start at a row here: this server has no data', EXIT.inputMissing);
-}
-
-type Listing = (hint: string) => string;
-
-/** Where rows are looked for, and how they are listed. */
-function listingOf(dataDir: string, io: Io): Listing {
-  const line = `${programName(io)} ${shellLine(['simulate', '--list-rows', '--data-dir', dataDir])}`;
-  return (hint) => ` in ${dataDir};${hint} to list its rows, type\n  ${line}`;
-}
-
-/** @param listing what is said of a row that is not there; undefined for an agent elsewhere */
-function rowNamed(name: string, { rows, find }: Dataset, listing: Listing | undefined): RowRef {
+function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): RowRef {
   const byKey = find(name);
   if (byKey !== undefined) return byKey;
-  const found = rows.filter((row) => {
-    const full = nameOf(row);
-    return full === name || row.id === name || full.slice(0, full.lastIndexOf(':')) === name;
-  });
+  const found = rows.filter((row) => [nameOf(row), row.id, `${row.domain}:${row.id}`].includes(name));
   const [only, ...others] = found;
-  const flag = listing === undefined ? '' : '--from: ';
+  if (only !== undefined && others.length === 0) return only;
+  const [flag, way] = isForeign ? ['', ''] : ['--from: ', ' (--list-rows lists them)'];
+  const shown = oneLine(name, 80);
   if (only === undefined) {
-    const known = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
-    const near = nearest(name, known);
-    const hint = near === undefined ? '' : ` did you mean "${near}"?`;
-    const behind = listing === undefined ? hint && `;${hint}` : listing(hint);
-    throw new UserError(`${flag}there is no row "${oneLine(name, 80)}"${behind}`, EXIT.inputMissing);
+    const near = nearest(
+      name,
+      rows.flatMap((row) => [nameOf(row), row.key, row.id]),
+    );
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+    throw new UserError(`${flag}there is no row "${shown}"${hint}${way}`, EXIT.inputMissing);
   }
-  if (others.length === 0) return only;
   // Equal rows of one name differ by their keys alone.
   const isClear = new Set(found.map(nameOf)).size === found.length;
-  const shown = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(row) : row.key));
-  const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : '';
-  throw new UserError(
-    `${flag}${found.length} rows are named "${oneLine(name, 80)}": give one of ${shown.join(', ')}${more}`,
-    EXIT.usage,
-  );
+  const listed = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(row) : row.key));
+  throw new UserError(`${flag}${found.length} rows are named "${shown}": give one such as ${listed.join(', ')}`);
 }
 
-function unknownDomain(domain: string, known: readonly string[], isForeign: boolean): UserError {
+function unknownDomain(domain: string, known: readonly string[], isForeign = false): UserError {
   const near = nearest(domain, known);
   const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
   const unknown = `unknown domain "${oneLine(domain, 80)}"; ${advice}`;
-  return new UserError(
-    isForeign ? unknown : `--domain: ${unknown} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`,
-    EXIT.usage,
-  );
+  if (isForeign) return new UserError(unknown);
+  return new UserError(`--domain: ${unknown} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`);
 }

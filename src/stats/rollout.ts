@@ -78,20 +78,14 @@ function countPredictions(rows: readonly SteppedRow[]): number {
   return new Set(rows.map(({ key, repeat }) => rowId(key, repeat))).size;
 }
 
-/** A row's step or distance, and its trajectory. */
-interface Placed {
-  readonly place: number;
-  readonly cluster: string;
-}
-
 /**
  * Neighbouring places in ranges, from the lowest on: each as short as it can be with rows and trajectories enough for an interval. What
  * is left at the end goes with the last.
  */
-function rangesOf(placed: readonly Placed[]): { readonly from: number; readonly to: number }[] {
+function rangesOf(placed: readonly { readonly place: number; readonly cluster: string }[]) {
   const least = Math.max(LEAST_ROWS, Math.ceil(placed.length / MOST_BINS));
   const ranges: { from: number; to: number }[] = [];
-  let open: Placed[] = [];
+  let open: (typeof placed)[number][] = [];
   for (const [place, here] of [...groupBy(placed, (one) => one.place)].sort(([a], [b]) => a - b)) {
     const [first = { place }] = open;
     open = [...open, ...here];
@@ -240,9 +234,10 @@ export function slopeWithin(points: readonly Point[]): Estimate | undefined {
   });
   const spread = sum(parts, (part) => part.spread);
   const chains = new Set(centred.map(({ chain }) => chain)).size;
-  const rowVariance = rowsToSlopes(squares, spread, rows - chains - 1, parts, whole);
+  const sizes = parts.map(({ size }) => size);
+  const variance = rowsToSlopes(squares, spread, rows - chains - 1, sizes, whole);
   const df = satterthwaite(
-    parts.map(({ size, share }) => ({ p: share, v: size * (rowVariance.rows + rowVariance.slopes * size) })),
+    parts.map(({ size, share }) => ({ p: share, v: size * (variance.rows + variance.slopes * size) })),
   );
   return withInterval({ value, rows, clusters: clusters.length, se: Math.sqrt(spread) / whole, df }, 'difference');
 }
@@ -255,16 +250,10 @@ function aroundMean(points: readonly Point[]): Point[] {
 }
 
 /** The variance of rows and that of slopes, up to a factor; a negative one is 0. */
-function rowsToSlopes(
-  squares: number,
-  spread: number,
-  freedom: number,
-  parts: readonly { readonly size: number }[],
-  whole: number,
-): { readonly rows: number; readonly slopes: number } {
-  const sizes = sum(parts, ({ size }) => size ** 2);
-  const determinant = freedom * sizes - whole ** 2;
-  const rows = (squares * sizes - spread * whole) / determinant;
+function rowsToSlopes(squares: number, spread: number, freedom: number, sizes: readonly number[], whole: number) {
+  const all = sum(sizes, (size) => size ** 2);
+  const determinant = freedom * all - whole ** 2;
+  const rows = (squares * all - spread * whole) / determinant;
   const slopes = (freedom * spread - whole * squares) / determinant;
   if (determinant <= 0 || !(slopes > 0)) return { rows: 1, slopes: 0 };
   return rows > 0 ? { rows, slopes } : { rows: 0, slopes: 1 };

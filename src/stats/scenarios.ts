@@ -76,6 +76,7 @@ function firstDomain(rows: Some<ScenarioRow>): Domain {
 type Figures = Partial<Record<ScenarioMeasure, Estimate>>;
 
 function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
+  const failures = rows.flatMap(({ failure }) => failure?.class ?? []);
   const figure = (name: ScenarioMeasure) => {
     const { [name]: estimate } = figures;
     return estimate === undefined ? null : estimateDocument(estimate);
@@ -83,10 +84,7 @@ function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
   return {
     samples: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
-    failures: countBy(
-      rows.flatMap(({ failure }) => failure?.class ?? []),
-      String,
-    ),
+    failures: countBy(failures, String),
     followed: figure('followed'),
     leaked: figure('leaked'),
     undisturbed: figure('undisturbed'),

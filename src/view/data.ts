@@ -1,4 +1,5 @@
-// The JSON in a report's page, as its makers write it and its script reads it. Names are short where there are thousands.
+// The JSON in the pages of reports and for raters, as their makers write it and their scripts read it. Names are short where there are
+// thousands.
 
 import type { Step } from '../core/difference.js';
 import type { Fact } from '../core/facts.js';
@@ -9,12 +10,12 @@ export type FigureData = readonly [name: string, end: 5 | 100 | null];
 /** What is known of one side of a sample: this run's, or that of the run beside it. */
 export interface SideData {
   /** Its score; absent where it has none. */
-  readonly v?: number;
+  readonly v?: number | undefined;
   /** Its figures, in the order of `PageData.figures`; empty where it has none. */
   readonly f: readonly (number | null)[];
   /** Why it failed: the class, and a sentence. */
-  readonly x?: string;
-  readonly y?: string;
+  readonly x?: string | undefined;
+  readonly y?: string | undefined;
 }
 
 export interface SampleData extends SideData {
@@ -24,18 +25,18 @@ export interface SampleData extends SideData {
   readonly t: number;
   readonly r: number;
   /** Judgement from 1 on, of the second and further ones of one prediction. */
-  readonly j?: number;
+  readonly j?: number | undefined;
   readonly k: string;
   /** Number of its trajectory, from 1 on. */
   readonly g: number;
   readonly l: readonly string[];
   /** How far its score moved from the other run's. */
-  readonly c?: number;
+  readonly c?: number | undefined;
   /** How much better that made it: null where no score is better than another, and absent where it is `c`, a larger one being better. */
-  readonly b?: number | null;
+  readonly b?: number | null | undefined;
   /** One line that says why. */
   readonly n: string;
-  readonly o?: SideData;
+  readonly o?: SideData | undefined;
 }
 
 export interface PageData {
@@ -44,48 +45,73 @@ export interface PageData {
   readonly domains: readonly string[];
   readonly figures: readonly FigureData[];
   /** How many decimals scores are shown with; absent where it is one. */
-  readonly decimals?: number;
-  /** Index of the first sample of each chunk of texts. */
-  readonly starts: readonly number[];
-  /** Index of the first of these samples, and how many the report has. */
-  readonly from: number;
-  readonly total: number;
+  readonly decimals?: number | undefined;
   readonly repeats: boolean;
   readonly samples: readonly SampleData[];
-  /** Where the pages of texts lie; null where the texts are in the page. */
-  readonly pages: string | null;
-  /** Which chunk of texts this page holds; null in the report itself. */
-  readonly chunk: number | null;
-  /** The report's address, seen from a page of texts. */
-  readonly back: string;
 }
 
-/** The texts of one side. Numbers are places among the chunk's strings. */
+/** The texts of one side. Numbers are places among the strings. */
 export interface SideTextData {
   /** Absent where nothing was predicted. */
-  readonly prediction?: number;
-  readonly steps?: readonly Step[];
+  readonly prediction?: number | undefined;
+  readonly steps?: readonly Step[] | undefined;
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
   /** Absent where there is no checklist. */
-  readonly facts?: readonly Fact[];
-  readonly reply?: number;
-  readonly thoughts?: number;
+  readonly facts?: readonly Fact[] | undefined;
+  readonly reply?: number | undefined;
+  readonly thoughts?: number | undefined;
 }
 
 export interface RowTextData extends SideTextData {
   readonly truth: number;
   readonly action: number;
-  /** Action and observation of each earlier turn. */
-  readonly history: readonly number[];
-  readonly system?: number;
+  /** Action and observation of each earlier turn; absent where the page has no room for histories. */
+  readonly history?: readonly number[] | undefined;
+  readonly system?: number | undefined;
   /** What prediction and judgement took, a line each. */
-  readonly spent?: readonly string[];
-  readonly other?: SideTextData;
+  readonly spent?: readonly string[] | undefined;
+  readonly other?: SideTextData | undefined;
 }
 
-/** Texts of consecutive samples, each different text once. */
-export interface ChunkData {
+/** The texts of all samples in their order, each different text once. */
+export interface TextsData {
   readonly strings: readonly string[];
   readonly rows: readonly RowTextData[];
+}
+
+/** A sample to be rated. Its texts stand in the page's chunk at the same place. */
+export interface RatingSample {
+  readonly key: string;
+  readonly repeat: number;
+  readonly trajectory: string;
+  readonly domain: string;
+  /** What it is called on the page. */
+  readonly title: string;
+  /** SHA-256 hex of the prediction as the judge is shown it. */
+  readonly sha256: string;
+  /** What the judge says: `JudgeSays` as JSON in base64, so that nobody reads it before its time, not even in the page's source. */
+  readonly judge: string;
+}
+
+/** What the judge says of a sample. */
+export interface JudgeSays {
+  /** By dimension, in the order of `RatingPageData.dimensions`; null where it gave none. Several judgements are averaged. */
+  readonly ratings: readonly (number | null)[];
+  readonly strengths: readonly string[];
+  readonly weaknesses: readonly string[];
+}
+
+/** A dimension: its name in files, its heading, and what it asks. */
+export type RatingDimension = readonly [name: string, heading: string, question: string];
+
+export interface RatingPageData {
+  /** Under which the browser keeps the progress. */
+  readonly store: string;
+  /** What a line of the saved file calls itself. */
+  readonly schema: string;
+  /** The run's name; null where names are hidden. */
+  readonly run: string | null;
+  readonly dimensions: readonly RatingDimension[];
+  readonly samples: readonly RatingSample[];
 }

@@ -1,9 +1,9 @@
-// The texts of a report's samples, as the page holds them.
+// The texts of samples, as a page holds them: each different text once, since turns of one trajectory share their history.
 
 import { difference } from '../core/difference.js';
 import type { Fact } from '../core/facts.js';
-import { scriptJson } from '../report/html/frame.js';
-import type { ChunkData, RowTextData, SideTextData } from './data.js';
+import { scriptJson } from '../report/html.js';
+import type { RowTextData, SideTextData, TextsData } from './data.js';
 
 /** One side of a sample's texts: a prediction and what the judge said of it. */
 interface SideTexts {
@@ -16,7 +16,6 @@ interface SideTexts {
   readonly judgeReasoning?: string;
 }
 
-/** The texts of a sample. */
 export interface SampleTexts extends SideTexts {
   readonly truth: string;
   readonly action: string;
@@ -24,54 +23,63 @@ export interface SampleTexts extends SideTexts {
   readonly systemPrompt: string;
   /** What the sample took, a line each for prediction and judgement. */
   readonly spent?: readonly string[];
-  readonly other?: SideTexts;
+  readonly other?: SideTexts | undefined;
 }
 
-/** Texts of consecutive samples as the page's JSON: each different text once, since turns of one trajectory share their history. */
-export interface TextsChunk {
-  add(texts: SampleTexts): void;
-  /** Characters so far, without what JSON adds. */
-  readonly size: number;
-  /** JSON that can stand inside a script element. */
-  json(): string;
-}
-
-export function textsChunk(): TextsChunk {
+/** Collects texts. Once they are more than so many characters, histories are left out, those already collected too. */
+export function collectTexts(most = Number.POSITIVE_INFINITY) {
+  const strings: string[] = [];
   const places = new Map<string, number>();
-  const rows: RowTextData[] = [];
+  /** Places of texts that stand elsewhere than in a history. */
+  const needed = new Set<number>();
+  let rows: RowTextData[] = [];
   let size = 0;
   const placeOf = (text: string) => {
     const known = places.get(text);
     if (known !== undefined) return known;
     size += text.length;
-    places.set(text, places.size);
-    return places.size - 1;
+    places.set(text, strings.length);
+    return strings.push(text) - 1;
+  };
+  const needs = (text: string) => {
+    const place = placeOf(text);
+    needed.add(place);
+    return place;
   };
   const sideOf = (truth: string, side: SideTexts): SideTextData => ({
-    ...(side.prediction === ''
-      ? {}
-      : { prediction: placeOf(side.prediction), steps: difference(truth, side.prediction) }),
+    prediction: side.prediction === '' ? undefined : needs(side.prediction),
+    steps: side.prediction === '' ? undefined : difference(truth, side.prediction),
     strengths: side.strengths,
     weaknesses: side.weaknesses,
-    ...(side.facts === undefined || side.facts.length === 0 ? {} : { facts: side.facts }),
-    ...(side.judgeReply === undefined ? {} : { reply: placeOf(side.judgeReply) }),
-    ...(side.judgeReasoning === undefined ? {} : { thoughts: placeOf(side.judgeReasoning) }),
+    facts: side.facts?.length ? side.facts : undefined,
+    reply: side.judgeReply === undefined ? undefined : needs(side.judgeReply),
+    thoughts: side.judgeReasoning === undefined ? undefined : needs(side.judgeReasoning),
   });
-  return {
-    add(texts) {
+  const texts = {
+    hasHistories: true,
+    add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts) {
+      const turns = texts.hasHistories ? history : undefined;
       rows.push({
-        ...sideOf(texts.truth, texts),
-        truth: placeOf(texts.truth),
-        action: placeOf(texts.action),
-        history: texts.history.flatMap(({ action, observation }) => [placeOf(action), placeOf(observation)]),
-        ...(texts.systemPrompt === '' ? {} : { system: placeOf(texts.systemPrompt) }),
-        ...(texts.spent === undefined || texts.spent.length === 0 ? {} : { spent: texts.spent }),
-        ...(texts.other === undefined ? {} : { other: sideOf(texts.truth, texts.other) }),
+        ...sideOf(truth, own),
+        truth: needs(truth),
+        action: needs(action),
+        history: turns?.flatMap((turn) => [placeOf(turn.action), placeOf(turn.observation)]),
+        system: systemPrompt === '' ? undefined : needs(systemPrompt),
+        spent: spent?.length ? spent : undefined,
+        other: other && sideOf(truth, other),
       });
+      if (!texts.hasHistories || size <= most) return;
+      texts.hasHistories = false;
+      rows = rows.map(({ history: _, ...row }) => row);
+      for (const [text, place] of places) {
+        if (needed.has(place)) continue;
+        places.delete(text);
+        strings[place] = '';
+      }
     },
-    get size() {
-      return size;
-    },
-    json: () => scriptJson({ strings: [...places.keys()], rows } satisfies ChunkData),
+    /** JSON that can stand inside a script element. */
+    json: () => scriptJson({ strings, rows } satisfies TextsData),
   };
+  return texts;
 }
+export type Texts = ReturnType<typeof collectTexts>;

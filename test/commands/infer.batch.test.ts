@@ -60,7 +60,7 @@ describe('infer --batch-dir', () => {
     const requests = await requestsIn(batch);
     expect(requests).toHaveLength(ROWS - 1);
     for (const { custom_id, method, url, body } of requests) {
-      expect(custom_id).toMatch(/^[0-9a-f]{24}\.0_0_[0-9a-f]{10}\.[0-9a-z]+$/);
+      expect(custom_id).toMatch(/^[0-9a-f]{24}\.0_0_[0-9a-f]{10}$/);
       expect({ method, url }).toEqual({ method: 'POST', url: '/v1/chat/completions' });
       expect(body).not.toHaveProperty('stream');
       expect(body).not.toHaveProperty('stream_options');
@@ -472,7 +472,13 @@ describe('a batch folder', () => {
         ]),
       ),
     );
-    expect(parts.map(({ code }) => code).sort()).toEqual([EXIT.later, EXIT.identityDiffers, EXIT.identityDiffers]);
+    // Which of them comes to the lock, and which to the folder of another run, is a matter of moments.
+    const others = parts.filter(({ code }) => code !== EXIT.later);
+    expect(others).toHaveLength(2);
+    for (const { code, stderr } of others) {
+      expect([EXIT.cannotCreate, EXIT.identityDiffers]).toContain(code);
+      expect(stderr).toMatch(/--batch-dir/);
+    }
     const { run, parts: written } = JSON.parse(await readFile(join(batch, 'batch.json'), 'utf8'));
     expect(run.dir).toBe(join(root, `part-${parts.findIndex(({ code }) => code === EXIT.later) + 1}`));
     expect(await requestsIn(batch)).toHaveLength(written[0].requests);

@@ -1,7 +1,7 @@
 // awb report: the page it writes, opened in a real browser; runs named in every way; and what it says where it cannot.
 
 import { createHash } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -84,7 +84,7 @@ describe('a run', () => {
     expect(stderr).toBe('');
     expect(code).toBe(EXIT.done);
     expect(stdout).toMatch(/^written: report-\d+\.html \(28 samples, \d\.\d MB\)\n$/);
-    expect(await dataIn(output)).toMatchObject({ run: 'step-200', other: null, total: 28 });
+    expect(await dataIn(output)).toMatchObject({ run: 'step-200', other: null, samples: { length: 28 } });
   });
 
   it('of several under one label is the one that was judged last', async () => {
@@ -112,13 +112,13 @@ describe('a run', () => {
   it('of the official script is shown as one of ours', async () => {
     const { code, output } = await report('--run', OFFICIAL);
     expect(code).toBe(EXIT.done);
-    expect(await dataIn(output)).toMatchObject({ run: 'judged/official.jsonl', total: 60 });
+    expect(await dataIn(output)).toMatchObject({ run: 'judged/official.jsonl', samples: { length: 60 } });
   });
 
   it('holds what its file says, row by row', async () => {
     const { output } = await report('--run', candidate);
     const { samples } = await dataIn(output);
-    const { strings, rows } = await dataIn(output, 'texts-0');
+    const { strings, rows } = await dataIn(output, 'texts');
     const judged = new Map((await rowsOf(candidate)).map((row) => [row.awb.key, row]));
     expect(samples).toHaveLength(judged.size);
     for (const [index, sample] of samples.entries()) {
@@ -149,7 +149,7 @@ describe('a run', () => {
     expect(refused).toMatchObject({ code: EXIT.badData, stderr: expect.stringContaining('--data-dir') });
     const { code, output } = await report('--run', lean, '--data-dir', RECORDED);
     expect(code).toBe(EXIT.done);
-    expect((await dataIn(output, 'texts-0')).rows).toHaveLength(7);
+    expect((await dataIn(output, 'texts')).rows).toHaveLength(7);
   });
 });
 
@@ -157,7 +157,7 @@ describe('against another run', () => {
   it('each sample says how far it moved, and what was predicted and said before', async () => {
     const { output } = await report('--db', db, '--run', 'step-200', '--compare', 'step-100');
     const { samples, other } = await dataIn(output);
-    const { strings, rows } = await dataIn(output, 'texts-0');
+    const { strings, rows } = await dataIn(output, 'texts');
     const before = new Map((await rowsOf(base)).map((row) => [row.awb.key, row]));
     expect(other).toBe('step-100');
     for (const [index, sample] of samples.entries()) {
@@ -268,19 +268,17 @@ describe('what cannot be reported', () => {
 });
 
 describe('texts beyond the limit', () => {
-  it('become pages beside the report, and those of an earlier report go, but nothing else', async () => {
-    const output = join(root, 'limited.html');
-    const texts = join(root, 'limited.texts');
-    await mkdir(texts);
-    for (const name of ['texts-99.html', 'mine.txt']) await writeFile(join(texts, name), '');
-    const run = (limit: string) =>
-      awb(['report', '--run', candidate, '--output', output, '--inline-limit', limit], { cwd: root });
-    expect((await run('0')).stdout).toContain('texts: 1 pages in limited.texts');
-    expect((await readdir(texts)).sort()).toEqual(['mine.txt', 'texts-1.html']);
-    expect(await readFile(output, 'utf8')).not.toContain('id="texts-0"');
-    await run('1');
-    expect(await readdir(texts)).toEqual(['mine.txt']);
-    expect(await readFile(output, 'utf8')).toContain('id="texts-0"');
+  it('lose their histories, which the page says, and nothing else', async () => {
+    const run = (limit: string) => written('--run', candidate, '--inline-limit', limit);
+    const [small, whole] = [await run('0.01'), await run('1')];
+    expect(await readFile(small, 'utf8')).toContain('Histories are left out: all texts are more than 0.01 MB');
+    expect(await readFile(whole, 'utf8')).not.toContain('Histories are left out');
+    const [left, all] = [await dataIn(small, 'texts'), await dataIn(whole, 'texts')];
+    const shown = ({ strings, rows }: Row) =>
+      rows.map(({ truth, prediction, reply }: Row) => [truth, prediction, reply].map((place) => strings[place]));
+    expect(shown(left)).toEqual(shown(all));
+    expect(left.rows.some((row: Row) => 'history' in row)).toBe(false);
+    expect((await readdir(root)).filter((name) => name.endsWith('.texts'))).toEqual([]);
   });
 });
 
@@ -396,7 +394,7 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     await open(output, '#samples?text=NEEDLE+in+the');
     await lookFor('NEEDLE in the');
     expect(await text('#found')).toBe('2 of 28 samples');
-    const { strings, rows } = await dataIn(output, 'texts-0');
+    const { strings, rows } = await dataIn(output, 'texts');
     const truth = strings[rows[20].truth].trim().split('\n').at(-1);
     await lookFor(truth);
     expect(await page.evaluate(`[...document.querySelectorAll('#rows a')].map((a) => a.hash)`)).toContain('#sample-21');
@@ -523,7 +521,7 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
 
   it('both runs’ predictions can be held against the ground truth', async () => {
     await open(compared, '#sample-2');
-    const { strings, rows } = await dataIn(compared, 'texts-0');
+    const { strings, rows } = await dataIn(compared, 'texts');
     const shown = async () => {
       await page.evaluate(
         `(() => { const fold = [...document.querySelectorAll('.tools input')].find((e) => e.parentElement.innerText === 'fold equal lines'); if (fold.checked) fold.click(); })()`,
@@ -643,37 +641,6 @@ describe.skipIf(noChromium !== undefined)('in a browser', () => {
     await open(output, '#sample-2170');
     expect(await text('#sample .path')).toContain('2,170 of 2,170');
     expect(await text('.diff ins')).toMatch(/^\d+ /);
-  });
-
-  it('pages beside the report are linked there, back, and to each other', async () => {
-    const paged = join(root, 'paged.html');
-    const two = join(root, 'two.jsonl');
-    const [first, second] = await rowsOf(candidate);
-    const long = 'x'.repeat(1_100_000);
-    const withLong = (row: Row | undefined) => ({ ...row, judge_raw_output: `${long}${row?.awb.key}` });
-    await writeRows(two, [withLong(first), withLong(second)]);
-    const { stderr } = await awb(['report', '--run', two, '--output', paged, '--inline-limit', '1'], { cwd: root });
-    expect(stderr).toBe('');
-    await open(paged, '#samples');
-    const links = await page.evaluate(`[...document.querySelectorAll('#rows a')].map((a) => a.getAttribute('href'))`);
-    expect(links).toEqual(['paged.texts/texts-1.html#sample-1', 'paged.texts/texts-2.html#sample-2']);
-    await open(join(root, 'paged.texts/texts-1.html'), '#sample-1');
-    expect(await text('#sample .path')).toContain('1 of 2');
-    expect(await count('.diff')).toBe(1);
-    const addressOf = (name: string, within = '#sample .path a') =>
-      page.evaluate(`[...document.querySelectorAll('${within}')].find((a) => a.innerText === '${name}').href`);
-    expect(await addressOf('Next')).toBe(`${pathToFileURL(join(root, 'paged.texts/texts-2.html'))}#sample-2`);
-    expect(await addressOf('All samples')).toBe(`${pathToFileURL(paged)}#samples`);
-    expect(await addressOf('Link to this sample', '#sample .note a')).toBe(
-      `${pathToFileURL(paged)}#row=${first?.awb.key}`,
-    );
-    await open(paged);
-    await page.evaluate(`location.hash = ${JSON.stringify(`#row=${second?.awb.key}`)}`);
-    // Another page takes this one's place, and may do so between any two questions.
-    const address = () => page.evaluate('document.readyState === "complete" && location.href').catch(() => undefined);
-    const there = `${pathToFileURL(join(root, 'paged.texts/texts-2.html'))}#sample-2`;
-    await expect.poll(address, { timeout: 10_000 }).toBe(there);
-    expect(page.complaints).toEqual([]);
   });
 });
 

@@ -39,7 +39,7 @@ describe('the part', () => {
     ['one task started alone', 'slurm/8', slurm(3, 3, 3), /exactly 8 tasks.*this one has 1 from 3 to 3\. .*requeue/],
     ['a part of the array', 'slurm/8', slurm(5, 3, 6), /this one has 4 from 3 to 6/],
     ['a larger array', 'slurm/4', slurm(2, 0, 7), /exactly 4 tasks in a row, such as --array=0-3; this one has 8/],
-    ['steps of two', 'slurm/4', slurm(2, 0, 7, 2), /has 4 from 0 to 7 in steps of 2/],
+    ['steps of two', 'slurm/4', slurm(2, 0, 7, 2), /has 4 from 0 to 7/],
     [
       'tasks that are not in a row',
       'slurm/3',

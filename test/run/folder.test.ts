@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
-import { openFolder, type RunFolder, viewFolder } from '../../src/run/run.js';
+import { openFolder, type RunFolder } from '../../src/run/run.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';
@@ -96,8 +96,8 @@ test('what a fresh run finds is kept aside', async () => {
 });
 
 describe('a folder that is only looked at', () => {
-  const view = (options: Partial<Parameters<typeof viewFolder<string>>[0]> = {}) =>
-    viewFolder({
+  const view = (options: Partial<Parameters<typeof openFolder<string>>[0]> = {}) =>
+    openFolder({
       ...{ dir, name: 'predictions', fresh: false },
       identity: () => ({ model: 'm' }),
       summarise: ({ id }) => id,

@@ -247,7 +247,7 @@ test.each([
   await make();
   await expect(openJournal(path, () => '')).rejects.toMatchObject({
     exitCode: EXIT.cannotCreate,
-    message: expect.stringContaining('no regular file'),
+    message: expect.stringContaining('is not a regular file'),
   });
 });
 

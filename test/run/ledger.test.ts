@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Price } from '../../src/core/price.js';
-import { Ledger } from '../../src/run/ledger.js';
+import { Ledger } from '../../src/run/budget.js';
 
 const PRICE: Price = { model: 'm', source: 'test', input: 2, cached: 1, output: 10 };
 const ledger = (price = PRICE) => new Ledger(() => price);

@@ -2,42 +2,22 @@
 
 import { describe, expect, test } from 'vitest';
 import { afterObservation, freshWorld } from '../../src/infer/world.js';
-import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/agent-turn.js';
+import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/episodes/agent.js';
 
 const keys = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
 
 describe('a reply', () => {
   test.each([
-    [
-      'its last fence is the action',
-      'terminal',
-      `First.\n\`\`\`json\n${keys}\n\`\`\``,
-      { kind: 'action', action: keys },
-    ],
-    ['thinking is no part of it', 'terminal', '<think>DONE</think>DONE', { kind: 'end', end: 'done', said: '' }],
-    [
-      'the last line is the last word',
-      'search',
-      'It is 698 m.\n\n**DONE**',
-      { kind: 'end', end: 'done', said: 'It is 698 m.' },
-    ],
-    ['a full stop belongs to no word', 'swe', 'FAIL.', { kind: 'end', end: 'gave-up', said: '' }],
-    ['a fence with the word alone ends, too', 'os', '```python\nDONE\n```', { kind: 'end', end: 'done', said: '' }],
-    ['other words of a desktop are actions', 'os', '```python\nWAIT\n```', { kind: 'action', action: 'WAIT' }],
-    [
-      'an action goes before a last word',
-      'web',
-      "```text\nclick('1')\n```\nDONE",
-      { kind: 'action', action: "click('1')" },
-    ],
-    ['a word within a sentence ends nothing', 'web', 'I am not DONE yet', { kind: 'flaw', reason: expect.any(String) }],
-    [
-      'prose is no action',
-      'terminal',
-      'I would type ls.',
-      { kind: 'flaw', reason: expect.stringContaining('no fence') },
-    ],
-    ['nothing is nothing', 'mcp', '<think>hm</think>', { kind: 'flaw', reason: 'the reply is empty' }],
+    ['its last fence is the action', 'terminal', `First.\n\`\`\`json\n${keys}\n\`\`\``, { action: keys }],
+    ['thinking is no part of it', 'terminal', '<think>DONE</think>DONE', { end: 'done' }],
+    ['the last line is the last word', 'search', 'It is 698 m.\n\n**DONE**', { end: 'done', said: 'It is 698 m.' }],
+    ['a full stop belongs to no word', 'swe', 'FAIL.', { end: 'gave-up' }],
+    ['a fence with the word alone ends, too', 'os', '```python\nDONE\n```', { end: 'done' }],
+    ['other words of a desktop are actions', 'os', '```python\nWAIT\n```', { action: 'WAIT' }],
+    ['an action goes before a last word', 'web', "```text\nclick('1')\n```\nDONE", { action: "click('1')" }],
+    ['a word within a sentence ends nothing', 'web', 'I am not DONE yet', { flaw: expect.any(String) }],
+    ['prose is no action', 'terminal', 'I would type ls.', { flaw: expect.stringContaining('no fence') }],
+    ['nothing is nothing', 'mcp', '<think>hm</think>', { flaw: 'the reply is empty' }],
   ])('%s', (_what, domain, reply, turn) => {
     expect(readAgentTurn(domain, reply)).toEqual(turn);
   });

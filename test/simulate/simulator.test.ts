@@ -1,9 +1,9 @@
 // Worlds that begin as an agent asks, and a world model on 127.0.0.1 that answers in them.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Acted, LiveWorld, Simulator } from '../../src/simulate/environment/simulator.js';
+import { trajectoryRow, type World } from '../../src/infer/world.js';
+import { type Simulator, simulatorOf } from '../../src/simulate/environment/simulator.js';
 import { openSimulation, type Simulation } from '../../src/simulate/simulation.js';
-import { simulatorOf } from '../../src/simulate/simulator.js';
 import { RECORDED } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
@@ -36,18 +36,29 @@ function echo(messages: readonly { content: string }[]): string {
   return `<predicted_observation>saw ${messages.length} messages</predicted_observation>`;
 }
 
-async function observed(world: LiveWorld, action: string): Promise<{ world: LiveWorld; isFull: boolean }> {
-  const acted: Acted = await world.act(action, NEVER);
-  if (acted.status !== 'observed') throw new Error(JSON.stringify(acted));
-  return acted;
+type Begun = Awaited<ReturnType<Simulator['begin']>>;
+
+/** An episode after a further action. */
+async function observed(begun: Begun, action: string): Promise<Begun> {
+  const acted = await begun.step(begun.world, action, NEVER);
+  if (acted.status !== 'ok') throw new Error(JSON.stringify(acted));
+  return { ...begun, world: acted.world };
+}
+
+function act({ world, step }: Begun, action: string, signal = NEVER) {
+  return step(world, action, signal);
+}
+
+function history({ turns }: World) {
+  return turns.map(({ action, observation }) => ({ action, observation }));
 }
 
 describe('a start', () => {
   test('by domain has the task in front of the first action, under the bundled prompt', async () => {
     const { simulator, server } = await start();
-    const world = await simulator.begin({ domain: 'terminal', task: 'count the files' });
-    expect(world.preface).toContain('count the files');
-    await observed(world, 'ls | wc -l');
+    const begun = await simulator.begin({ domain: 'terminal', task: 'count the files' });
+    expect(begun.world.preface).toContain('count the files');
+    await observed(begun, 'ls | wc -l');
     const [system, user] = server.requests[0]?.body.messages ?? [];
     expect(system.content).toMatch(/^You are a Linux terminal/);
     expect(user.content).toMatch(/### Turn 1\n\*\*Task Instruction:\*\*\ncount the files\n\n\*\*Action:\*\*\n```json/);
@@ -60,21 +71,23 @@ describe('a start', () => {
       key: '',
       name: '',
     };
-    const world = await simulator.begin({ row: key });
-    expect(world.history()).toHaveLength(Number(name.split(':').at(-1)) - 1);
-    const { world: next } = await observed(world, 'pwd');
-    expect(next.history()).toHaveLength(world.history().length + 1);
-    expect(server.requests[0]?.body.messages).toHaveLength(2 * world.history().length + 2);
+    const begun = await simulator.begin({ row: key });
+    expect(begun.world.turns).toHaveLength(Number(name.split(':').at(-1)) - 1);
+    const { world: next } = await observed(begun, 'pwd');
+    expect(next.turns).toHaveLength(begun.world.turns.length + 1);
+    expect(server.requests[0]?.body.messages).toHaveLength(2 * begun.world.turns.length + 2);
   });
 
   test('without a word begins where the flags say', async () => {
     const { simulator } = await start(undefined, ['--domain', 'web', '--task', 'buy a kettle', '--state', 'a shop']);
-    const world = await simulator.begin({});
-    expect([world.domain, world.preface]).toEqual([
+    const begun = await simulator.begin({});
+    expect([begun.world.domain, begun.world.preface]).toEqual([
       'web',
       '**Task Instruction:**\nbuy a kettle\n\n**Current State:**\na shop',
     ]);
-    expect((await simulator.begin({ domain: 'web', task: 'other' })).preface).toBe('**Task Instruction:**\nother');
+    expect((await simulator.begin({ domain: 'web', task: 'other' })).world.preface).toBe(
+      '**Task Instruction:**\nother',
+    );
   });
 
   test('with a prompt of its own asks under that prompt', async () => {
@@ -85,23 +98,17 @@ describe('a start', () => {
 
   test('with a scenario tells it to the world model in front of each action, and never to the agent', async () => {
     const { simulator, server } = await start();
-    const world = await simulator.begin({ domain: 'terminal', scenario: 'The disk is full.' });
-    expect(world.preface).not.toContain('disk');
-    const { world: next } = await observed(world, 'touch a');
+    const begun = await simulator.begin({ domain: 'terminal', scenario: 'The disk is full.' });
+    expect(begun.world.preface).not.toContain('disk');
+    const next = await observed(begun, 'touch a');
     await observed(next, 'touch b');
     for (const { body } of server.requests) {
       expect(body.messages.at(-1).content).toContain('**Simulation Instruction:**\nThe disk is full.\n\n**Action:**');
     }
-    expect(JSON.stringify(next.history())).not.toContain('disk');
-    expect(next.row('x')).toMatchObject({ current_prompt: expect.stringContaining('The disk is full.') });
-  });
-
-  test('shows an agent of the turns before what was done and what came of it, and nothing else', async () => {
-    const { simulator, simulation } = await start();
-    const names = await simulation.names();
-    const later = names.find(({ name }) => name.startsWith('web:') && !name.endsWith(':1'));
-    const [turn] = (await simulator.begin({ row: later?.key ?? '' })).history();
-    expect(Object.keys(turn ?? {})).toEqual(['action', 'observation']);
+    expect(JSON.stringify(history(next.world))).not.toContain('disk');
+    expect(trajectoryRow(next.world, 'x')).toMatchObject({
+      current_prompt: expect.stringContaining('The disk is full.'),
+    });
   });
 
   test.each([
@@ -144,8 +151,8 @@ describe('seeds', () => {
   test('the same seed asks under the same seeds, each turn under its own; no seed sends none', async () => {
     const { simulator, server } = await start();
     for (const seed of [7, 7, 8]) {
-      const { world } = await observed(await simulator.begin({ domain: 'os', seed }), 'a');
-      await observed(world, 'b');
+      const begun = await observed(await simulator.begin({ domain: 'os', seed }), 'a');
+      await observed(begun, 'b');
     }
     await observed(await simulator.begin({ domain: 'os' }), 'a');
     const seeds = server.requests.map(({ body }) => body.seed);
@@ -170,35 +177,40 @@ describe('what comes of an action', () => {
   test('a world that can be recorded: a row of the benchmark', async () => {
     const { simulator } = await start();
     const { world } = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
-    expect(world.row('e1')).toMatchObject({ task: 'simulated/terminal', id: 'e1', turn_idx: 1, total_turns: 1 });
+    expect(trajectoryRow(world, 'e1')).toMatchObject({
+      task: 'simulated/terminal',
+      id: 'e1',
+      turn_idx: 1,
+      total_turns: 1,
+    });
   });
 
   test('a failure of the server leaves the world as it is', async () => {
     const { simulator } = await start([{ status: 503, body: 'down' }]);
-    const world = await simulator.begin({ domain: 'terminal' });
-    expect(await world.act('ls', NEVER)).toMatchObject({ status: 'failed', class: 'transient' });
-    expect(world.history()).toEqual([]);
+    const begun = await simulator.begin({ domain: 'terminal' });
+    expect(await act(begun, 'ls')).toMatchObject({ status: 'failed', class: 'transient' });
+    expect(begun.world.turns).toEqual([]);
   });
 
   test('a reply without an observation can be asked for again', async () => {
     const { simulator } = await start([{ content: '<predicted_observation></predicted_observation>' }]);
-    const world = await simulator.begin({ domain: 'terminal' });
-    expect(await world.act('ls', NEVER)).toMatchObject({ status: 'failed', class: 'malformed' });
+    const begun = await simulator.begin({ domain: 'terminal' });
+    expect(await act(begun, 'ls')).toMatchObject({ status: 'empty' });
   });
 
   test('the end of the context is known behind the last step that fits, and before one that does not', async () => {
     const long = { content: 'x'.repeat(4_000), usage: { prompt_tokens: 1_500, completion_tokens: 1_000 } };
     const { simulator } = await start([long], ['--context', '2000']);
-    const world = await simulator.begin({ domain: 'terminal', prompt: 'p' });
-    expect((await observed(world, 'ls')).isFull).toBe(true);
+    const begun = await simulator.begin({ domain: 'terminal', prompt: 'p' });
+    expect(begun.isFull((await observed(begun, 'ls')).world)).toBe(true);
     const tight = await simulator.begin({ domain: 'terminal', prompt: 'y'.repeat(10_000) });
-    expect(await tight.act('ls', NEVER)).toEqual({ status: 'full' });
+    expect(await act(tight, 'ls')).toMatchObject({ status: 'full' });
   });
 
   test('a spent budget lets nothing more be asked', async () => {
     const { simulator, server } = await start(undefined, ['--budget-tokens', '1']);
-    const { world } = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
-    expect(await world.act('ls', NEVER)).toMatchObject({
+    const begun = await observed(await simulator.begin({ domain: 'terminal' }), 'ls');
+    expect(await act(begun, 'ls')).toMatchObject({
       status: 'spent',
       reason: expect.stringContaining('--budget-tokens'),
     });
@@ -207,10 +219,10 @@ describe('what comes of an action', () => {
 
   test('an action that is broken off has not happened', async () => {
     const { simulator } = await start(['hang']);
-    const world = await simulator.begin({ domain: 'terminal' });
+    const begun = await simulator.begin({ domain: 'terminal' });
     const leaving = new AbortController();
-    const acted = world.act('ls', leaving.signal);
+    const acted = act(begun, 'ls', leaving.signal);
     setTimeout(() => leaving.abort(), 20);
-    expect(await acted).toMatchObject({ status: 'failed', class: 'timeout' });
+    expect(await acted).toMatchObject({ status: 'interrupted' });
   });
 });

@@ -55,7 +55,7 @@ export async function askByHooks<J extends HookedJob>(
 
 async function settleJob<J extends HookedJob>(job: J, hooks: Hooks<J>, ask: Ask, stop: AbortSignal) {
   for (;;) {
-    const outcome = await ask({ make: () => hooks.request(job), found() {} });
+    const outcome = await ask({ make: () => hooks.request(job) });
     const settled = await hooks.settle(job, outcome);
     if (outcome.status === 'interrupted' || stop.aborted) return 'ends-group';
     if (settled !== 'again') return settled;

@@ -112,7 +112,7 @@ export async function runMadeUp(options: MadeUp): Promise<{ asked: string[]; res
     absent: {},
     ...options.stage,
   };
-  const result = runStage(stage, listeners, openBackend).finally(() => run.close());
+  const result = runStage({ listeners, ...stage }, openBackend).finally(() => run.close());
   await result.catch(() => undefined);
   return { asked, result };
 }

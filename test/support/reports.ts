@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { measuresOf } from '../../src/core/measures.js';
 import type { JudgedRow } from '../../src/core/types.js';
 import { aggregate } from '../../src/stats/aggregate.js';
-import type { Report, ReportSample } from '../../src/view/contents.js';
 import { reportPage } from '../../src/view/report.js';
-import type { SampleTexts } from '../../src/view/texts.js';
+import type { Report, ReportSample } from '../../src/view/report-contents.js';
+import { collectTexts, type SampleTexts } from '../../src/view/texts.js';
 import { measureOf } from './measures.js';
 
 /** A text that acts where it is not escaped. */
@@ -29,15 +29,18 @@ export function rowOf(index: number, change: Partial<JudgedRow> = {}): JudgedRow
 /** A report of these rows. */
 export function reportOf(rows: readonly JudgedRow[], change: Partial<Report> = {}): Report {
   return {
-    run: { name: 'step-1', facts: [['judge', 'j']], card: aggregate(rows) },
+    run: { name: 'step-1', facts: [['judge', 'j']], card: aggregate(rows), trust: undefined },
+    other: undefined,
+    change: undefined,
+    equivalence: undefined,
+    rollout: undefined,
+    manifest: undefined,
     warnings: [],
     turns: [],
     contexts: [],
-    spending: [],
+    costs: {},
     samples: rows.map((row) => ({ row, ...(row.failed === 0 ? { points: 50 } : {}), note: '' })),
-    starts: [0],
     measureOf: measuresOf(),
-    tool: 'awb 0',
     ...change,
   };
 }
@@ -56,8 +59,8 @@ export const TEXTS: SampleTexts = {
 export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 /** In place of the browser script. */
 export const script = 'addEventListener("hashchange", show);';
-export const pageOf = (report: Report, inline: readonly string[] = [], runs = script) =>
-  [...reportPage(report, { inline }, { script: runs, sha256 })].join('');
+export const pageOf = (report: Report, texts = collectTexts(), runs = script, tool = 'awb 0') =>
+  reportPage(report, texts.json(), { tool, script: runs, sha256 });
 
 /** Rows of a measure alone, each a trajectory of its own. */
 function measuredRows(measure: string, values: readonly number[]): JudgedRow[] {
@@ -70,7 +73,7 @@ function measuredRows(measure: string, values: readonly number[]): JudgedRow[] {
 /** A report that leads with a measure, beside a run in which it was another. */
 export function reportOfMeasure(measure: string, values: readonly number[], before: readonly number[]): Report {
   const rows = measuredRows(measure, values);
-  const run = { name: 'run', facts: [], card: aggregate(rows, undefined, measureOf) };
+  const run = { name: 'run', facts: [], card: aggregate(rows, undefined, measureOf), trust: undefined };
   const samples = rows.map((row, index): ReportSample => {
     const [now, then] = [values[index] ?? 0, before[index] ?? 0];
     return { row, points: now, other: { row, points: then }, change: now - then, note: '' };

@@ -2,15 +2,20 @@
 
 import { EventEmitter } from 'node:events';
 import { UserError } from '../../src/core/errors.js';
-import type { Acted, LiveWorld, Simulator, WorldStart } from '../../src/simulate/environment/simulator.js';
+import { afterObservation, freshWorld, type World } from '../../src/infer/world.js';
+import type { Acted, Simulator, WorldStart } from '../../src/simulate/environment/simulator.js';
 
-type Turns = ReturnType<LiveWorld['history']>;
+type Other = Exclude<Acted, { status: 'ok' }>;
 
 /** What comes of an action; a text is what the environment shows. */
 export type Scripted = (
   action: string,
-  world: { readonly start: WorldStart; readonly turns: Turns; readonly signal: AbortSignal },
-) => string | Exclude<Acted, { status: 'observed' }> | Promise<string | Exclude<Acted, { status: 'observed' }>>;
+  world: {
+    readonly start: WorldStart;
+    readonly turns: readonly { readonly action: string }[];
+    readonly signal: AbortSignal;
+  },
+) => string | Other | Promise<string | Other>;
 
 export interface ScriptedSimulator extends Simulator {
   readonly starts: readonly WorldStart[];
@@ -25,36 +30,34 @@ export function scriptedSimulator(
 ): ScriptedSimulator {
   const starts: WorldStart[] = [];
   const life = new EventEmitter();
-  function worldOf(start: WorldStart, turns: Turns): LiveWorld {
-    const { domain = 'terminal', task = '' } = start;
-    return {
-      domain,
-      preface: task,
-      observation: turns.at(-1)?.observation,
-      history: () => turns,
-      async act(action, signal) {
-        life.emit('acting', action);
-        const said = await script(action, { start, turns, signal });
-        if (typeof said !== 'string') return said;
-        const further = [...turns, { action, observation: said }];
-        return { status: 'observed', world: worldOf(start, further), isFull: further.length >= turnsUntilFull };
-      },
-      row: (id) => ({ task: `simulated/${domain}`, id, turns }),
-    };
-  }
   return {
     model: 'scripted',
-    domains: ['terminal', 'web'],
     starts,
     life,
     async begin(start) {
-      if (start.domain !== undefined && !['terminal', 'web'].includes(start.domain)) {
-        throw new UserError(`unknown domain "${start.domain}"; there are terminal and web`);
+      const { domain = 'terminal', task = '', row } = start;
+      if (!['terminal', 'web'].includes(domain)) {
+        throw new UserError(`unknown domain "${domain}"; there are terminal and web`);
       }
       starts.push(start);
-      return worldOf(start, start.row === undefined ? [] : [{ action: 'pwd', observation: '/root' }]);
+      const fresh: World = { ...freshWorld({ domain, systemPrompt: '' }), preface: task };
+      return {
+        world: row === undefined ? fresh : did(fresh, 'pwd', '/root'),
+        async step(world, action, signal) {
+          life.emit('acting', action);
+          const said = await script(action, { start, turns: world.turns, signal });
+          return typeof said === 'string' ? { status: 'ok', world: did(world, action, said) } : said;
+        },
+        isFull: ({ turns }) => turns.length >= turnsUntilFull,
+      };
     },
   };
+}
+
+/** The world after an action, which stands there as it was written. */
+function did(world: World, action: string, observation: string): World {
+  const { turns, ...after } = afterObservation(world, action, observation);
+  return { ...after, turns: turns.map((turn, at) => (at < turns.length - 1 ? turn : { ...turn, action })) };
 }
 
 /** Never answers until it is broken off. */

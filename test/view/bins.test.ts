@@ -1,8 +1,7 @@
 // Scores over parts of the rows.
 
 import { expect, test } from 'vitest';
-import type { ReportSample } from '../../src/view/contents.js';
-import { binsOf } from '../../src/view/report-contents.js';
+import { binsOf, type ReportSample } from '../../src/view/report-contents.js';
 
 const SCORES = [0, 100] as const;
 

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import type { JudgedRow } from '../../src/core/types.js';
-import { ratingChart } from '../../src/view/ratings.js';
+import { ratingChart } from '../../src/view/overview.js';
 
 const rated = (format: number, place: number): JudgedRow => ({
   key: `k${place}`,
@@ -18,7 +18,7 @@ const rated = (format: number, place: number): JudgedRow => ({
 });
 /** The cells of a dimension's line, without the bar. */
 const cellsOf = (ratings: readonly number[]) => {
-  const line = /<th scope="row">Format.*?<\/tr>/.exec(ratingChart(ratings.map(rated)))?.[0] ?? '';
+  const line = /<th scope="row">Format.*?<\/tr>/.exec(ratingChart(ratings.map(rated)).source)?.[0] ?? '';
   const cells = line.replace(/<svg.*?<\/svg>/, '').split('<td');
   return cells.slice(2).map((cell) => cell.replace(/^[^>]*>/, '').replace(/<[^>]*>/g, ''));
 };

@@ -6,6 +6,7 @@ import { madeWith } from '../../src/run/made-with.js';
 import { aggregate } from '../../src/stats/aggregate.js';
 import type { RunWithTexts } from '../../src/view/reading.js';
 import { gather } from '../../src/view/report-samples.js';
+import { collectTexts } from '../../src/view/texts.js';
 import { ioIn } from '../support/io.js';
 
 const TEXTS = {
@@ -46,16 +47,9 @@ function run(rows: readonly JudgedRow[], read: RunWithTexts['read'] = async () =
 }
 
 async function gathered(own: RunWithTexts, other?: RunWithTexts, io = ioIn('/')) {
-  const chunks: string[] = [];
-  const pages = {
-    add: async (json: string) => {
-      chunks.push(json);
-    },
-    write: async () => ({ samples: 0, bytes: 0 }),
-    discard: async () => {},
-  };
-  const found = await gather(own, other, pages, io);
-  return { found, chunks };
+  const texts = collectTexts();
+  const found = await gather(own, other, texts, io);
+  return { found, rows: JSON.parse(texts.json()).rows };
 }
 
 test('come by domain, trajectory, turn, repeat and judgement, whatever the order of the file', async () => {
@@ -67,7 +61,7 @@ test('come by domain, trajectory, turn, repeat and judgement, whatever the order
     row('a', { index: 1 }),
     row('a'),
   ];
-  const { found, chunks } = await gathered(run(rows));
+  const { found, rows: held } = await gathered(run(rows));
   expect(found?.samples.map((sample) => [sample.row.key, sample.row.repeat, sample.row.index])).toEqual([
     ['a', 0, 0],
     ['a', 0, 1],
@@ -76,8 +70,7 @@ test('come by domain, trajectory, turn, repeat and judgement, whatever the order
     ['d', 0, 0],
     ['e', 0, 0],
   ]);
-  expect(chunks).toHaveLength(1);
-  expect(found?.starts).toEqual([0]);
+  expect(held).toHaveLength(6);
   // The system prompt, a turn of the history, and the action.
   expect(found?.contexts.get('a#0')).toBe(4 + 5 + 2);
   expect(found?.samples[0]?.note).toBe('weak at this');

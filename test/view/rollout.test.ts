@@ -1,6 +1,7 @@
 // A rollout on a report's page.
 
 import { describe, expect, it } from 'vitest';
+import { html } from '../../src/report/html.js';
 import { rolloutCard } from '../../src/stats/rollout.js';
 import type { RolloutCard } from '../../src/stats/rollout-card.js';
 import { rolloutBlocks } from '../../src/view/rollout.js';
@@ -28,30 +29,31 @@ function cardOf(offScript: readonly string[], isPaired: boolean): RolloutCard {
   return card;
 }
 
-const textOf = (html: string) => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+const blocksOf = (...given: Parameters<typeof rolloutBlocks>) => html`${rolloutBlocks(...given)}`.source;
+const textOf = (markup: string) => markup.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
 
 describe('the blocks of a rollout', () => {
   it('draw a curve with its band for all rows and for each domain, and give the figures', () => {
-    const html = rolloutBlocks(cardOf([], false), LEAD, undefined);
-    expect(html.match(/<figure/g)).toHaveLength(3);
-    expect(html.match(/<polygon class="band" points="[\d., -]+"/g)).toHaveLength(3);
-    expect(textOf(html)).toContain('Distance Rows Score');
-    expect(textOf(html)).toContain('Nothing is off-script.');
-    expect(html).not.toContain('<h2>Drift</h2>');
+    const markup = blocksOf(cardOf([], false), LEAD, undefined);
+    expect(markup.match(/<figure/g)).toHaveLength(3);
+    expect(markup.match(/<polygon class="band" points="[\d., -]+"/g)).toHaveLength(3);
+    expect(textOf(markup)).toContain('Distance Rows Score');
+    expect(textOf(markup)).toContain('Nothing is off-script.');
+    expect(markup).not.toContain('<h2>Drift</h2>');
     // A policy allows no style but the page's own.
-    expect(html).not.toContain('style=');
+    expect(markup).not.toContain('style=');
   });
 
   it('say by how many true turns the number of a turn is more than its distance', () => {
     const card = cardOf([], false);
-    expect(textOf(rolloutBlocks({ ...card, starts: [3] }, LEAD, undefined))).toContain(
+    expect(textOf(blocksOf({ ...card, starts: [3] }, LEAD, undefined))).toContain(
       'The number of a turn is its distance plus 3.',
     );
-    expect(textOf(rolloutBlocks(card, LEAD, undefined))).not.toContain('The number of a turn');
+    expect(textOf(blocksOf(card, LEAD, undefined))).not.toContain('The number of a turn');
   });
 
   it('show the drift by domain beside a teacher-forced run, and what is off-script apart', () => {
-    const text = textOf(rolloutBlocks(cardOf(['/a'], true), LEAD, 'true one'));
+    const text = textOf(blocksOf(cardOf(['/a'], true), LEAD, 'true one'));
     expect(text).toContain('predicted with true histories (true one)');
     expect(text).toContain('6 predictions of 72 are off-script');
     expect(text).toMatch(/Drift .* A step 95 % interval On script Difference Rows MCP −3\.[78] −\d/);

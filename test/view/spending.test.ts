@@ -1,9 +1,8 @@
 // What a run took, on its page.
 
 import { describe, expect, it } from 'vitest';
-import type { Cost } from '../../src/core/costs.js';
-import type { ReportSpending } from '../../src/view/contents.js';
-import { spentText } from '../../src/view/spending.js';
+import type { Cost, RunCosts } from '../../src/core/costs.js';
+import { spentText } from '../../src/view/report-samples.js';
 import { pageOf, reportOf, rowOf } from '../support/reports.js';
 
 const cost = (usd: number | undefined, unpriced = 0): Cost => ({
@@ -13,32 +12,29 @@ const cost = (usd: number | undefined, unpriced = 0): Cost => ({
   ...(usd === undefined ? {} : { usd }),
 });
 const price = { model: 'gpt-5.2', source: 'prices.yaml', input: 1, output: 2 };
-const worldModel: ReportSpending = {
-  asked: 'world_model',
-  price,
-  domains: new Map([['mcp', { cost: cost(12.35, 3), calls: 7, seconds: 5400 }]]),
-  total: { cost: cost(12.35, 3), calls: 7, seconds: 5400 },
-};
-const judge: ReportSpending = { asked: 'judge', domains: new Map(), total: { cost: cost(undefined, 2) } };
+const worldModel = { price, domains: new Map([['mcp', cost(12.35, 3)]]), total: cost(12.35, 3) };
+const judge = { domains: new Map(), total: cost(undefined, 2) };
 const text = (html: string) =>
   html
     .replace(/<style>.*?<\/style>/s, '')
     .replace(/<[^>]+>/g, ' ')
     .replace(/\s+/g, ' ');
-const shown = (spending: readonly ReportSpending[]) => text(pageOf(reportOf([rowOf(0)], { spending })));
+const shown = (costs: RunCosts) => text(pageOf(reportOf([rowOf(0)], { costs })));
 
 describe('the tokens and the cost of a run', () => {
   it('stand by domain and in all for world model and judge, with the price and what is not known', () => {
-    const page = shown([worldModel, judge]);
-    expect(page).toContain('World model MCP 19,000 – 280 – 7 1.50 ≥ $12.35 All 19,000 – 280 – 7 1.50 ≥ $12.35');
-    expect(page).toContain('Judge All 19,000 – 280 – – – – ');
-    expect(page).toContain('World model: price of gpt-5.2 by prices.yaml; the cost of 3 rows is not known.');
+    const page = shown({ world_model: worldModel, judge });
+    expect(page).toContain('World model 19,000 - 280 - ≥ $12.35 MCP 19,000 - 280 - ≥ $12.35');
+    expect(page).toContain('Judge 19,000 - 280 - unknown');
+    expect(page).toContain(
+      'World model: price of gpt-5.2 by prices.yaml; what 3 rows cost is not known, and not in it.',
+    );
     expect(page).toContain('Tokens 38.6 k world model ≥ $12.35, judge unknown');
   });
 
   it('are left out where nobody was asked', () => {
-    expect(shown([])).not.toContain('Tokens and cost');
-    expect(shown([judge])).toContain('Tokens 19.3 k judge ');
+    expect(shown({})).not.toContain('Tokens and cost');
+    expect(shown({ judge })).toContain('Tokens 19.3 k judge ');
   });
 });
 

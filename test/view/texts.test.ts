@@ -1,28 +1,47 @@
-// A chunk of a report's texts.
+// The texts of a page's samples.
 
 import { describe, expect, it } from 'vitest';
-import { textsChunk } from '../../src/view/texts.js';
+import { collectTexts, type Texts } from '../../src/view/texts.js';
 import { TEXTS } from '../support/reports.js';
 
-describe('a chunk of texts', () => {
-  it('holds each text once, and says what differs', () => {
-    const chunk = textsChunk();
-    chunk.add(TEXTS);
-    const size = chunk.size;
-    chunk.add({ ...TEXTS, other: { ...TEXTS, prediction: '' } });
-    expect(chunk.size).toBe(size);
-    const { strings, rows } = JSON.parse(chunk.json());
+const read = (texts: Texts) => JSON.parse(Buffer.from(texts.json(), 'utf8').toString('utf8'));
+
+describe('texts', () => {
+  it('stand there once each, with what differs', () => {
+    const texts = collectTexts();
+    texts.add(TEXTS);
+    const { strings: first } = read(texts);
+    texts.add({ ...TEXTS, other: { ...TEXTS, prediction: '' } });
+    const { strings, rows } = read(texts);
+    expect(strings).toEqual(first);
     expect(new Set(strings).size).toBe(strings.length);
     expect(rows[0]).toMatchObject({ steps: [1, ['-', 1], ['+', 1]], weaknesses: ['wrong'] });
     expect(strings[rows[0].history[1]]).toBe('seen');
     expect(rows[1].other).not.toHaveProperty('prediction');
   });
 
-  it('keeps every text to the last unit, whatever it holds', () => {
-    const chunk = textsChunk();
-    const texts = ['</script>', '\u0000\u001b[2J', '\ud800 alone', '\u2028', '\r\n\r', '\\u003c'];
-    for (const truth of texts) chunk.add({ ...TEXTS, truth });
-    const { strings, rows } = JSON.parse(Buffer.from(chunk.json(), 'utf8').toString('utf8'));
-    expect(rows.map((row: { truth: number }) => strings[row.truth])).toEqual(texts);
+  it('are kept to the last unit, whatever they hold', () => {
+    const texts = collectTexts();
+    const held = ['</script>', '\u0000\u001b[2J', '\ud800 alone', '\u2028', '\r\n\r', '\\u003c'];
+    for (const truth of held) texts.add({ ...TEXTS, truth });
+    const { strings, rows } = read(texts);
+    expect(rows.map((row: { truth: number }) => strings[row.truth])).toEqual(held);
+  });
+
+  it('lose their histories, those before and after, once they are more than there is room for, and nothing else', () => {
+    const texts = collectTexts(100);
+    texts.add({ ...TEXTS, history: [{ action: 'gone', observation: TEXTS.truth }] });
+    texts.add({ ...TEXTS, judgeReply: 'x'.repeat(100) });
+    expect(texts.hasHistories).toBe(false);
+    texts.add({ ...TEXTS, action: 'gone' });
+    const { strings, rows } = read(texts);
+    expect(rows.map((row: object) => Object.keys(row).includes('history'))).toEqual([false, false, false]);
+    expect(strings).not.toContain('seen');
+    const truths = rows.map((row: { truth: number; action: number }) => [strings[row.truth], strings[row.action]]);
+    expect(truths).toEqual([
+      [TEXTS.truth, TEXTS.action],
+      [TEXTS.truth, TEXTS.action],
+      [TEXTS.truth, 'gone'],
+    ]);
   });
 });

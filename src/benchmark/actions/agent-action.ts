@@ -82,7 +82,7 @@ const ANY: Form = {
 export function readAction(domain: Domain, reply: string): ReadAction | NoAction {
   const text = pythonStrip(withoutThinking(reply));
   const fenced = lastFence(text);
-  const body = pythonStrip(fenced?.body ?? text);
+  const body = pythonStrip(fenced ?? text);
   if (body === '') return { flaw: fenced === undefined ? 'the reply is empty' : 'the fence in the reply is empty' };
   if (body.length > LONGEST) return { flaw: `the action is longer than ${LONGEST} characters` };
   const form = formOf(domain);
@@ -170,31 +170,24 @@ function squeezedKeys(entries: readonly string[]): string {
     .replace(/^ | $/g, '');
 }
 
-/** A fenced block: the word behind its opening fence, and the lines within. */
-interface Fenced {
-  readonly label: string;
-  readonly body: string;
-}
-
-const OPENING = /^ {0,3}```\s*([\w+-]*)\s*$/;
+const OPENING = /^ {0,3}```\s*[\w+-]*\s*$/;
 const CLOSING = /^ {0,3}```\s*$/;
 
 /**
- * The last block that is closed; undefined where there is none. Read line by line, so that time grows with the length alone. Within a
- * block a line with a labelled fence opens nothing: it is content.
+ * The lines within the last fenced block that is closed; undefined where there is none. Read line by line, so that time grows with the
+ * length alone. Within a block a line with a labelled fence opens nothing: it is content.
  */
-export function lastFence(text: string): Fenced | undefined {
-  let last: Fenced | undefined;
-  let open: { readonly label: string; readonly lines: string[] } | undefined;
+export function lastFence(text: string): string | undefined {
+  let last: string | undefined;
+  let open: string[] | undefined;
   for (const line of text.split('\n')) {
     if (open === undefined) {
-      const label = OPENING.exec(line)?.[1];
-      if (label !== undefined) open = { label, lines: [] };
+      if (OPENING.test(line)) open = [];
     } else if (CLOSING.test(line)) {
-      last = { label: open.label, body: open.lines.join('\n') };
+      last = open.join('\n');
       open = undefined;
     } else {
-      open.lines.push(line);
+      open.push(line);
     }
   }
   return last;

@@ -30,17 +30,7 @@ const ELEMENT = ['bid', 'index', 'element_id', 'id', 'ref', 'element'];
 /** Arguments that hold a place. */
 const PLACE = ['coordinate', 'coordinates', 'point', 'position', 'start_coordinate', 'start', 'center'];
 /** How long something takes or is waited for does not matter. */
-const TIMES = new Set([
-  'duration',
-  'duration_ms',
-  'interval',
-  'pause',
-  '_pause',
-  'tween',
-  'wait_ms',
-  'seconds',
-  'time',
-]);
+const TIMES = new Set('duration duration_ms interval pause _pause tween wait_ms seconds time'.split(' '));
 
 /** The gesture that a kind and named arguments describe. */
 export function gestureOf(kind: string, given: Readonly<Record<string, unknown>>): Gesture {

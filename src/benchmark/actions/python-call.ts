@@ -1,5 +1,7 @@
 // Calls in the manner of Python, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
 
+import { nestsBeyond, parseJson } from '../../core/json.js';
+
 /** A statement: a call all of whose arguments are literals, or anything else as its text with white space squeezed. */
 type Statement = PythonCall | { readonly code: string };
 
@@ -55,91 +57,71 @@ function split(script: string): string[][] {
 }
 
 /** Undefined where the pieces are no single call, or an argument is no literal. */
-function readCall([name = '', ...pieces]: readonly string[]): PythonCall | undefined {
-  if (!/^[A-Za-z_]/.test(name) || pieces[0] !== '(') return undefined;
-  const reader = new LiteralReader(pieces.slice(1));
+function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall | undefined {
+  if (!/^[A-Za-z_]/.test(name) || open !== '(') return undefined;
+  const given = argumentsIn(pieces);
+  if (given === undefined) return undefined;
   const positional: unknown[] = [];
-  const named: [string, unknown][] = [];
-  try {
-    reader.items(')', () => {
-      const key = reader.takeKey();
-      if (key === undefined) positional.push(reader.literal(0));
-      else named.push([key, reader.literal(0)]);
-    });
-  } catch (error) {
-    if (error === NO_LITERAL) return undefined;
-    throw error;
+  const named: Record<string, unknown> = {};
+  for (const [key = '', equals, ...value] of given) {
+    const isNamed = equals === '=' && NAME.test(key);
+    const literal = literalOf(isNamed ? value : [key, ...(equals === undefined ? [] : [equals]), ...value]);
+    if (literal === undefined) return undefined;
+    if (isNamed) named[key] = literal.value;
+    else positional.push(literal.value);
   }
-  return reader.isAtEnd ? { name, positional, named: Object.fromEntries(named) } : undefined;
+  return { name, positional, named };
 }
 
-const NO_LITERAL = new Error('no literal');
-const WORDS: Readonly<Record<string, unknown>> = { True: true, False: false, None: null, true: true, false: false };
+/** The pieces of each argument, up to the bracket that closes the call as the last piece of all. */
+function argumentsIn(pieces: readonly string[]): string[][] | undefined {
+  const given: string[][] = [[]];
+  let depth = 1;
+  for (const [at, piece] of pieces.entries()) {
+    if ('([{'.includes(piece)) depth++;
+    if (')]}'.includes(piece)) depth--;
+    if (depth === 0) {
+      // A comma may stand behind the last one.
+      if (given.at(-1)?.length === 0) given.pop();
+      return piece === ')' && at === pieces.length - 1 ? given : undefined;
+    }
+    if (depth === 1 && piece === ',') given.push([]);
+    else given.at(-1)?.push(piece);
+  }
+  return undefined;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  True: 'true',
+  False: 'false',
+  None: 'null',
+  true: 'true',
+  false: 'false',
+};
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
 
-/** Reads literals from pieces without white space. Throws NO_LITERAL where there is none. */
-class LiteralReader {
-  #at = 0;
+/** The value of a literal, read as the JSON that says the same; undefined where the pieces are none. */
+function literalOf(pieces: readonly string[]): { readonly value: unknown } | undefined {
+  const json = pieces.map((piece, at) => {
+    const next = pieces[at + 1] ?? '';
+    // Strings that stand beside each other are one.
+    if (STRING.test(piece)) return STRING.test(pieces[at - 1] ?? '') ? '' : JSON.stringify(stringsAt(pieces, at));
+    if (NUMBER.test(piece)) return next === ':' ? JSON.stringify(String(Number(piece))) : String(Number(piece));
+    if (piece === ',') return ')]}'.includes(next) ? '' : ',';
+    if ('[({:})]'.includes(piece)) return piece.replace('(', '[').replace(')', ']');
+    return Object.hasOwn(WORDS, piece) ? WORDS[piece] : piece;
+  });
+  const value = nestsBeyond(json.join(''), DEEPEST) ? undefined : parseJson(json.join(''));
+  return value === undefined ? undefined : { value };
+}
 
-  constructor(private readonly pieces: readonly string[]) {}
-
-  get isAtEnd(): boolean {
-    return this.#at >= this.pieces.length;
+function stringsAt(pieces: readonly string[], first: number): string {
+  let whole = '';
+  for (let at = first; STRING.test(pieces[at] ?? ''); at++) {
+    const [, prefix = '', , body = ''] = STRING.exec(pieces[at] ?? '') ?? [];
+    whole += prefix === '' ? unescaped(body) : body;
   }
-
-  #take(sign: string): boolean {
-    const isThere = this.pieces[this.#at] === sign;
-    if (isThere) this.#at++;
-    return isThere;
-  }
-
-  /** The name of a named argument, with the equals sign behind it. */
-  takeKey(): string | undefined {
-    const [key = '', equals] = this.pieces.slice(this.#at, this.#at + 2);
-    if (equals !== '=' || !NAME.test(key)) return undefined;
-    this.#at += 2;
-    return key;
-  }
-
-  /** Items with commas between them, up to the closing sign. */
-  items<T>(close: string, item: () => T): T[] {
-    const items: T[] = [];
-    while (!this.#take(close)) {
-      items.push(item());
-      if (!this.#take(',') && this.pieces[this.#at] !== close) throw NO_LITERAL;
-    }
-    return items;
-  }
-
-  literal(depth: number): unknown {
-    const piece = this.pieces[this.#at++];
-    if (piece === undefined || depth > DEEPEST) throw NO_LITERAL;
-    if (NUMBER.test(piece)) return Number(piece);
-    if (STRING.test(piece)) return this.#strings(piece);
-    if (piece === '[' || piece === '(') return this.items(piece === '[' ? ']' : ')', () => this.literal(depth + 1));
-    if (piece === '{') return Object.fromEntries(this.items('}', () => this.#entry(depth)));
-    if (!Object.hasOwn(WORDS, piece)) throw NO_LITERAL;
-    return WORDS[piece];
-  }
-
-  #entry(depth: number): [string, unknown] {
-    const key = String(this.literal(depth + 1));
-    if (!this.#take(':')) throw NO_LITERAL;
-    return [key, this.literal(depth + 1)];
-  }
-
-  /** Strings that stand beside each other are one. */
-  #strings(first: string): string {
-    let whole = '';
-    for (let piece: string | undefined = first; piece !== undefined; ) {
-      const [, prefix = '', , body = ''] = STRING.exec(piece) ?? [];
-      whole += prefix === '' ? unescaped(body) : body;
-      const next: string | undefined = this.pieces[this.#at];
-      piece = next !== undefined && /^["']/.test(next) && STRING.test(next) ? next : undefined;
-      if (piece !== undefined) this.#at++;
-    }
-    return whole;
-  }
+  return whole;
 }
 
 function unescaped(text: string): string {

@@ -119,7 +119,7 @@ export class BatchClient {
 
   /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
   async answered(): Promise<ReadonlySet<string>> {
-    return (await Results.open(this.dir)).names();
+    return (await Results.open(this.dir)).ids();
   }
 
   /** How a part was sent the last time; undefined where it never was. */

@@ -1,9 +1,9 @@
 // Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
 import { throwIfStopped } from '../../core/errors.js';
 import { present } from '../../core/present.js';
+import { bytesAt, type Place } from '../../disk/file-reading.js';
 import type { Line } from '../../disk/lines.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 
@@ -29,15 +29,13 @@ export interface Join {
   /** What is damaged in the journals, a sentence each. */
   readonly damages: readonly string[];
   /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
-  lines(): AsyncGenerator<Uint8Array>;
+  lines(): Iterable<Uint8Array>;
 }
 
 /** A record of a part: where it lies, and what is compared of it. */
-interface Entry {
+interface Entry extends Place {
   readonly id: string;
-  readonly part: number;
-  readonly offset: number;
-  readonly length: number;
+  readonly part: JournalPart;
   readonly isDone: boolean;
   /** Hashes of what goes into the output, and of the whole line. */
   readonly row: string;
@@ -64,17 +62,17 @@ export async function joinJournals(
   const conflicts: Join['conflicts'][number][] = [];
   const counts = { alike: 0, mended: 0, kept: 0 };
   const count = (before: Entry, found: Entry) => {
-    const { name, isOwn } = present(parts[before.part]);
+    const { name, isOwn } = before.part;
     // Merged before.
-    if (isOwn && isCopy(found, before)) return;
+    if (isOwn && found.line === before.line) return;
     if (found.row === before.row) counts.alike++;
     else if (!found.isDone || !before.isDone) counts.mended++;
     else if (isOwn) counts.kept++;
-    else conflicts.push({ id: found.id, parts: [name, present(parts[found.part]).name] });
+    else conflicts.push({ id: found.id, parts: [name, found.part.name] });
   };
-  for (const [part, { path }] of parts.entries()) {
+  for (const part of parts) {
     const latest = new Map<string, Entry>();
-    const damage = await scanJournal(path, (record, line) => {
+    const damage = await scanJournal(part.path, (record, line) => {
       const entry = entryOf(record, line, part, isDone(record));
       entries.push(entry);
       latest.set(entry.id, entry);
@@ -89,15 +87,13 @@ export async function joinJournals(
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
     }
   }
-  return { rows, ...counts, conflicts, damages, lines: () => linesOf(parts, inOrder(entries, standing), stop) };
+  return { rows, ...counts, conflicts, damages, lines: () => linesOf(entries, standing) };
 }
 
-function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: number, isDone: boolean): Entry {
+function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean): Entry {
   const at = typeof log.at === 'string' ? Date.parse(log.at) : 0;
-  return {
-    ...{ id, part, offset, length: bytes.length, isDone },
-    ...{ row: digestOf(JSON.stringify(row)), line: digestOf(bytes), at: Number.isFinite(at) ? at : 0 },
-  };
+  const place = { path: part.path, offset, length: bytes.length };
+  return { ...place, id, part, isDone, row: digestOf(JSON.stringify(row)), line: digestOf(bytes), at: at || 0 };
 }
 
 /** 24 hex digits of SHA-256. */
@@ -110,38 +106,14 @@ function isBetter(found: Entry, before: Entry): boolean {
   return found.isDone === before.isDone ? !found.isDone && found.at > before.at : found.isDone;
 }
 
-function isCopy(one: Entry, other: Entry): boolean {
-  return one.row === other.row && one.at === other.at;
-}
-
-/** A later record replaces an earlier one: those of parts that do not stand come first, without copies of what does. Each line once. */
-function inOrder(entries: readonly Entry[], standing: ReadonlyMap<string, Entry>): Iterable<Entry> {
+/**
+ * A later record replaces an earlier one: those of parts that do not stand come first, without copies of what does. Each line once, with
+ * its line end.
+ */
+function* linesOf(entries: readonly Entry[], standing: ReadonlyMap<string, Entry>): Generator<Uint8Array> {
   const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
-  const others = entries.filter((entry) => !stands(entry) && !isCopy(entry, present(standing.get(entry.id))));
+  const others = entries.filter((entry) => !stands(entry) && entry.line !== present(standing.get(entry.id)).line);
   const once = new Map<string, Entry>();
   for (const entry of [...others, ...entries.filter(stands)]) if (!once.has(entry.line)) once.set(entry.line, entry);
-  return once.values();
-}
-
-/** The bytes of the lines, each with its line end. */
-async function* linesOf(
-  parts: readonly JournalPart[],
-  entries: Iterable<Entry>,
-  stop: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  let file: { readonly part: number; readonly handle: FileHandle } | undefined;
-  try {
-    for (const { part, offset, length } of entries) {
-      throwIfStopped(stop);
-      if (file?.part !== part) {
-        await file?.handle.close();
-        file = { part, handle: await open(present(parts[part]).path) };
-      }
-      const bytes = Buffer.alloc(length + 1, '\n');
-      await file.handle.read(bytes, 0, length, offset);
-      yield bytes;
-    }
-  } finally {
-    await file?.handle.close();
-  }
+  for (const entry of once.values()) yield Buffer.concat([bytesAt(entry), Buffer.from('\n')]);
 }

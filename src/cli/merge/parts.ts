@@ -1,12 +1,14 @@
-// The runs in the folders that are to be merged: which can be, and what of the others is to be said.
+// The runs in the folders that are to be merged, and what their manifests come to in one.
 
 import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
+import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/file-reading.js';
 import { RECHECK } from '../../judge/judged-files.js';
-import { type Manifest, readManifest } from '../../run/manifest.js';
+import { type Manifest, type MergedPart, readManifest } from '../../run/manifest.js';
 import { pathsOf, requireNoStray } from '../../run/run.js';
 import { shownPath } from '../../settings/shown-path.js';
 
@@ -22,14 +24,8 @@ export interface Part {
   readonly isBegun: boolean;
 }
 
-interface FoundParts {
-  /** By the name of their files, such as `predictions` and `judged`: predictions come before judgings. */
-  readonly runs: ReadonlyMap<string, readonly Part[]>;
-  /** What there is to say of folders and of runs in them that are left out. */
-  readonly notes: readonly string[];
-}
-
-const MANIFEST = /^(?<name>.+)\.manifest\.json$/;
+const MANIFEST = '.manifest.json';
+const REMEDY = 'name the output folders of awb infer or awb judge';
 
 /** Why runs of a kind are not merged. */
 const APART: Readonly<Partial<Record<Manifest['kind'], string>>> = {
@@ -40,91 +36,86 @@ const APART: Readonly<Partial<Record<Manifest['kind'], string>>> = {
 };
 
 /**
- * Finds the runs.
+ * Finds the runs, by the name of their files, such as `predictions` and `judged`: predictions come before judgings. `notes` say of folders
+ * and of runs in them why they are left out.
  * @throws UserError: 2 for a folder that is named twice, or that is the output; 66 for one that is not there, or whose manifest is not; 65
  * where all that there is cannot be merged
  */
-export async function findParts(folders: readonly string[], output: string, io: Io): Promise<FoundParts> {
+export async function findParts(folders: readonly string[], output: string, io: Io) {
   const runs = new Map<string, Part[]>();
   const notes: string[] = [];
-  const left: string[] = [];
-  const seen = new Map<string, string>([[await realPathOf(output), output]]);
+  const seen = new Set([await realPathOf(output)]);
   for (const folder of folders) {
     const dir = resolve(io.cwd, folder);
-    const name = shownPath(dir, io);
+    const shown = shownPath(dir, io);
     const real = await realPathOf(dir);
-    const before = seen.get(real);
-    if (before !== undefined) throw namedTwice(name, before === output);
-    seen.set(real, dir);
-    const names = await namesIn(dir, name);
-    if (names.length === 0) notes.push(`${name} holds no run (yet)`);
-    for (const run of names) {
-      const { manifestPath, journalPath } = pathsOf({ dir, name: run });
-      const manifest = await readManifest(manifestPath);
-      if (manifest === undefined) continue;
-      const reason = reasonAgainst(run, manifest);
-      if (reason !== undefined) {
-        left.push(`${name}: ${run}.jsonl is left out: ${reason}`);
-        continue;
+    if (seen.has(real))
+      throw new UserError(`${shown} is named twice, or is the --output-dir, too; name another folder`);
+    seen.add(real);
+    const names = await namesIn(dir, shown);
+    if (names.length === 0) notes.push(`${shown} holds no run (yet)`);
+    for (const name of names) {
+      const part = await partIn(dir, name, shown);
+      if (part === undefined) continue;
+      const reason = reasonAgainst(name, part.manifest);
+      if (reason !== undefined) notes.push(`${shown}: ${name}.jsonl is left out: ${reason}`);
+      else {
+        if (!part.isBegun) notes.push(`${shown}: ${name}.jsonl holds no row (yet)`);
+        runs.set(name, [...(runs.get(name) ?? []), part]);
       }
-      const part = { name, dir, manifest, journalPath, isBegun: ((await sizeOf(journalPath)) ?? 0) > 0 };
-      if (!part.isBegun) notes.push(`${name}: ${run}.jsonl holds no row (yet)`);
-      runs.set(run, [...(runs.get(run) ?? []), part]);
     }
   }
-  if (runs.size === 0) throw nothingToMerge([...left, ...notes]);
-  return { runs: inOrder(runs), notes: [...notes, ...left] };
+  if (runs.size === 0) {
+    throw new UserError(['there is nothing to merge:', ...notes, REMEDY].join('\n  '), EXIT.badData);
+  }
+  const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
+  const inOrder = [...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b)));
+  return { runs: new Map<string, readonly Part[]>(inOrder), notes };
 }
 
 /** What the output has of such a run already; undefined where it has none, or one without a row. @throws UserError (75) while it awaits results */
 export async function ownRun(dir: string, name: string, io: Io): Promise<Part | undefined> {
-  const { manifestPath, outputPath, journalPath } = pathsOf({ dir, name });
-  const manifest = await readManifest(manifestPath);
-  if (manifest === undefined) await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
   const shown = shownPath(dir, io);
+  const own = await partIn(dir, name, shown);
+  if (own === undefined) {
+    const { outputPath, journalPath } = pathsOf({ dir, name });
+    await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
+  }
   // Merged, it would no longer know what it waits for, and pay for it twice.
-  if (manifest?.state === 'awaiting') {
+  if (own?.manifest.state === 'awaiting') {
     throw new UserError(
       `${name}.jsonl in ${shown} awaits results of its batch files; have its own command read them first, and merge then`,
       EXIT.later,
     );
   }
-  const isBegun = ((await sizeOf(journalPath)) ?? 0) > 0;
-  return manifest && isBegun ? { name: shown, dir, manifest, journalPath, isBegun } : undefined;
+  return own?.isBegun ? own : undefined;
 }
 
-/** Predictions come before what is made of them. */
-function inOrder(runs: ReadonlyMap<string, readonly Part[]>): ReadonlyMap<string, readonly Part[]> {
-  const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
-  return new Map([...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b))));
+async function partIn(dir: string, run: string, name: string): Promise<Part | undefined> {
+  const { manifestPath, journalPath } = pathsOf({ dir, name: run });
+  const manifest = await readManifest(manifestPath);
+  return manifest && { name, dir, manifest, journalPath, isBegun: ((await sizeOf(journalPath)) ?? 0) > 0 };
 }
 
 /** The same path by all its names, as far as it is there. */
-async function realPathOf(path: string): Promise<string> {
+function realPathOf(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }
 
 /** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
-  const files = await filesIn(dir, shown);
+  const files = await readdir(dir).catch((error: unknown) => {
+    throw new UserError(`cannot read the folder ${shown} (${codeOf(error)}); ${REMEDY}`, EXIT.inputMissing);
+  });
   for (const file of files) {
-    const manifest = file.replace(/\.journal\.jsonl$/, '.manifest.json');
+    const manifest = file.replace(/\.journal\.jsonl$/, MANIFEST);
     if (manifest === file || files.includes(manifest) || ((await sizeOf(join(dir, file))) ?? 0) === 0) continue;
     throw new UserError(
       `${shown} has no ${manifest}, which says how the rows in ${file} were made; copy it from where that part ran, or leave the part out`,
       EXIT.inputMissing,
     );
   }
-  return files.flatMap((file) => MANIFEST.exec(file)?.groups?.name ?? []).sort();
-}
-
-async function filesIn(dir: string, shown: string): Promise<string[]> {
-  try {
-    return await readdir(dir);
-  } catch (error) {
-    const cause = codeOf(error) === 'ENOENT' ? 'there is no such folder' : codeOf(error);
-    throw new UserError(`cannot read ${shown}: ${cause}; name the output folders of the parts`, EXIT.inputMissing);
-  }
+  return files.flatMap((file) => (file.endsWith(MANIFEST) ? file.slice(0, -MANIFEST.length) : [])).sort();
 }
 
 function reasonAgainst(name: string, { kind, identity }: Manifest): string | undefined {
@@ -133,21 +124,111 @@ function reasonAgainst(name: string, { kind, identity }: Manifest): string | und
   return APART[kind];
 }
 
-function namedTwice(name: string, isOutput: boolean): UserError {
-  return new UserError(
-    isOutput
-      ? `--output-dir names ${name}, which is one of the parts; name another folder`
-      : `${name} is named twice; name each part once`,
-  );
+/**
+ * The identity that all parts share, each as it is seen from the merged run.
+ * @throws UserError (78) with the fields that differ
+ */
+export function sharedIdentity(parts: readonly { readonly name: string; readonly identity: Identity }[]): Identity {
+  const [first, ...others] = parts;
+  for (const other of others) {
+    const differences = differencesOf(first?.identity ?? {}, other.identity, [`in ${first?.name}`, `in ${other.name}`]);
+    if (differences.length === 0) continue;
+    throw new UserError(
+      [
+        'rows that were made under different settings must not mix, and these parts differ:',
+        ...differences.map((difference) => `  ${difference}`),
+        'Merge the parts of one run, each made by the same command but for --shard and --output-dir.',
+      ].join('\n'),
+      EXIT.identityDiffers,
+    );
+  }
+  return first?.identity ?? {};
 }
 
-function nothingToMerge(reasons: readonly string[]): UserError {
-  return new UserError(
-    [
-      'there is nothing to merge:',
-      ...reasons.map((reason) => `  ${reason}`),
-      'Name the output folders of awb infer or awb judge.',
-    ].join('\n'),
-    EXIT.badData,
-  );
+/**
+ * The manifest of a merged run, as of the first part where nothing else is said, before its rows are counted.
+ * @param own that of the run which the parts are merged into; its parts of before are replaced by what they are now
+ */
+export function mergedManifest(
+  own: Manifest | undefined,
+  parts: readonly Pick<Part, 'dir' | 'manifest'>[],
+  identity: Identity,
+): Manifest {
+  const now = parts.map(({ dir, manifest }) => partOf(dir, manifest));
+  const before = own?.merged ?? [];
+  const merged = [...before.filter((part) => !now.some((other) => isSame(part, other))), ...now];
+  const manifests = [...(own === undefined ? [] : [own]), ...parts.map(({ manifest }) => manifest)];
+  const [first] = manifests;
+  if (first === undefined) throw new Error('nothing to merge');
+  const { shard: _, ...settings } = first.settings;
+  const models = new Map(manifests.flatMap(({ models = [] }) => models.map((model) => [String(model.sha256), model])));
+  const spent = spentOf([...(own === undefined ? [] : [own]), ...merged], before);
+  return {
+    ...first,
+    label: manifests.find(({ label }) => label !== undefined)?.label,
+    meta: Object.assign({}, ...manifests.map(({ meta }) => meta).reverse()),
+    identity,
+    fingerprint: fingerprintOf(identity),
+    settings,
+    endpoints: union(manifests.map(({ endpoints }) => endpoints)),
+    servedModels: union(manifests.map(({ servedModels }) => servedModels)),
+    models: models.size === 0 ? undefined : [...models.values()],
+    price: manifests.findLast(({ price }) => price !== undefined)?.price,
+    ...spent,
+    merged,
+    notices: union(manifests.map(({ notices }) => notices)),
+    startedAt: own?.startedAt ?? manifests.map(({ startedAt }) => startedAt).sort()[0] ?? '',
+    endedAt: manifests
+      .flatMap(({ endedAt }) => endedAt ?? [])
+      .sort()
+      .at(-1),
+    state: 'incomplete',
+    batch: undefined,
+    output: undefined,
+    beside: undefined,
+  };
+}
+
+function partOf(dir: string, { settings, state, startedAt, pace, unrecorded }: Manifest): MergedPart {
+  const shard = typeof settings.shard === 'string' ? settings.shard : undefined;
+  return { dir, shard, state, startedAt, pace, unrecorded };
+}
+
+/** A part that was continued, or moved, is still the same one. */
+function isSame(one: MergedPart, other: MergedPart): boolean {
+  const isNamed = one.shard === undefined ? one.dir === other.dir : one.shard === other.shard;
+  return isNamed && one.startedAt === other.startedAt;
+}
+
+/** What somebody took out of a manifest is absent. */
+function union(lists: readonly (readonly string[] | undefined)[]): string[] {
+  return [...new Set(lists.flatMap((list) => list ?? []))];
+}
+
+type Spent = Pick<MergedPart, 'pace' | 'unrecorded'>;
+
+/** What all parts come to, less what the run's own sums hold of its parts of before. */
+function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
+  const sum: Spent = { pace: { calls: 0, seconds: 0 }, unrecorded: { calls: 0, usage: {} } };
+  for (const { pace, unrecorded } of plus) addTo(sum, { pace, unrecorded }, 1);
+  for (const { pace, unrecorded } of minus) addTo(sum, { pace, unrecorded }, -1);
+  return {
+    pace: sum.pace?.calls ? sum.pace : undefined,
+    unrecorded: sum.unrecorded?.calls ? sum.unrecorded : undefined,
+  };
+}
+
+/** Adds numbers to those of the same names, at any depth; what is taken off again leaves nothing of its fractions. */
+function addTo(sum: object, more: object, sign: 1 | -1): void {
+  for (const [name, value] of Object.entries(more)) {
+    const before: unknown = Reflect.get(sum, name);
+    if (typeof value === 'number') {
+      const all = (typeof before === 'number' ? before : 0) + sign * value;
+      Reflect.set(sum, name, Math.max(0, Math.round(all * 1000) / 1000));
+    } else if (isObject(value)) {
+      const inner = isObject(before) ? before : {};
+      Reflect.set(sum, name, inner);
+      addTo(inner, value, sign);
+    }
+  }
 }

@@ -1,67 +1,26 @@
-// What runs have come to, out of their folders: manifest and journal are read, nothing is locked or written, and another process may work there.
+// What runs have come to, as `awb status --json` prints it, and in words. Manifests and journals are read; nothing is locked or written.
 
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { inTableOrder } from '../../core/domains.js';
+import { domainName, inTableOrder } from '../../core/domains.js';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { counted, grouped } from '../../core/figures.js';
+import { countBy } from '../../core/groups.js';
+import { dollars } from '../../core/money.js';
+import { printable, shortened } from '../../core/printable.js';
 import type { RunKind } from '../../core/run-kind.js';
-import type { Domain } from '../../core/types.js';
-import { sizeOf } from '../../disk/file-reading.js';
+import { aligned, barLines, type Look, withRedFailures, wrapped } from '../../core/terminal.js';
 import { predictionState } from '../../infer/inferring.js';
 import { calibrationState, judgementState } from '../../judge/records.js';
+import { Ledger } from '../../run/budget.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
-import { Ledger } from '../../run/ledger.js';
 import { type Manifest, readManifest } from '../../run/manifest.js';
 import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../../run/run.js';
-import { episodeState } from '../../simulate/episodes/records.js';
+import { episodeState } from '../../simulate/episodes/playing.js';
 
-interface Progressed {
-  readonly total: number;
-  readonly ok: number;
-  readonly failed: number;
-  readonly left: number;
-  /** Over the last minutes, of a run that works. */
-  readonly rowsPerSecond?: number | undefined;
-  readonly secondsLeft?: number | undefined;
-  readonly tokens: number;
-  /** Undefined where nobody knows. */
-  readonly usd?: number | undefined;
-}
-
-export interface RunStatus extends Progressed {
-  /** The folder as the user named it, and the run's name in it, such as `predictions`. */
-  readonly dir: string;
-  readonly name: string;
-  readonly kind: RunKind;
-  readonly label?: string | undefined;
-  /**
-   * `running` where its process lives (on another host: where nobody has said otherwise), `killed` where it died without a word;
-   * whatever else the manifest says.
-   */
-  readonly state: Manifest['state'] | 'killed';
-  readonly process?: { readonly pid: number; readonly host: string } | undefined;
-  /** Of another host's process nobody here knows whether it lives. */
-  readonly isElsewhere: boolean;
-  readonly startedAt: string;
-  readonly endedAt?: string | undefined;
-  /** When the latest record was made. */
-  readonly lastAt?: string | undefined;
-  readonly domains: ReadonlyMap<Domain, DomainStatus>;
-  /** With the reason of the latest one. */
-  readonly failures: readonly { readonly class: string; readonly rows: number; readonly reason?: string | undefined }[];
-}
-
-interface DomainStatus {
-  /** Undefined where the manifest does not say. */
-  readonly total?: number | undefined;
-  readonly ok: number;
-  readonly failed: number;
-}
-
-/** All runs together; dollars only where all of them are known, and the time until the slowest has ended. */
-export interface StatusSum extends Progressed {
-  readonly runs: number;
-}
+/** Runs as `--json` prints them; what nobody knows is undefined. */
+export type RunStatus = { readonly dir: string; readonly name: string } & Awaited<ReturnType<typeof statusOf>>;
+type Left = Pick<RunStatus, 'failed' | 'left' | 'rows_per_second' | 'seconds_left'>;
 
 const MANIFEST = '.manifest.json';
 /** The rate is that of these last milliseconds. */
@@ -82,23 +41,6 @@ const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> =
  * @throws UserError (66) where nothing lies there that can be read; (65) for a damaged manifest
  */
 export async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[] | string> {
-  const names = await namesIn(dir, shown);
-  if (names === undefined) return `${shown} is a file`;
-  if (names.length === 0) return `there is no run in ${shown}`;
-  const found: RunStatus[] = [];
-  for (const name of names) {
-    const { manifestPath, journalPath } = pathsOf({ dir, name });
-    const manifest = await readManifest(manifestPath);
-    if (manifest === undefined) continue;
-    // A file without a journal (a panel) is what its manifest says.
-    const records = (await sizeOf(journalPath)) === undefined ? undefined : await recordsIn(journalPath, manifest);
-    found.push({ dir: shown, name, ...statusOf(manifest, records, now) });
-  }
-  return found.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
-}
-
-/** The runs in a folder; undefined where it is a file. */
-async function namesIn(dir: string, shown: string): Promise<string[] | undefined> {
   const entries = await readdir(dir).catch((error: unknown) => {
     if (codeOf(error) === 'ENOTDIR') return undefined;
     throw new UserError(
@@ -106,94 +48,92 @@ async function namesIn(dir: string, shown: string): Promise<string[] | undefined
       EXIT.inputMissing,
     );
   });
-  return entries?.filter((entry) => entry.endsWith(MANIFEST)).map((entry) => entry.slice(0, -MANIFEST.length));
+  if (entries === undefined) return `${shown} is a file`;
+  const found: RunStatus[] = [];
+  for (const entry of entries.filter((entry) => entry.endsWith(MANIFEST))) {
+    const name = entry.slice(0, -MANIFEST.length);
+    const { manifestPath, journalPath } = pathsOf({ dir, name });
+    const manifest = await readManifest(manifestPath);
+    if (manifest !== undefined) found.push({ dir: shown, name, ...(await statusOf(manifest, journalPath, now)) });
+  }
+  if (found.length === 0) return `there is no run in ${shown}`;
+  return found.sort((a, b) => a.started_at.localeCompare(b.started_at));
 }
 
-/** What the records of a journal say. */
-interface Records {
-  /** The domain and the class of failure, if any, of each row's latest record. */
-  readonly rows: ReadonlyMap<string, { readonly domain: unknown; readonly failure: string | undefined }>;
-  /** Of the latest failure of each class. */
-  readonly reasons: ReadonlyMap<string, string | undefined>;
-  /** When each was made, milliseconds since the epoch. */
-  readonly times: readonly number[];
-  readonly ledger: Ledger;
-}
-
-async function recordsIn(path: string, { kind, price, unrecorded }: Manifest): Promise<Records> {
-  const rows = new Map<string, { domain: unknown; failure: string | undefined }>();
+async function statusOf(manifest: Manifest, journalPath: string, now: number) {
+  const { kind, label, price, unrecorded, startedAt, endedAt, process: worker, counts, tokens } = manifest;
+  /** Of each row's latest record. */
+  const rows = new Map<string, { readonly domain: string; readonly failure: string | undefined }>();
   const reasons = new Map<string, string | undefined>();
+  /** When each record was made, milliseconds since the epoch. */
   const times: number[] = [];
   const ledger = new Ledger(() => price);
   if (unrecorded !== undefined) ledger.add(unrecorded);
-  await scanJournal(path, (record) => {
+  await scanJournal(journalPath, (record) => {
     const { id, log } = record;
     const state = STATE_OF[kind](record);
     ledger.add(entryOf(summaryOf(state, log, STAMP_KEY[kind]), log));
     const failure = state.status === 'failed' ? (state.class ?? 'unknown') : undefined;
-    rows.set(id, { domain: log.domain, failure });
+    rows.set(id, { domain: String(log.domain), failure });
     if (failure !== undefined) reasons.set(failure, state.reason ?? reasons.get(failure));
     const time = typeof log.at === 'string' ? Date.parse(log.at) : Number.NaN;
     if (!Number.isNaN(time)) times.push(time);
   });
-  return { rows, reasons, times, ledger };
-}
-
-function statusOf(manifest: Manifest, records: Records | undefined, now: number): Omit<RunStatus, 'dir' | 'name'> {
-  const { kind, label, startedAt, endedAt, process: worker, tokens } = manifest;
-  const isElsewhere = worker?.host !== hostname();
-  const isKilled = manifest.state === 'running' && !isElsewhere && !isAlive(worker?.pid);
-  const state = isKilled ? 'killed' : manifest.state;
-  const rows = [...(records?.rows.values() ?? [])];
-  const failed = rows.filter(({ failure }) => failure !== undefined);
-  const counts = rows.length === 0 ? manifest.counts : { ok: rows.length - failed.length, failed: failed.length };
-  const domains = domainsOf(manifest, rows);
-  const total = totalOf(manifest, domains);
-  const left = Math.max(0, total - counts.ok - counts.failed);
-  const rowsPerSecond = state === 'running' ? rateAt(now, records?.times ?? []) : undefined;
-  const lastAt = records?.times.reduce((latest, time) => Math.max(latest, time), 0) ?? 0;
+  // A file without a journal (a panel) is what its manifest says.
+  const isRecorded = rows.size > 0;
+  const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
+  const failed = isRecorded ? classes.length : counts.failed;
+  const ok = isRecorded ? rows.size - failed : counts.ok;
+  const failures = Object.entries(isRecorded ? countBy(classes, (failure) => failure) : (counts.failures ?? {}));
+  const totals = worker?.totals;
+  const total =
+    totals === undefined ? counts.chosen : Object.values(totals).reduce((sum, rows) => sum + rows, counts.absent ?? 0);
+  const left = Math.max(0, total - ok - failed);
+  const isKilled = manifest.state === 'running' && worker?.host === hostname() && !isAlive(worker.pid);
+  const state = isKilled ? ('killed' as const) : manifest.state;
+  const rate = state === 'running' ? rateAt(now, times) : undefined;
+  const lastAt = times.reduce((latest, time) => Math.max(latest, time), 0);
   return {
-    ...{ kind, label, state, isElsewhere, process: worker && { pid: worker.pid, host: worker.host } },
-    ...{ startedAt, endedAt: state === 'running' ? undefined : endedAt },
-    lastAt: lastAt === 0 ? undefined : new Date(lastAt).toISOString(),
-    ...{ total, ok: counts.ok, failed: counts.failed, left, domains },
-    ...{ rowsPerSecond, secondsLeft: rowsPerSecond && left / rowsPerSecond },
-    tokens: records?.ledger.tokens ?? (tokens?.promptTokens ?? 0) + (tokens?.completionTokens ?? 0),
-    usd: records?.ledger.usd,
-    failures: rows.length === 0 ? recordedFailures(manifest) : failuresOf(rows, records?.reasons),
+    kind,
+    label,
+    /** `running` where its process lives, or may live on another host; `killed` where it died without a word. */
+    state,
+    process: worker && { pid: worker.pid, host: worker.host },
+    started_at: startedAt,
+    ended_at: state === 'running' ? undefined : endedAt,
+    last_record_at: lastAt === 0 ? undefined : new Date(lastAt).toISOString(),
+    ...{ total, ok, failed, left },
+    /** Over the last minutes, of a run that works. */
+    rows_per_second: rate,
+    seconds_left: rate && left / rate,
+    tokens: isRecorded ? ledger.tokens : (tokens?.promptTokens ?? 0) + (tokens?.completionTokens ?? 0),
+    usd: isRecorded ? ledger.usd : undefined,
+    domains: domainsOf(totals, [...rows.values()]),
+    /** The most frequent first, with the reason of the latest one. */
+    failures: failures
+      .sort(([, a], [, b]) => b - a)
+      .map(([name, rows]) => ({ class: name, rows, reason: reasons.get(name) })),
   };
 }
 
-function totalOf({ counts, process: worker }: Manifest, domains: ReadonlyMap<Domain, DomainStatus>): number {
-  if (worker?.totals === undefined) return counts.chosen;
-  return [...domains.values()].reduce((sum, { total = 0 }) => sum + total, counts.absent ?? 0);
-}
-
-type Row = Records['rows'] extends ReadonlyMap<string, infer Value> ? Value : never;
-
-function domainsOf({ process: worker }: Manifest, rows: readonly Row[]): ReadonlyMap<Domain, DomainStatus> {
-  const counts = new Map<Domain, { total?: number; ok: number; failed: number }>();
-  for (const [domain, total] of Object.entries(worker?.totals ?? {})) counts.set(domain, { ok: 0, failed: 0, total });
-  for (const { domain, failure } of rows) {
-    if (typeof domain !== 'string') continue;
-    const count = counts.get(domain) ?? { ok: 0, failed: 0 };
-    counts.set(domain, count);
-    count[failure === undefined ? 'ok' : 'failed']++;
-  }
-  return new Map([...counts].sort(([a], [b]) => inTableOrder(a, b)));
-}
-
-function recordedFailures({ counts }: Manifest): RunStatus['failures'] {
-  return Object.entries(counts.failures ?? {}).map(([name, rows]) => ({ class: name, rows }));
-}
-
-/** The most frequent first. */
-function failuresOf(rows: readonly Row[], reasons: Records['reasons'] = new Map()): RunStatus['failures'] {
-  const counts = new Map<string, number>();
-  for (const { failure } of rows) if (failure !== undefined) counts.set(failure, (counts.get(failure) ?? 0) + 1);
-  return [...counts]
-    .sort(([, a], [, b]) => b - a)
-    .map(([name, count]) => ({ class: name, rows: count, reason: reasons.get(name) }));
+function domainsOf(
+  totals: Readonly<Record<string, number>> = {},
+  rows: readonly { readonly domain: string; readonly failure: string | undefined }[],
+) {
+  const all = countBy(rows, ({ domain }) => domain);
+  const failures = countBy(
+    rows.filter(({ failure }) => failure !== undefined),
+    ({ domain }) => domain,
+  );
+  const names = Object.keys({ ...totals, ...all }).sort(inTableOrder);
+  const statuses = names.map((name) => {
+    const { [name]: total } = totals;
+    const { [name]: done = 0 } = all;
+    const { [name]: failed = 0 } = failures;
+    const left = total === undefined ? undefined : Math.max(0, total - done);
+    return [name, { total, ok: done - failed, failed, left }] as const;
+  });
+  return Object.fromEntries(statuses);
 }
 
 /** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
@@ -203,45 +143,145 @@ function rateAt(now: number, made: readonly number[]): number | undefined {
   return times.length < 2 || first >= now ? undefined : (times.length - 1) / ((now - first) / 1000);
 }
 
-export function sumOf(runs: readonly RunStatus[]): StatusSum {
+/** All runs together; dollars only where all of them are known, and the time until the slowest has ended. */
+export function sumOf(runs: readonly RunStatus[]) {
   const sum = (count: (run: RunStatus) => number) => runs.reduce((all, run) => all + count(run), 0);
-  const rate = sum(({ rowsPerSecond = 0 }) => rowsPerSecond);
-  const waits = runs.flatMap(({ secondsLeft }) => secondsLeft ?? []);
+  const rate = sum(({ rows_per_second: rate = 0 }) => rate);
+  const waits = runs.flatMap(({ seconds_left: wait }) => wait ?? []);
   return {
     runs: runs.length,
     total: sum(({ total }) => total),
     ok: sum(({ ok }) => ok),
     failed: sum(({ failed }) => failed),
     left: sum(({ left }) => left),
+    rows_per_second: rate > 0 ? rate : undefined,
+    seconds_left: waits.length > 0 ? Math.max(...waits) : undefined,
     tokens: sum(({ tokens }) => tokens),
     usd: runs.every(({ usd }) => usd !== undefined) ? sum(({ usd = 0 }) => usd) : undefined,
-    rowsPerSecond: rate > 0 ? rate : undefined,
-    secondsLeft: waits.length > 0 ? Math.max(...waits) : undefined,
   };
 }
 
-/** `awb status --json`: members in snake case, as in all documents; what nobody knows is absent. */
-export function statusDocument(runs: readonly RunStatus[], sum: StatusSum): object {
-  return { schema: 'awb.status/1', runs: runs.map(runDocument), total: { runs: sum.runs, ...progressDocument(sum) } };
+const MOST_FAILURES = 5;
+
+/** A line for each run that has ended, a block with bars for each at work, and a line on all together where there are several. */
+export function statusText(
+  runs: readonly RunStatus[],
+  sum: ReturnType<typeof sumOf>,
+  now: number,
+  look: Look & { readonly blocks: boolean },
+): string {
+  const isAtWork = ({ state }: RunStatus) => state === 'running' || state === 'awaiting';
+  const ended = runs.filter((run) => !isAtWork(run));
+  const lines = aligned(
+    ended.map((run) => endedCells(run, now)),
+    '  ',
+    [3],
+  );
+  const { ok, failed, total } = sum;
+  const share = total === 0 ? 100 : Math.floor(((ok + failed) / total) * 100);
+  const done = `all ${sum.runs} runs: ${grouped(ok + failed)} of ${grouped(total)} (${share} %)`;
+  const sections = [
+    ended.flatMap((run, at) => [...sentence(lines[at] ?? '', look), ...remedyLines(run, look)]),
+    ...runs.filter(isAtWork).map((run) => workLines(run, now, look)),
+    runs.length > 1 ? sentence([done, ...leftParts(sum)].join(', '), look) : [],
+  ].filter((section) => section.length > 0);
+  return `${sections.map((section) => section.map((line) => withRedFailures(line, look)).join('\n')).join('\n\n')}\n`;
 }
 
-function runDocument(run: RunStatus): object {
-  const { dir, name, kind, label, state, process: worker, startedAt, endedAt, lastAt, domains, failures } = run;
-  return {
-    ...{ dir, name, kind, label, state, process: worker },
-    ...{ started_at: startedAt, ended_at: endedAt, last_record_at: lastAt },
-    ...progressDocument(run),
-    domains: Object.fromEntries(
-      [...domains].map(([domain, { total, ok, failed }]) => [
-        domain,
-        { total, ok, failed, left: total === undefined ? undefined : Math.max(0, total - ok - failed) },
-      ]),
-    ),
-    failures,
-  };
+/** Nothing of it is cut off: state and time left stand at its end. */
+function sentence(text: string, { columns }: Look): string[] {
+  return wrapped(printable(text), columns, 4);
 }
 
-function progressDocument(status: Progressed): object {
-  const { total, ok, failed, left, rowsPerSecond, secondsLeft, tokens, usd } = status;
-  return { total, ok, failed, left, rows_per_second: rowsPerSecond, seconds_left: secondsLeft, tokens, usd };
+/** Of a run that has ended: its folder, what it is, what became of it, how many rows, and what else is to be said in a line. */
+function endedCells(run: RunStatus, now: number): string[] {
+  const { dir, state, total, left } = run;
+  const rest = [...leftParts(run), ...spentParts(run).slice(-1), ...lastParts(run, now)].join(', ');
+  return [dir, nameOf(run), state, `${grouped(total - left)}/${grouped(total)}`, rest].map((cell) => printable(cell));
+}
+
+const CONTINUES = 'the same command continues';
+/** What to do about a run that is not complete. */
+const REMEDIES: Partial<Record<RunStatus['state'], string>> = {
+  killed: CONTINUES,
+  incomplete: 'the same command asks again for what failed',
+  interrupted: CONTINUES,
+  stopped: CONTINUES,
+};
+
+function remedyLines(run: RunStatus, look: Look): string[] {
+  const remedy = REMEDIES[run.state];
+  return remedy === undefined ? [] : [`    ${remedy}`, ...failureLines(run, look)];
+}
+
+function workLines(run: RunStatus, now: number, look: Look & { readonly blocks: boolean }): string[] {
+  const { dir, state, process: worker } = run;
+  const where =
+    worker?.host === hostname()
+      ? ` (process ${worker.pid})`
+      : ` on ${worker?.host}, if process ${worker?.pid} lives there`;
+  const words = state === 'awaiting' ? 'awaits batch results' : `${state}${worker === undefined ? '' : where}`;
+  const domains = Object.entries(run.domains).map(([name, status]) => ({ ...status, name: domainName(name) }));
+  const bars = [{ ...run, name: 'all' }, ...domains].map((part) => ({ ...part, done: part.ok + part.failed }));
+  const rest = [...leftParts({ ...run, failed: 0 }), ...spentParts(run)];
+  return [
+    ...sentence(`${dir}: ${nameOf(run)}, ${words}`, look),
+    ...barLines(bars, look.columns - 2, look.blocks).map((line) => shortened(`  ${line}`, look.columns)),
+    ...sentence(`  ${[...rest, ...lastParts(run, now).map((last) => `last record ${last}`)].join(', ')}`, look),
+    ...failureLines(run, look),
+  ];
+}
+
+function failureLines({ failures }: RunStatus, { columns }: Look): string[] {
+  return failures
+    .slice(0, MOST_FAILURES)
+    .map(({ class: name, rows, reason }) => `    ${name} ${grouped(rows)}${reason === undefined ? '' : `: ${reason}`}`)
+    .map((line) => shortened(line, columns));
+}
+
+const DEFAULT_NAMES: Readonly<Record<RunKind, string>> = {
+  infer: 'predictions',
+  judge: 'judged',
+  calibrate: 'calibration',
+  likelihood: 'likelihood',
+  scenarios: 'scenarios',
+  simulate: 'episodes',
+};
+
+/** A label that the folder bears is not said again. */
+function nameOf({ dir, kind, name, label }: RunStatus): string {
+  const isSaid = label === undefined || dir.endsWith(label);
+  return `${kind}${name === DEFAULT_NAMES[kind] ? '' : ` ${name}`}${isSaid ? '' : ` "${label}"`}`;
+}
+
+function spentParts({ tokens, usd }: RunStatus): string[] {
+  return [counted(tokens, 'token', 'tokens', grouped), ...(usd === undefined ? [] : [dollars(usd)])];
+}
+
+function lastParts({ last_record_at: lastAt }: RunStatus, now: number): string[] {
+  return lastAt === undefined ? [] : [`${spanText(now - Date.parse(lastAt))} ago`];
+}
+
+function leftParts({ failed, left, rows_per_second: rate, seconds_left: wait }: Left): string[] {
+  return [
+    ...(failed > 0 ? [`${grouped(failed)} failed`] : []),
+    ...(left > 0 ? [`${grouped(left)} left`] : []),
+    ...(rate === undefined ? [] : [rateText(rate)]),
+    ...(wait === undefined || left === 0 ? [] : [`about ${spanText(wait * 1000)} left`]),
+  ];
+}
+
+function rateText(rate: number): string {
+  if (rate >= 10) return `${rate.toFixed(0)} rows/s`;
+  return rate >= 0.1 ? `${rate.toPrecision(2)} rows/s` : `${(rate * 60).toPrecision(2)} rows/min`;
+}
+
+/** A time span in the unit that suits it. */
+function spanText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 120) return `${minutes} min`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} h` : counted(Math.round(hours / 24), 'day');
 }

@@ -16,34 +16,24 @@ export function observationOf(gen: string): string {
   return `${OBSERVATION_MARKER}\n${observationIn(gen) ?? ''}`;
 }
 
-/** What was said of the turns so far: the first `from` of them are true. */
-interface SimulatedHistory {
-  readonly from: number;
-  /** Of the turns behind these, in their order. */
-  readonly observations: readonly string[];
-}
-
 /**
  * The turn behind the history as a sample to be asked for, with the driver's request to predict. It holds no true observation of a
  * turn behind `from`.
+ * @param history the first `from` turns are true; the observations are of the turns behind these, in their order
  */
-export function simulatedTurn(driver: Sample, { from, observations }: SimulatedHistory): Sample {
+export function simulatedTurn(
+  driver: Sample,
+  { from, observations }: { readonly from: number; readonly observations: readonly string[] },
+): Sample {
+  const { key, trajectory, domain, systemPrompt } = driver;
   const turnIdx = from + observations.length + 1;
   const responses = [...driver.responses.slice(0, from), ...observations];
   const prompts = Array.from({ length: turnIdx }, (_, index) =>
     simulatedPrompt(driver, index + 1, from, responses[index - 1]),
   );
-  const currentPrompt = prompts[turnIdx - 1] ?? '';
-  return {
-    key: driver.key,
-    trajectory: driver.trajectory,
-    domain: driver.domain,
-    systemPrompt: driver.systemPrompt,
-    turnIdx,
-    prompts: [...prompts.slice(0, -1), currentPrompt + requestIn(driver)],
-    responses,
-    currentPrompt,
-  };
+  const currentPrompt = prompts.pop() ?? '';
+  prompts.push(currentPrompt + requestIn(driver));
+  return { key, trajectory, domain, systemPrompt, turnIdx, prompts, responses, currentPrompt };
 }
 
 /** The same behind what was recorded: a turn of the trajectory as it was. */
@@ -67,17 +57,10 @@ const NEARLY_EQUAL = 0.6;
 /** A shorter line stands in many a text, and gives nothing away. */
 const SAYS_SOMETHING = 16;
 
-/** The state in a turn's prompt, by its place there. */
-interface StateBlock {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Where the state stands in a prompt: between its heading and the action. Undefined where there is no heading in front of the action. */
-function stateIn(prompt: string): StateBlock | undefined {
-  const heading = stateHeadingIn(besideAction(prompt));
-  if (heading === undefined) return undefined;
-  const start = heading.end;
+function stateIn(prompt: string): { readonly start: number; readonly end: number } | undefined {
+  const start = stateHeadingIn(besideAction(prompt))?.end;
+  if (start === undefined) return undefined;
   // The first one behind the heading: where the state shows one itself, the rest of it stands beside the block, and is found to leak.
   const action = prompt.slice(start).search(ACTION);
   const block = prompt.slice(start, action === -1 ? prompt.length : start + action);
@@ -109,7 +92,6 @@ export function leaksBesideStates(sample: Sample, first: number): boolean {
 function isNearly(state: string, observation: string): boolean {
   const lines = linesOf(state);
   const known = new Set(linesOf(observation));
-  if (lines.length === 0) return true;
   return lines.filter((line) => known.has(line)).length >= NEARLY_EQUAL * lines.length;
 }
 
@@ -121,17 +103,18 @@ function besideAction(prompt: string): string {
 
 /** Whether a part of a prompt shows a line of the observation that says something; what system prompt and first turn say is no news. */
 function showsNewLineOf(truth: string, part: string, sample: Sample): boolean {
-  const lines = linesOf(part).filter((line) => line.length >= SAYS_SOMETHING);
-  if (lines.length === 0) return false;
   const known = new Set(linesOf(truth));
-  const shown = lines.filter((line) => known.has(line));
+  const shown = linesOf(part).filter((line) => line.length >= SAYS_SOMETHING && known.has(line));
   if (shown.length === 0) return false;
   const before = new Set([...linesOf(sample.systemPrompt), ...linesOf(bareAction(sample, 1))]);
   return shown.some((line) => !before.has(line));
 }
 
 function linesOf(text: string): string[] {
-  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
 }
 
 /** A reference, and whether a text shows what it refers to. */
@@ -153,24 +136,20 @@ const MOST_REFERENCES = 200;
 export function referencesIn(domain: Domain, prompt: string): Reference[] {
   const { action } = readTurnPrompt(prompt);
   const isGui = GUI.has(domain);
+  const value = parseJson(action);
+  // Of JSON, its values; of any other action, all of it.
+  const texts = typeof value === 'object' ? leavesOf(value) : [action];
+  const tokens = texts.flatMap((text) => tokensIn(text, isGui)).map(tokenReference);
   const found = new Map<string, Reference>();
-  const put = (reference: Reference) => {
+  for (const reference of [...(isGui ? elementsIn(action) : []), ...tokens]) {
     if (!found.has(reference.text) && found.size < MOST_REFERENCES) found.set(reference.text, reference);
-  };
-  if (isGui) for (const element of elementsIn(action)) put(element);
-  for (const text of textsOf(action)) for (const token of tokensIn(text, isGui)) put(tokenReference(token));
+  }
   return [...found.values()];
 }
 
 /** A prompt or an observation as references are looked for in it: its text, and the texts in its JSON with their escapes undone. */
 export function plain(text: string): string {
   return text.replace(/\\[nrt"'\\/]/g, ' ');
-}
-
-/** Of JSON, its values; of any other action, all of it. */
-function textsOf(action: string): string[] {
-  const value = parseJson(action);
-  return typeof value === 'object' ? leavesOf(value) : [action];
 }
 
 /** Arguments may be JSON in a string. */
@@ -206,15 +185,10 @@ function tokenReference(text: string): Reference {
 
 /** Whether a text has these words, and not as a part of longer ones. */
 function wholeWord(words: string): (text: string) => boolean {
-  const isWord = (text: string, at: number) => /\w/.test(text.charAt(at));
-  return (text) => {
-    for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
-      const end = at + words.length;
-      const begins = at === 0 || !isWord(words, 0) || !isWord(text, at - 1);
-      if (begins && (!isWord(words, words.length - 1) || !isWord(text, end))) return true;
-    }
-    return false;
-  };
+  const escaped = words.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const [begins, ends] = [/^\w/.test(words) ? '(?<!\\w)' : '', /\w$/.test(words) ? '(?!\\w)' : ''];
+  const pattern = new RegExp(`${begins}${escaped}${ends}`);
+  return (text) => pattern.test(text);
 }
 
 const ELEMENTS = [
@@ -244,17 +218,9 @@ export function offScript(turn: Sample, hidden: readonly string[]): string[] {
   const before = hidden.map((text) => plain(withoutMarker(text)));
   const unseen = referencesIn(turn.domain, turn.currentPrompt).filter(({ isIn }) => before.some(isIn));
   if (unseen.length === 0) return [];
-  const shown = [
-    turn.systemPrompt,
-    ...turn.prompts.slice(0, -1),
-    ...turn.responses,
-    beforeAction(turn.currentPrompt),
-  ].map(plain);
+  const front = turn.currentPrompt.slice(0, Math.max(0, actionHeadingAt(turn.currentPrompt)));
+  const shown = [turn.systemPrompt, ...turn.prompts.slice(0, -1), ...turn.responses, front].map(plain);
   return unseen.filter(({ isIn }) => !shown.some(isIn)).map(({ text }) => text);
-}
-
-function beforeAction(prompt: string): string {
-  return prompt.slice(0, Math.max(0, actionHeadingAt(prompt)));
 }
 
 /** The prompt of a turn without the request to predict, which only the turn to predict has. */

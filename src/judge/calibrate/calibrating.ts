@@ -10,11 +10,10 @@ import type { Io } from '../../core/types.js';
 import { manifestOfData, placeOfRow } from '../../infer/chosen-rows.js';
 import { INFER_OPTIONS } from '../../infer/options.js';
 import { BATCH_OPTIONS } from '../../run/batch/options.js';
-import type { HeardStage } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
 import { ASKING_OPTIONS } from '../../run/options.js';
 import type { Pricing, Run } from '../../run/run.js';
-import { markOf, oneByOne } from '../../run/stage-contract.js';
+import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced, type Target } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { type OptionTable, type Settings, under } from '../../settings/options.js';
@@ -96,7 +95,7 @@ export interface Calibrating {
 }
 
 /** The planned judgements as a stage. @throws UserError (2) for a budget in dollars without a price */
-export function calibrationStage(work: Calibrating, run: Run): HeardStage<CalibrationJob> {
+export function calibrationStage(work: Calibrating, run: Run): Stage<CalibrationJob> {
   const { settings, dataset, target, jobs, method, predictions } = work;
   requirePriced(settings, run.ledger.usd !== undefined, target);
   const judge = openJudge(run, settings, method);

@@ -1,9 +1,8 @@
 // What lies in a batch folder, given to a question as an endpoint would give it: try after try, by the same rules.
 
 import { UserError } from '../../core/errors.js';
-import { present } from '../../core/present.js';
 import { charactersOf } from '../../core/question.js';
-import type { Redact } from '../../core/redaction.js';
+import { hideKeys, keysIn, openRedaction, type Redact } from '../../core/redaction.js';
 import type {
   Asking,
   CallCost,
@@ -16,41 +15,30 @@ import type {
 } from '../../core/types.js';
 import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
 import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
-import type { ContextWatch } from '../context.js';
+import type { BackendOptions, NamedEndpoints } from '../backend.js';
+import { type ContextWatch, openContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
-import { type Asked, type Body, bodyText, budgetOf, CHAT, requestBody, type Way, wayOf } from '../endpoint/request.js';
+import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from '../endpoint/request.js';
 import { classify } from '../failures/classify.js';
 import type { CallContext } from '../failures/rules.js';
+import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
-import type { Batch } from './folder.js';
-import { customId, type Requests, readCustomId, requestName } from './requests.js';
+import { requestId } from './requests.js';
 import type { Result, Results } from './results.js';
 
-/** What replies are asked with, and what failures are classified by, as far as both are the same for each request. */
-export interface AnswerOptions {
-  readonly asked: Asked;
-  readonly maxAttempts: number;
-  readonly context: ContextWatch;
-  readonly known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
-  readonly redact: Redact;
-}
-
-/** By what a job is known, how many of its requests were made before, and what the first is made from and with. */
-type Kept = Omit<ReturnType<FileHooks<never>['kept']>, 'isHeld'>;
+export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
 /** A question whose answer has still to come. */
 export class Missing {
   readonly status = 'missing';
 
-  /**
-   * @param name that of its request
-   * @param log what the tries before it took
-   * @param write makes the request that is to be written
-   */
   constructor(
-    readonly name: string,
+    /** Of the request that is to be written. */
+    readonly id: string,
+    readonly way: Way,
+    readonly body: string,
+    /** What the tries before it took. */
     readonly log: CallLog & { readonly batched: number },
-    readonly write: () => Promise<{ readonly id: string; readonly body: string; readonly way: Way }>,
   ) {}
 }
 
@@ -64,12 +52,8 @@ const HOST = 'batch';
 
 /** A question, while its results are looked up. */
 interface Question {
-  readonly id: string;
-  /** What it is made from and with, where that says all of it. */
-  readonly madeFrom: string | undefined;
-  make(): Promise<ModelRequest>;
-  /** Of the request that was answered last. */
-  chars: number;
+  readonly job: string;
+  readonly request: ModelRequest;
   /** Requests of the job in files so far. */
   batched: number;
   attempts: number;
@@ -80,30 +64,29 @@ interface Question {
   cost: CallCost;
 }
 
-/** A request as far as reading its reply takes it. */
-interface Form {
-  readonly way: Way;
-  /** Its parameters; the messages may be left out. */
-  readonly body: Body;
-}
-
 export class Answers {
-  /** Every job's first request has this form. Absent before any was written. */
-  readonly #first: Form | undefined;
-  /** What all first requests are made with. */
-  readonly #madeWith: string;
+  readonly #asked: Asked;
+  readonly #redact: Redact;
+  readonly #context: ContextWatch;
+  /** What failures are classified by, as far as it is the same for each request. */
+  readonly #known: Omit<CallContext, 'asked' | 'sent' | 'nowMs'>;
+  /** The ids of requests whose results were asked for. */
+  readonly taken = new Set<string>();
 
-  /** @param url where the requests go that were written; absent where there are none */
   constructor(
+    { dir, endpoints }: { readonly dir: string; readonly endpoints: NamedEndpoints },
     private readonly options: AnswerOptions,
-    private readonly requests: Requests,
     private readonly results: Results,
-    url: Batch['url'] | undefined,
   ) {
-    const { model, sampling, responseFormat, dialect } = options.asked;
-    const empty = { ...(url?.endsWith(CHAT.path) ? { messages: [] } : { prompt: '' }), seedOffset: 0 };
-    this.#first = url && { way: wayOf(empty), body: requestBody(options.asked, empty, 0) };
-    this.#madeWith = JSON.stringify([model, sampling, responseFormat, dialect.dropped(), dialect.isRenamed()]);
+    const { model, apiKey, prefix: flagPrefix, baseUrls } = endpoints;
+    const { sampling, responseFormat, dialect, fitMaxTokens: fits, onNotice = () => {} } = options;
+    const keys = [apiKey, ...keysIn(sampling.extraBody)];
+    this.#redact = openRedaction([...keys, ...baseUrls.flatMap((url) => readAddress(url, apiKey).secrets)]);
+    this.#context = openContextWatch({ maxTokens: sampling.maxTokens, fits, onNotice });
+    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+    const isHeld = responseFormat !== undefined;
+    this.#known = { host: `the results in ${dir}`, model, flagPrefix, hasKey, isHeld, redact: this.#redact };
+    this.#asked = { model, sampling: hideKeys(sampling), stream: false, dialect, ...(isHeld && { responseFormat }) };
   }
 
   /**
@@ -111,27 +94,16 @@ export class Answers {
    * @throws UserError where the run must stop; Relearnt
    */
   asker(
-    { id, batched, madeFrom }: Kept,
+    { id: job, batched }: Pick<ReturnType<FileHooks<never>['kept']>, 'id' | 'batched'>,
     tell: (cost: CallCost) => void,
   ): (asking: Asking) => Promise<ModelReply | ModelFailure | Missing> {
-    let isFirst = true;
+    let before = batched;
     return async (asking) => {
-      let made: Promise<ModelRequest> | undefined;
-      const question: Question = {
-        id,
-        // What is asked later depends on the replies before, too.
-        madeFrom: isFirst ? madeFrom : undefined,
-        make() {
-          made ??= asking.make();
-          return made;
-        },
-        ...{ chars: 0, batched, attempts: 0, counted: 0, tries: 0, cost: { usage: {} } },
-      };
+      const nothing = { attempts: 0, counted: 0, tries: 0, cost: { usage: {} } };
+      const question = { job, request: await asking.make(), batched: before, ...nothing };
       try {
         const outcome = await this.#answer(question, tell);
-        if (made === undefined) asking.found?.(question.chars, madeFrom);
-        batched = question.batched;
-        isFirst = false;
+        before = question.batched;
         return outcome;
       } catch (error) {
         if (error instanceof Missing) return error;
@@ -143,7 +115,7 @@ export class Answers {
   async #answer(question: Question, tell: (cost: CallCost) => void): Promise<ModelReply | ModelFailure> {
     for (;;) {
       const attempt = await this.#try(question);
-      const cost = costOfTry(() => question.chars, attempt);
+      const cost = costOfTry(() => charactersOf(question.request), attempt);
       question.attempts++;
       question.tries += callsCounted(cost);
       question.cost = costOfBoth(question.cost, cost);
@@ -163,85 +135,62 @@ export class Answers {
   }
 
   async #try(question: Question): Promise<AttemptReply | AttemptFailure> {
-    const { asked, context, known, redact } = this.options;
     const usage: Usage = {};
     const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
-      const outcome = await this.#lookUp(question, maxTokens);
+      const outcome = this.#lookUp(question, maxTokens);
       addUsage(usage, outcome.usage);
       return outcome;
     };
-    const fitting = { host: known.host, budget: asked.sampling.maxTokens };
-    const outcome = await context.fitted(await ask(), fitting, ask);
+    const fitting = { host: this.#known.host, budget: this.options.sampling.maxTokens };
+    const outcome = await this.#context.fitted(await ask(), fitting, ask);
     if (outcome.status === 'interrupted') throw new Error('nothing ends the reading of a file');
-    return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, redact) : { ...outcome, usage };
+    return outcome.status === 'ok' ? cleaned({ ...outcome, usage }, this.#redact) : { ...outcome, usage };
   }
 
   /** The first result that can be used, or else the first failure. @throws Missing, Relearnt */
-  async #lookUp(question: Question, maxTokens: number | undefined): Promise<AttemptReply | AttemptFailure> {
-    const { asked } = this.options;
-    const make = async (): Promise<Form> => {
-      const request = await question.make();
-      return { way: wayOf(request), body: requestBody(asked, request, question.counted, maxTokens) };
-    };
-    // A job's first request is known by what it is made from: neither is its row read for that, nor its body made.
-    const isFirst = question.madeFrom !== undefined && question.counted === 0 && maxTokens === undefined;
-    const made = isFirst ? undefined : await make();
-    const content = made === undefined ? `${this.#madeWith} ${question.madeFrom}` : bodyText(made.body);
+  #lookUp(question: Question, maxTokens: number | undefined): AttemptReply | AttemptFailure {
+    const { dialect } = this.options;
+    const { job, request, counted } = question;
+    const way = wayOf(request);
+    const body = requestBody(this.#asked, request, counted, maxTokens);
+    const text = bodyText(body);
     for (;;) {
-      const name = requestName({ job: question.id, attempt: question.batched, content });
-      if (!this.results.has(name)) {
-        throw new Missing(name, logOf(question), async () => {
-          const { way, body } = made ?? (await make());
-          return { id: customId(name, charactersOf(await question.make())), body: bodyText(body), way };
-        });
-      }
-      const form = made ?? present(this.#first);
-      const found = this.#resultOf(name, form);
+      const id = requestId(job, question.batched, text);
+      if (!this.results.has(id)) throw new Missing(id, way, text, logOf(question));
+      this.taken.add(id);
+      const found = this.#resultOf(id, way, body);
       const rejected = found?.status === 'failed' ? found.rejected : undefined;
-      // What is asked in another way has another name, so that this request is no attempt.
-      if (
-        rejected !== undefined &&
-        asked.dialect.learn(rejected) &&
-        !(rejected in asked.dialect.translate(form.body))
-      ) {
+      // What is asked in another way has another id, so that this request is no attempt.
+      if (rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body))) {
         throw new Relearnt();
       }
       question.batched++;
-      if (found === undefined) continue;
-      question.chars = this.requests.get(name)?.chars ?? 0;
-      return found;
+      if (found !== undefined) return found;
     }
   }
 
   /** Undefined where nobody has worked on the request. */
-  #resultOf(name: string, form: Form): AttemptReply | AttemptFailure | undefined {
+  #resultOf(id: string, way: Way, body: Body): AttemptReply | AttemptFailure | undefined {
     let failure: AttemptFailure | undefined;
-    for (const { result, line } of this.results.of(name)) {
-      // A file that was written anew meanwhile may have been given to an engine before.
-      if (!this.requests.has(name)) this.requests.set(name, { part: '', chars: readCustomId(line.id).chars });
+    for (const { result, path } of this.results.of(id)) {
       if (result.kind === 'unasked') continue;
-      const attempt = this.#read(result, form);
+      const attempt = this.#read(result, way, body);
       if (attempt.status === 'ok') return attempt;
-      failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, line.path) };
+      failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
     }
     return failure;
   }
 
-  #read(result: Exclude<Result, { kind: 'unasked' }>, { way, body }: Form): AttemptReply | AttemptFailure {
-    const context = () => ({
-      ...this.options.known,
-      asked: way.words,
-      sent: Object.keys(body),
-      nowMs: Date.now(),
-    });
-    if (result.kind === 'answer') {
+  #read(result: Exclude<Result, { kind: 'unasked' }>, way: Way, body: Body): AttemptReply | AttemptFailure {
+    const context = () => ({ ...this.#known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
+    const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
+    if (result.kind === 'completion') reading.take(result.completion);
+    else {
       const { status, body: said } = result;
       const isGood = status !== undefined && status >= 200 && status <= 299;
       if (!isGood) return classify({ ...(status !== undefined && { status }), body: said }, context());
+      reading.feed(Buffer.from(said));
     }
-    const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
-    if (result.kind === 'completion') reading.take(result.completion);
-    else reading.feed(Buffer.from(result.body));
     return reading.outcome(context);
   }
 }

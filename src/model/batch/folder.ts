@@ -1,6 +1,5 @@
 // A batch folder on the disk: its files, batch.json, which says what was written for whom, and submission.json, which says what was sent.
 
-import { closeSync, openSync, readSync } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -234,29 +233,6 @@ export async function resultFiles(dir: string): Promise<string[]> {
     );
   }
   return files;
-}
-
-/** Where a line lies. */
-export interface Place {
-  readonly path: string;
-  readonly offset: number;
-  readonly length: number;
-}
-
-/** The bytes of a line. @throws UserError (66) where the file cannot be read any more */
-export function bytesAt({ path, offset, length }: Place): Buffer {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const bytes = Buffer.alloc(length);
-      readSync(file, bytes, 0, length, offset);
-      return bytes;
-    } finally {
-      closeSync(file);
-    }
-  } catch (error) {
-    throw unreadable(path, error);
-  }
 }
 
 /** What the disk refused while `path` was written, as a UserError (74); other errors come back as they are. */

@@ -6,9 +6,9 @@ import { throwIfStopped } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
+import { bytesAt, type Place } from '../../disk/file-reading.js';
 import { splitLines } from '../../disk/lines.js';
-import { bytesAt, type Place, resultFiles, unreadable } from './folder.js';
-import { readCustomId } from './requests.js';
+import { resultFiles, unreadable } from './folder.js';
 
 /**
  * What a line says of its request: a completion; another answer, as a server would have sent it; or that nobody has worked on it, since
@@ -70,15 +70,10 @@ const READ_BYTES = 1 << 20;
 const MOST_NAMED = 5;
 const MOST_NAME_COLUMNS = 64;
 
-/** A line that holds a result. */
-interface ResultLine extends Place {
-  readonly id: string;
-}
-
 /** What all files of a folder hold that are not requests; each line is read when its turn comes. */
 export class Results {
-  /** By the names of requests, the lines that answer them, in the order of the files' names. */
-  readonly #lines = new Map<string, ResultLine[]>();
+  /** By the ids of requests, the lines that answer them, in the order of the files' names. */
+  readonly #lines = new Map<string, Place[]>();
   readonly #cutOff: string[] = [];
   readonly #odd: string[] = [];
 
@@ -89,29 +84,29 @@ export class Results {
     return results;
   }
 
-  has(name: string): boolean {
-    return this.#lines.has(name);
+  has(id: string): boolean {
+    return this.#lines.has(id);
   }
 
-  /** What the lines that answer a request say, in the order of the files' names. @throws UserError (66) where a file cannot be read any more */
-  of(name: string): { readonly result: Result; readonly line: ResultLine }[] {
-    return (this.#lines.get(name) ?? []).flatMap((line) => {
+  /** What the lines that answer a request say, and their files. @throws UserError (66) where a file cannot be read any more */
+  of(id: string): { readonly result: Result; readonly path: string }[] {
+    return (this.#lines.get(id) ?? []).flatMap((line) => {
       // The file may have been changed since it was looked through.
       const result = readResult(parseLine(bytesAt(line)) ?? {});
-      return result === undefined ? [] : { result, line };
+      return result === undefined ? [] : { result, path: line.path };
     });
   }
 
-  /** The names of requests that have a result, a failure among them. */
-  names(): ReadonlySet<string> {
+  /** The ids of requests that have a result, a failure among them. */
+  ids(): ReadonlySet<string> {
     return new Set(this.#lines.keys());
   }
 
-  /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that name. */
-  notes(isKnown: (name: string) => boolean): string[] {
+  /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that id. */
+  notes(isKnown: (id: string) => boolean): string[] {
     const all = [...this.#lines];
-    const strangers = all.flatMap(([name, lines]) => (isKnown(name) ? [] : lines.map(({ id }) => shownName(id))));
-    const again = all.filter(([name, lines]) => isKnown(name) && lines.length > 1).length;
+    const strangers = all.flatMap(([id, lines]) => (isKnown(id) ? [] : lines.map(() => shownName(id))));
+    const again = all.filter(([id, lines]) => isKnown(id) && lines.length > 1).length;
     const [cutOff, odd] = [this.#cutOff, this.#odd];
     const notes: [number, string][] = [
       [
@@ -139,9 +134,9 @@ export class Results {
         // A copy of the requests answers none of them.
         else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) this.#odd.push(place);
         else {
-          const { name } = readCustomId(line.custom_id);
-          const found = { id: line.custom_id, path, offset, length: bytes.length };
-          this.#lines.set(name, [...(this.#lines.get(name) ?? []), found]);
+          const { custom_id: id } = line;
+          const found = { path, offset, length: bytes.length };
+          this.#lines.set(id, [...(this.#lines.get(id) ?? []), found]);
         }
       }
     } catch (error) {

@@ -1,14 +1,6 @@
 // A leaderboard as LaTeX tables.
 
-import {
-  type Block,
-  type BoardRow,
-  headingOf,
-  isMarked,
-  judgeLine,
-  type Leaderboard,
-  remarksOn,
-} from '../leaderboard/board.js';
+import { type Block, type BoardRow, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
 
 export function latexBoard(board: Leaderboard): string {
   return `% needs \\usepackage{booktabs}\n${board.blocks.map(latexBlock).join('\n')}`;
@@ -21,7 +13,7 @@ function latexBlock(block: Block): string {
   return [
     '\\begin{table}',
     '  \\centering',
-    `  \\caption{${latexText(headingOf(block))}}`,
+    `  \\caption{${latexText(block.heading)}}`,
     `  \\begin{tabular}{${block.columns.map((column) => (column.align === 'right' ? 'r' : 'l')).join('')}}`,
     '  \\toprule',
     line(block.columns.map((column) => latexText(column.short))),
@@ -29,7 +21,7 @@ function latexBlock(block: Block): string {
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),
     '  \\bottomrule',
     '  \\end{tabular}',
-    ...[...judgeLine(block), ...remarksOn(block, 'Bold')].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    ...[...block.judge, ...remarksOn(block, 'Bold')].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
     '\\end{table}',
     '',
   ].join('\n');

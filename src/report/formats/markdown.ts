@@ -1,15 +1,7 @@
 // Texts and tables in GitHub's Markdown, and a leaderboard in it.
 
 import { notesBelow, type Table } from '../../core/table.js';
-import {
-  type Block,
-  type BoardRow,
-  headingOf,
-  isMarked,
-  judgeLine,
-  type Leaderboard,
-  remarksOn,
-} from '../leaderboard/board.js';
+import { type Block, type BoardRow, isMarked, type Leaderboard, remarksOn } from '../leaderboard/board.js';
 
 export function markdownBoard(board: Leaderboard): string {
   return board.blocks.map(markdownBlock).join('\n');
@@ -20,9 +12,9 @@ function markdownBlock(block: Block): string {
   const cell = (row: BoardRow) => (text: string, column: number) =>
     isMarked(block, row, column) ? `**${markdownText(text)}**` : markdownText(text);
   return [
-    `### ${markdownText(headingOf(block))}`,
+    `### ${markdownText(block.heading)}`,
     '',
-    ...judgeLine(block).flatMap((text) => [markdownText(text), '']),
+    ...block.judge.flatMap((text) => [markdownText(text), '']),
     line(block.columns.map((column) => markdownText(column.heading))),
     line(block.columns.map((column) => (column.align === 'right' ? '--:' : ':--'))),
     ...block.rows.map((row) => line(row.texts.map(cell(row)))),

@@ -2,15 +2,7 @@
 
 import { shortenedByWords } from '../../core/printable.js';
 import { bold, fits, type Look, legendOf, terminal, wrapped } from '../../core/terminal.js';
-import {
-  type Block,
-  type BoardRow,
-  headingOf,
-  isMarked,
-  judgeLine,
-  type Leaderboard,
-  legendOn,
-} from '../leaderboard/board.js';
+import { type Block, type BoardRow, isMarked, type Leaderboard, legendOn } from '../leaderboard/board.js';
 
 /** Widest cell in a terminal. */
 const CELL_COLUMNS = 40;
@@ -22,8 +14,8 @@ export function terminalBoard({ blocks }: Leaderboard, look: Look): string {
 
 function terminalBlock(block: Block, look: Look): string {
   const mark = look.color ? 'Green' : '*';
-  const title = wrapped(headingOf(block), look.columns).map((line) => bold(line, look));
-  const judge = judgeLine(block).flatMap((line) => wrapped(line, look.columns));
+  const title = wrapped(block.heading, look.columns).map((line) => bold(line, look));
+  const judge = block.judge.flatMap((line) => wrapped(line, look.columns));
   const isOwn = (row: BoardRow) => row.run !== undefined;
   const groups = [block.rows.filter(isOwn), block.rows.filter((row) => !isOwn(row))].filter((rows) => rows.length > 0);
   const marks = block.markNote === undefined ? [] : [`${mark}: best of its column, or not shown to be worse.`];

@@ -1,4 +1,4 @@
-// What a leaderboard is made of: the vocabulary of the files that make one and of those that print it.
+// What a leaderboard is: the vocabulary of the files that make one and of those that print it.
 
 import type { RunCosts } from '../../core/costs.js';
 import type { EquivalenceCard } from '../../core/equivalence.js';
@@ -6,7 +6,7 @@ import type { MeasureLookup } from '../../core/measures.js';
 import type { Column } from '../../core/table.js';
 import type { Domain, Estimate, ScoreCard } from '../../core/types.js';
 import type { PublishedRow } from '../published.js';
-import { type Trust, trustText } from '../trust.js';
+import type { Trust } from '../trust.js';
 
 /** What a run's figures depend on beside its world model. Runs that differ in any of it never share a block. */
 export interface JudgedWith {
@@ -106,7 +106,8 @@ export type BoardFigure = Pick<Estimate, 'value'> &
 
 export interface BoardColumn extends Column {
   readonly id: string;
-  readonly isFigure: boolean;
+  /** Of a column of figures. */
+  readonly figure?: FigureOf;
 }
 
 /** A run or a published row, before it is known which columns are marked. */
@@ -119,16 +120,13 @@ export interface Entry {
   readonly isComplete: boolean;
   /** Domains in which it has fewer rows than another run of its block, so that it is neither ranked among those nor tested. */
   readonly fewer: readonly Domain[];
+  /** The rows behind each domain's figure; repeats are not counted. */
+  readonly rows: ReadonlyMap<Domain, number>;
   /** Domains behind its mean. */
   readonly macroOf: number;
+  readonly mean: BoardFigure | undefined;
   /** By column id; a figure that it lacks is absent. */
   readonly figures: ReadonlyMap<string, BoardFigure>;
-  readonly mean: BoardFigure | undefined;
-}
-
-/** A run's row before it is known which columns are marked. */
-export interface OwnEntry extends Entry {
-  readonly run: BoardRun;
 }
 
 export interface BoardRow extends Entry {
@@ -140,12 +138,16 @@ export interface BoardRow extends Entry {
 
 /** Runs that may be compared with each other. */
 export interface Block {
+  /** What stands above it. */
+  readonly heading: string;
   readonly title: string;
   readonly judgedWith: JudgedWith;
   /** Judged as the published rows were. */
   readonly isOfficial: boolean;
   /** What is known of its judge; absent where none was asked. */
   readonly trust?: Trust | undefined;
+  /** The same in a line; none where none was asked. */
+  readonly judge: readonly string[];
   /** Of a block of measured runs: which measure it shows. */
   readonly measure?: string | undefined;
   readonly columns: readonly BoardColumn[];
@@ -163,54 +165,19 @@ export interface Leaderboard {
   readonly blocks: readonly Block[];
 }
 
-/** Runs that were judged alike. */
-export interface Group {
-  readonly judgedWith: JudgedWith;
-  readonly runs: readonly BoardRun[];
-  readonly isRecorded: boolean;
-}
-
-/** Whether nothing was rated, but measured. */
-export function isMeasured({ rates }: JudgedWith): boolean {
-  return !rates;
-}
-
-/** The measure that a group's block shows; undefined where its runs have ratings. Runs without the one that is asked for show their own. */
-export function shownMeasure({ judgedWith, runs }: Group, { measure }: BoardOptions): string | undefined {
-  if (!isMeasured(judgedWith)) return undefined;
-  const known = measuresIn(runs);
-  const wanted = [measure, judgedWith.lead].filter((name) => name !== undefined);
-  return wanted.find((name) => known.includes(name)) ?? known[0] ?? wanted[0] ?? 'measure';
-}
-
-/** The measures that runs have, in the order in which they are met. */
-export function measuresIn(runs: readonly BoardRun[]): string[] {
-  return [...new Set(runs.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
-}
-
-/** What stands above a block. */
-export function headingOf({ isOfficial, title }: Block): string {
-  return isOfficial ? `As published: ${title}` : title;
-}
-
-/** What stands below a block's heading: how far its judge can be trusted; empty where none was asked. */
-export function judgeLine({ trust }: Block): string[] {
-  return trust === undefined ? [] : [trustText(trust)];
-}
-
 /** Whether a row is best in a column, or cannot be told from the best. */
 export function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
   return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
 }
 
-/** All that is said below a block, what a mark means first. */
-export function remarksOn(block: Block, mark: string): string[] {
-  return [...legendOn(block, mark), ...block.notes];
-}
-
 /** How to read a block, what a mark means first. */
 export function legendOn({ markNote, legend }: Block, mark: string): string[] {
   return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
+}
+
+/** All that is said below a block, what a mark means first. */
+export function remarksOn(block: Block, mark: string): string[] {
+  return [...legendOn(block, mark), ...block.notes];
 }
 
 /** A figure as the official script counts it; a published row holds no other. */
@@ -219,6 +186,6 @@ export function officialIn({ run }: BoardRow, figure: BoardFigure | undefined): 
 }
 
 /** Ids of the columns of figures. */
-export function figureIds(block: Block): string[] {
-  return block.columns.filter((column) => column.isFigure).map((column) => column.id);
+export function figureIds({ columns }: Block): string[] {
+  return columns.filter(({ figure }) => figure !== undefined).map(({ id }) => id);
 }

@@ -8,32 +8,25 @@ import { FACTS_RECALL } from '../../core/judgement.js';
 import { dollars } from '../../core/money.js';
 import { oneLine } from '../../core/printable.js';
 import { type Column, dimensionName, intervalCell, NONE } from '../../core/table.js';
-import { DIMENSIONS, type Dimension, DOMAINS, type Domain } from '../../core/types.js';
+import { DIMENSIONS, DOMAINS, type Domain } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
+import type { BoardColumn, BoardFigure, BoardOptions, Entry, FigureOf } from './board.js';
 import {
-  type BoardColumn,
-  type BoardFigure,
-  type BoardOptions,
-  type BoardRun,
-  type Entry,
-  type FigureOf,
-  isMeasured,
-  measuresIn,
-} from './board.js';
-import {
+  type Counted,
   countedFigure,
-  domainsHaving,
   domainsOf,
   failuresMatter,
   isWhole,
-  meanOf,
   measuredFigure,
   NAME_COLUMNS,
 } from './runs.js';
 
+export interface TextColumn extends BoardColumn {
+  of(entry: Entry): string;
+}
+
 export interface FigureColumn extends BoardColumn {
-  readonly isFigure: true;
   readonly figure: FigureOf;
   /** Means over domains are comparable only over the same domains. */
   readonly isMean: boolean;
@@ -41,43 +34,24 @@ export interface FigureColumn extends BoardColumn {
   readonly isTested: boolean;
   /** Whether a smaller figure is better, whatever the block shows. */
   readonly isLowerBetter?: true;
-  of(run: BoardRun): BoardFigure | undefined;
+  figureOf(run: Counted): BoardFigure | undefined;
   /** The figure as the row shows it, where that is more than its value. */
-  textOf?(figure: BoardFigure, run: BoardRun): string;
+  textOf?(figure: BoardFigure, entry: Entry): string;
 }
-
-interface TextColumn extends BoardColumn {
-  readonly isFigure: false;
-  of(row: Entry): string;
-}
-
-export type AnyColumn = FigureColumn | TextColumn;
-
-const SHORT_NAMES: ReadonlyMap<Domain, string> = new Map([['terminal', 'Term.']]);
 
 function figureColumn(
   id: string,
   heading: string,
   figure: FigureOf,
-  of: FigureColumn['of'],
+  figureOf: FigureColumn['figureOf'],
   more: Partial<FigureColumn> = {},
 ): FigureColumn {
-  return {
-    id,
-    heading,
-    short: heading,
-    align: 'right',
-    isFigure: true,
-    isMean: true,
-    isTested: true,
-    figure,
-    of,
-    ...more,
-  };
+  const column = { id, heading, short: heading, align: 'right', figure, figureOf } as const;
+  return { ...column, isMean: true, isTested: true, ...more };
 }
 
 function textColumn(id: string, heading: string, align: Column['align'], of: TextColumn['of']): TextColumn {
-  return { id, heading, short: heading, align, isFigure: false, of };
+  return { id, heading, short: heading, align, of };
 }
 
 export const TEXT_COLUMNS: readonly TextColumn[] = [
@@ -99,170 +73,151 @@ export const TEXT_COLUMNS: readonly TextColumn[] = [
   textColumn('date', 'Date', 'left', ({ run }) => shown(run?.at.slice(0, 10))),
 ];
 
-const NOT_SCORES = { isMean: false, isTested: false, isLowerBetter: true } as const;
+function shown(text: string | undefined): string {
+  return oneLine(text ?? '', NAME_COLUMNS) || NONE;
+}
+
+const UNTESTED = { isMean: false, isTested: false } as const;
 
 function costColumn(id: string, heading: string, asked: Asked): FigureColumn {
-  const of = ({ costs }: BoardRun): BoardFigure | undefined => {
-    const { usd, unpriced } = costs?.[asked]?.total ?? {};
-    if (usd === undefined) return undefined;
-    return unpriced === 0 ? { value: usd } : { value: usd, isLeast: true };
+  const figureOf = ({ run }: Counted): BoardFigure | undefined => {
+    const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
+    return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
   };
   const textOf = ({ value, isLeast }: BoardFigure) => `${isLeast ? '≥ ' : ''}${dollars(value)}`;
-  return figureColumn(id, heading, { name: id }, of, { ...NOT_SCORES, textOf });
+  return figureColumn(id, heading, { name: id }, figureOf, { ...UNTESTED, isLowerBetter: true, textOf });
 }
 
-/** Output tokens a row, of the rows that the server counted. */
-function tokensOf({ costs }: BoardRun): BoardFigure | undefined {
-  const { rows = 0, usage } = costs?.world_model?.total ?? {};
-  return usage?.completionTokens === undefined || rows === 0
-    ? undefined
-    : { value: usage.completionTokens / rows, rows };
-}
-
-/** What a run took; shown where it is asked for. */
-const COST_COLUMNS: readonly FigureColumn[] = [
+/** What is shown where it is asked for; of the first one also beside the mean, where any rated run has it. */
+const FURTHER_COLUMNS: readonly FigureColumn[] = [
+  // How much of what was determined the predictions met, by their judge's checklists.
+  figureColumn(
+    'facts-recall',
+    'Facts recall',
+    { name: FACTS_RECALL },
+    ({ run }) => measuredFigure(run.card.overallMeasures, FACTS_RECALL),
+    { short: 'Facts', ...UNTESTED },
+  ),
+  // How far the predictions lead an agent where the truth leads it, over all domains.
+  figureColumn(
+    'decision-equivalence',
+    'Decision eq.',
+    { name: 'decision_equivalence' },
+    ({ run }) => {
+      const found = run.equivalence?.overall.found;
+      return found === undefined || typeof found === 'string' ? undefined : { value: found.value, ...found.interval };
+    },
+    { short: 'Dec. eq.', ...UNTESTED },
+  ),
   costColumn('cost', 'Cost', 'world_model'),
   costColumn('judge-cost', 'Judge cost', 'judge'),
-  figureColumn('tokens', 'Tokens a row', { name: 'tokens' }, tokensOf, {
-    ...NOT_SCORES,
-    short: 'Tokens',
-    textOf: ({ value }) => Math.round(value).toLocaleString('en'),
-  }),
+  // Output of the rows that the server counted.
+  figureColumn(
+    'tokens',
+    'Tokens a row',
+    { name: 'tokens' },
+    ({ run }) => {
+      const { rows = 0, usage } = run.costs?.world_model?.total ?? {};
+      const tokens = usage?.completionTokens;
+      return tokens === undefined || rows === 0 ? undefined : { value: tokens / rows, rows };
+    },
+    {
+      ...UNTESTED,
+      isLowerBetter: true,
+      short: 'Tokens',
+      textOf: ({ value }) => Math.round(value).toLocaleString('en'),
+    },
+  ),
 ];
-
-/** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any run has it. */
-const RECALL_COLUMN = figureColumn(
-  'facts-recall',
-  'Facts recall',
-  { name: FACTS_RECALL },
-  ({ card }) => measuredFigure(card.overallMeasures, FACTS_RECALL),
-  { short: 'Facts', isMean: false, isTested: false },
-);
-
-/** How far the predictions lead an agent where the truth leads it, over all domains; shown where it is asked for. */
-const EQUIVALENCE_COLUMN = figureColumn(
-  'decision-equivalence',
-  'Decision eq.',
-  { name: 'decision_equivalence' },
-  ({ equivalence }) => {
-    const found = equivalence?.overall.found;
-    return found === undefined || typeof found === 'string' ? undefined : { value: found.value, ...found.interval };
-  },
-  { short: 'Dec. eq.', isMean: false, isTested: false },
-);
 
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
-const MEANS = ['overall', 'macro', 'official', ...DIMENSIONS];
 const RESERVED = [
-  ...MEANS,
-  RECALL_COLUMN.id,
-  EQUIVALENCE_COLUMN.id,
-  ...COST_COLUMNS.map(({ id }) => id),
-  'name',
-  ...TEXT_COLUMNS.map(({ id }) => id),
+  ...['overall', 'macro', 'official', ...DIMENSIONS, ...FURTHER_COLUMNS.map(({ id }) => id)],
+  ...['name', ...TEXT_COLUMNS.map(({ id }) => id)],
 ];
-
-function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
-  const name = measure ?? 'total';
-  const heading = domainName(domain);
-  const short = SHORT_NAMES.get(domain) ?? heading;
-  const of = ({ card }: BoardRun) => {
-    const score = card.domains.find((each) => each.domain === domain);
-    if (score === undefined) return undefined;
-    return measure === undefined
-      ? countedFigure(score.withFailures, score.scores, 'total')
-      : measuredFigure(score.measures, measure);
-  };
-  return figureColumn(domainId(domain), heading, { domain, name }, of, { isMean: false, short });
-}
 
 function domainId(domain: Domain): string {
   return RESERVED.includes(domain) ? `domain:${domain}` : domain;
 }
 
-function meanColumns(measure: string | undefined): FigureColumn[] {
-  const name = measure ?? 'total';
-  const overall = ({ card }: BoardRun) => (isWhole(card, measure) ? meanOf(card, measure) : undefined);
-  const macro = ({ card }: BoardRun) => (isWhole(card, measure) ? undefined : meanOf(card, measure));
-  const macroText = (figure: BoardFigure, { card }: BoardRun) =>
-    `macro of ${domainsOf(card, measure).length}: ${twoDecimals(figure.value)}`;
-  const means = [
-    figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', { name }, overall),
-    figureColumn('macro', 'Fewer domains', { name }, macro, { textOf: macroText }),
-  ];
-  if (measure !== undefined) return means;
-  const dimensions = DIMENSIONS.map((dimension: Dimension) =>
-    figureColumn(dimension, dimensionName(dimension), { name: dimension }, ({ card }) =>
-      countedFigure(card.overallWithFailures, card.overall, dimension),
-    ),
-  );
-  const official = figureColumn('official', 'Official', { name }, ({ card }) => card.overall.total, {
-    isTested: false,
+function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
+  const heading = domainName(domain);
+  const figureOf = ({ run }: Counted) => {
+    const score = run.card.domains.find((each) => each.domain === domain);
+    if (score === undefined) return undefined;
+    return measure === undefined
+      ? countedFigure(score.withFailures, score.scores, 'total')
+      : measuredFigure(score.measures, measure);
+  };
+  const short = domain === 'terminal' ? 'Term.' : heading;
+  return figureColumn(domainId(domain), heading, { domain, name: measure ?? 'total' }, figureOf, {
+    isMean: false,
+    short,
   });
-  return [...means, official, ...dimensions];
 }
 
 /** Every column of figures that a block can have, those among them that one may only be sorted by. */
-export function figureColumns(runs: readonly BoardRun[], measure: string | undefined): FigureColumn[] {
-  const having = runs.flatMap((run) => domainsHaving(run.card, measure));
+export function figureColumns(runs: readonly Counted[], measure: string | undefined): FigureColumn[] {
+  const isRated = measure === undefined;
+  const name = measure ?? 'total';
+  const having = runs.flatMap(({ rows }) => [...rows.keys()]);
   const domains = [...new Set([...DOMAINS, ...having])].sort(inTableOrder);
-  const [overall, macro, ...means] = meanColumns(measure);
+  const [recall, ...further] = FURTHER_COLUMNS;
   return [
     ...domains.map((domain) => domainColumn(domain, measure)),
-    ...[overall, macro, RECALL_COLUMN].filter((column) => column !== undefined),
-    ...means,
-    EQUIVALENCE_COLUMN,
-    ...COST_COLUMNS,
+    figureColumn('overall', isRated ? 'Overall' : 'Mean', { name }, (run) => (isWhole(run) ? run.mean : undefined)),
+    figureColumn('macro', 'Fewer domains', { name }, (run) => (isWhole(run) ? undefined : run.mean), {
+      textOf: ({ value }, entry) => `macro of ${domainsOf(entry).length}: ${twoDecimals(value)}`,
+    }),
+    ...(recall === undefined ? [] : [recall]),
+    ...(isRated
+      ? [
+          figureColumn('official', 'Official', { name }, ({ run }) => run.card.overall.total, { isTested: false }),
+          ...DIMENSIONS.map((dimension) =>
+            figureColumn(dimension, dimensionName(dimension), { name: dimension }, ({ run: { card } }) =>
+              countedFigure(card.overallWithFailures, card.overall, dimension),
+            ),
+          ),
+        ]
+      : []),
+    ...further,
   ];
 }
 
 /** The block's columns behind the name. */
 export function columnsOf(
   figures: readonly FigureColumn[],
-  runs: readonly BoardRun[],
+  runs: readonly Counted[],
   hasPublished: boolean,
   options: BoardOptions,
   measure: string | undefined,
-): AnyColumn[] {
-  const known: AnyColumn[] = [...figures, ...TEXT_COLUMNS];
+): (FigureColumn | TextColumn)[] {
+  const known = [...figures, ...TEXT_COLUMNS];
   const byId = new Map(known.map((column) => [column.id, column]));
   if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
-  const cards = runs.map((run) => run.card);
-  const domains = figures.filter(({ figure: { domain } }) => domain !== undefined);
-  const showsDomain = (column: FigureColumn) => hasPublished || runs.some((run) => column.of(run) !== undefined);
+  const hasAny = (id: string) => figures.some((column) => column.id === id && runs.some((run) => column.figureOf(run)));
   const shows: Readonly<Record<string, boolean>> = {
-    overall: hasPublished || cards.some((card) => isWhole(card, measure)),
-    [RECALL_COLUMN.id]: measure === undefined && runs.some((run) => RECALL_COLUMN.of(run) !== undefined),
-    macro: cards.some((card) => !isWhole(card, measure) && meanOf(card, measure) !== undefined),
-    official: cards.some(failuresMatter),
+    overall: hasPublished || runs.some(isWhole),
+    'facts-recall': measure === undefined && hasAny('facts-recall'),
+    macro: hasAny('macro'),
+    official: runs.some(({ run }) => failuresMatter(run.card)),
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
-    interval: cards.some((card) => meanOf(card, measure)?.low !== undefined),
+    interval: runs.some(({ mean }) => mean?.low !== undefined),
     coverage: true,
     rows: true,
   };
-  return [...domains.filter(showsDomain), ...known.filter(({ id }) => shows[id] === true)];
+  return known.filter(({ id, figure }) =>
+    figure?.domain === undefined ? shows[id] === true : hasPublished || hasAny(id),
+  );
 }
 
 /** @throws UserError (2) that lists the columns there are. */
-export function requireColumns(runs: readonly BoardRun[], { columns, sort }: BoardOptions): void {
-  const domains = runs.flatMap(({ card }) => card.domains.map(({ domain }) => domainId(domain)));
-  const known = [...new Set([...DOMAINS, ...domains, ...RESERVED])];
+export function requireColumns(domains: readonly Domain[], { columns, sort }: BoardOptions): void {
+  const known = [...new Set([...DOMAINS, ...domains.map(domainId), ...RESERVED])];
   for (const id of [...columns, ...(sort === undefined ? [] : [sort])]) {
     if (known.includes(id)) continue;
     const near = nearest(id, known);
     const advice = near === undefined ? '' : `did you mean "${near}"? `;
     throw new UserError(`unknown column "${id}"; ${advice}The columns are ${known.join(', ')}`);
   }
-}
-
-/** @throws UserError (2) where runs were measured, and none of them by this measure. */
-export function requireMeasure(runs: readonly BoardRun[], measure: string | undefined): void {
-  const measured = runs.filter(({ judgedWith }) => isMeasured(judgedWith));
-  const known = measuresIn(measured);
-  if (measure === undefined || known.length === 0 || known.includes(measure)) return;
-  throw new UserError(`unknown measure "${measure}"; the runs have ${known.join(', ')}`);
-}
-
-function shown(text: string | undefined): string {
-  return oneLine(text ?? '', NAME_COLUMNS) || NONE;
 }

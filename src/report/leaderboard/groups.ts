@@ -5,8 +5,15 @@ import { measureWords } from '../../core/measures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { capitalized } from '../score-table.js';
-import { type BoardOptions, type BoardRun, type Group, isMeasured, type JudgedWith, shownMeasure } from './board.js';
+import type { BoardOptions, BoardRun, JudgedWith } from './board.js';
 import { nameOf } from './runs.js';
+
+/** Runs that were judged alike. */
+export interface Group {
+  readonly judgedWith: JudgedWith;
+  readonly runs: readonly BoardRun[];
+  readonly isRecorded: boolean;
+}
 
 const OFFICIAL: JudgedWith = {
   kind: 'rubric',
@@ -45,14 +52,27 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
   if (options.withPublished && !found.some(({ judgedWith }) => isOfficial(judgedWith))) {
     found.push({ judgedWith: OFFICIAL, runs: [], isRecorded: true });
   }
-  const rank = ({ judgedWith }: Group) => (isOfficial(judgedWith) ? 0 : isMeasured(judgedWith) ? 2 : 1);
+  const rank = ({ judgedWith }: Group) => (isOfficial(judgedWith) ? 0 : judgedWith.rates ? 1 : 2);
   return found.sort((a, b) => rank(a) - rank(b) || b.runs.length - a.runs.length);
 }
 
 /** Whether it is known how a run came about. The official script's files name no judge, and its predictions no protocol. */
 function isRecorded({ judgedWith, isBaseline }: BoardRun): boolean {
-  const knowsJudge = isMeasured(judgedWith) || judgedWith.judge !== undefined;
+  const knowsJudge = !judgedWith.rates || judgedWith.judge !== undefined;
   return knowsJudge && (judgedWith.protocol !== undefined || isBaseline);
+}
+
+/** The measure that a group's block shows; undefined where its runs have ratings. Runs without the one that is asked for show their own. */
+export function shownMeasure({ judgedWith, runs }: Group, { measure }: BoardOptions): string | undefined {
+  if (judgedWith.rates) return undefined;
+  const known = measuresIn(runs);
+  const wanted = [measure, judgedWith.lead].filter((name) => name !== undefined);
+  return wanted.find((name) => known.includes(name)) ?? known[0] ?? wanted[0] ?? 'measure';
+}
+
+/** The measures that runs have, in the order in which they are met. */
+export function measuresIn(runs: readonly BoardRun[]): string[] {
+  return [...new Set(runs.flatMap(({ card }) => Object.keys(card.overallMeasures)))];
 }
 
 /** Each group with what it was judged with; the judge's sampling is named where nothing else tells two groups apart. */

@@ -1,6 +1,7 @@
 // What a leaderboard takes of its runs: what they are called, what is counted of them, and which of them are shown.
 
-import { coversBenchmark, domainsOfMean, isPublished } from '../../core/domains.js';
+import { coversBenchmark, domainsOfMean } from '../../core/domains.js';
+import { groupBy } from '../../core/groups.js';
 import { goodness } from '../../core/measures.js';
 import { oneLine } from '../../core/printable.js';
 import type { Domain, Estimate, ScoreCard, ScoreSet } from '../../core/types.js';
@@ -17,13 +18,12 @@ export function nameOf(run: BoardRun, per: BoardOptions['per']): string {
   return name ?? oneLine(run.source.split(/[/\\]/).slice(-2).join('/'), NAME_COLUMNS);
 }
 
-/** Each run with its name. Behind a name that several runs have stands what tells them apart: step, date or number. */
-export function named(runs: readonly BoardRun[], { per }: BoardOptions): (readonly [BoardRun, string])[] {
-  const byRun = runs.map((run) => [run, nameOf(run, per)] as const);
-  return byRun.map(([run, name]) => {
-    const alike = byRun.filter(([, other]) => other === name).map(([other]) => other);
-    return [run, alike.length === 1 ? name : `${name} (${detailsOf(run, alike)})`];
-  });
+/** The names of runs. Behind one that several have stands what tells them apart: step, date or number. */
+export function namesOf(runs: readonly BoardRun[], { per }: BoardOptions): ReadonlyMap<BoardRun, string> {
+  const named = [...groupBy(runs, (run) => nameOf(run, per))].flatMap(([name, alike]) =>
+    alike.map((run) => [run, alike.length === 1 ? name : `${name} (${detailsOf(run, alike)})`] as const),
+  );
+  return new Map(named);
 }
 
 function detailsOf(run: BoardRun, alike: readonly BoardRun[]): string {
@@ -56,35 +56,37 @@ export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name
   return Object.hasOwn(figures, name) ? figures[name] : undefined;
 }
 
-/** The mean over domains, by which runs are chosen, sorted and tested. The model's failures are at rating 1, so that no run rises by failing. */
-export function meanOf(card: ScoreCard, measure: string | undefined): BoardFigure | undefined {
-  return measure === undefined
-    ? countedFigure(card.overallWithFailures, card.overall, 'total')
-    : measuredFigure(card.overallMeasures, measure);
-}
-
-/** The rows behind each domain's figure; repeats are not counted. */
-export function rowsOf(card: ScoreCard, measure: string | undefined): readonly (readonly [Domain, number])[] {
-  return card.domains.flatMap(({ domain, withFailures, measures }) => {
-    const figure = measure === undefined ? withFailures.total : measuredFigure(measures, measure);
-    return figure === undefined ? [] : [[domain, figure.rows] as const];
-  });
-}
-
-/** The domains that have the figure; of further ones than the seven, those too that stand beside the mean. */
-export function domainsHaving(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return rowsOf(card, measure).map(([domain]) => domain);
+/** A run with what is counted of it. */
+export interface Counted {
+  readonly run: BoardRun;
+  /** The mean over domains, by which runs are chosen, sorted and tested: failures are at rating 1, so that no run rises by failing. */
+  readonly mean: BoardFigure | undefined;
+  /** The rows behind each domain's figure, those too that stand beside the mean; repeats are not counted. */
+  readonly rows: ReadonlyMap<Domain, number>;
+  readonly isComplete: boolean;
 }
 
 /** The domains behind a run's mean. */
-export function domainsOf(card: ScoreCard, measure: string | undefined): readonly Domain[] {
-  return domainsOfMean(domainsHaving(card, measure));
+export function domainsOf({ rows }: Pick<Counted, 'rows'>): readonly Domain[] {
+  return domainsOfMean([...rows.keys()]);
 }
 
-/** The published Overall is of the seven domains and no other. */
-export function isWhole(card: ScoreCard, measure: string | undefined): boolean {
-  const domains = domainsOf(card, measure);
-  return coversBenchmark(domains) && domains.every(isPublished);
+/** Whether its mean is over the seven published domains: Overall, as it is published. */
+export function isWhole({ rows }: Pick<Counted, 'rows'>): boolean {
+  return coversBenchmark([...rows.keys()]);
+}
+
+export function countedRun(run: BoardRun, { minCoverage }: BoardOptions, measure: string | undefined): Counted {
+  const { domains, overall, overallWithFailures, overallMeasures } = run.card;
+  const rows = domains.flatMap(({ domain, withFailures, measures }) => {
+    const figure = measure === undefined ? withFailures.total : measuredFigure(measures, measure);
+    return figure === undefined ? [] : [[domain, figure.rows] as const];
+  });
+  const mean =
+    measure === undefined
+      ? countedFigure(overallWithFailures, overall, 'total')
+      : measuredFigure(overallMeasures, measure);
+  return { run, mean, rows: new Map(rows), isComplete: isCovered(run.card, minCoverage) };
 }
 
 /** Whether the official counting gives another figure than ours anywhere in the run. */
@@ -104,62 +106,38 @@ export function rankBy({ measureOf }: BoardOptions, measure: string | undefined)
 }
 
 /** One run for each name, or all. Names are compared as they are, not as they are shown. */
-export function chosenRuns(runs: readonly BoardRun[], options: BoardOptions, measure: string | undefined): BoardRun[] {
-  if (options.show === 'all') return [...runs];
-  const byName = new Map<string, BoardRun>();
-  const isBetter = betterOf(runs, options, measure);
-  const goesFirst = (a: BoardRun, b: BoardRun) => byStanding(standing(a), standing(b), options.minCoverage) < 0;
-  for (const run of runs) {
-    const name = keyOfName(run, options.per);
-    const before = byName.get(name);
-    const wins = before === undefined || (options.show === 'best' ? isBetter(run, before) : goesFirst(run, before));
-    if (wins) byName.set(name, run);
-  }
-  return [...byName.values()];
-}
-
-function standing({ card, at, number, judgedWith: { rates } }: BoardRun) {
-  return { card, at, number, rates };
-}
-
-/** Whether one run is better than another: first by what it lacks, then by its domains, then by its figure. */
-function betterOf(runs: readonly BoardRun[], options: BoardOptions, measure: string | undefined) {
-  const most = mostRows(runs, measure);
-  const rank = rankBy(options, measure);
-  const value = ({ card }: BoardRun) => {
-    const mean = meanOf(card, measure);
-    return (mean && rank(mean)) ?? Number.NEGATIVE_INFINITY;
-  };
-  const isWholeRun = (run: BoardRun) => domainsWithFewer(run, most, options, measure).length === 0;
-  return (a: BoardRun, b: BoardRun) => {
-    const [isCoveredA, isCoveredB] = [a, b].map(({ card }) => isCovered(card, options.minCoverage));
-    if (isCoveredA !== isCoveredB) return isCoveredA === true;
-    if (isWholeRun(a) !== isWholeRun(b)) return isWholeRun(a);
-    const domains = domainsOf(a.card, measure).length - domainsOf(b.card, measure).length;
-    return domains === 0 ? value(a) > value(b) : domains > 0;
-  };
-}
-
-/** The most rows that any of the runs has in a domain. */
-export function mostRows(runs: readonly BoardRun[], measure: string | undefined): ReadonlyMap<Domain, number> {
-  const most = new Map<Domain, number>();
-  for (const { card } of runs) {
-    for (const [domain, rows] of rowsOf(card, measure)) most.set(domain, Math.max(rows, most.get(domain) ?? 0));
-  }
-  return most;
+export function chosenRuns(runs: readonly Counted[], options: BoardOptions, rank: Rank): readonly Counted[] {
+  const { show, per, minCoverage } = options;
+  if (show === 'all') return runs;
+  const fewerOf = fewerRows(runs, options);
+  const value = ({ mean }: Counted) => (mean && rank(mean)) ?? Number.NEGATIVE_INFINITY;
+  const namesake = ({ run: { card, at, number, judgedWith } }: Counted) => ({
+    card,
+    at,
+    number,
+    rates: judgedWith.rates,
+  });
+  // First by what they lack, then by their domains, then by their figures.
+  const byFigure = (a: Counted, b: Counted) =>
+    Number(b.isComplete) - Number(a.isComplete) ||
+    Number(fewerOf(a).length > 0) - Number(fewerOf(b).length > 0) ||
+    domainsOf(b).length - domainsOf(a).length ||
+    value(b) - value(a);
+  const byLatest = (a: Counted, b: Counted) => byStanding(namesake(a), namesake(b), minCoverage);
+  const order = show === 'best' ? byFigure : byLatest;
+  return [...groupBy(runs, ({ run }) => keyOfName(run, per)).values()].map((alike) =>
+    alike.reduce((first, one) => (order(one, first) < 0 ? one : first)),
+  );
 }
 
 /**
  * The domains in which a run has so many fewer rows than another that its figures are no longer comparable: its share of the most
  * rows is below the least coverage. Otherwise a run that was asked the easy rows alone would stand above all others.
  */
-export function domainsWithFewer(
-  { card }: BoardRun,
-  most: ReadonlyMap<Domain, number>,
+export function fewerRows(
+  runs: readonly Counted[],
   { minCoverage }: BoardOptions,
-  measure: string | undefined,
-): Domain[] {
-  return rowsOf(card, measure)
-    .filter(([domain, rows]) => rows < minCoverage * (most.get(domain) ?? 0))
-    .map(([domain]) => domain);
+): (run: Counted) => readonly Domain[] {
+  const most = (domain: Domain) => Math.max(...runs.map(({ rows }) => rows.get(domain) ?? 0));
+  return ({ rows }) => [...rows].flatMap(([domain, own]) => (own < minCoverage * most(domain) ? [domain] : []));
 }

@@ -1,11 +1,12 @@
-// What a rollout scores as tables: by distance from the last true observation, where starts differ by step, too, and how it drifts.
+// What a rollout scores as tables and as JSON: by distance from the last true observation, where starts differ by step, too, and how it drifts.
 
+import { estimateDocument } from '../../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
 import { counted, intervalText, signed } from '../../core/figures.js';
 import { oneLine } from '../../core/printable.js';
 import { type Column, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
 import type { Estimate } from '../../core/types.js';
-import type { DriftCard, Drifts, RolloutBin, RolloutCard } from '../../stats/rollout-card.js';
+import type { Drift, DriftCard, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../stats/rollout-card.js';
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
@@ -49,23 +50,20 @@ function stepTable(card: RolloutCard): Table {
 }
 
 function columnsOf(first: string, card: RolloutCard): Column[] {
-  const align = 'right';
-  const value = card.measure === undefined ? 'Score' : oneLine(card.measure, 16);
   return [
     { heading: first, short: first, align: 'left' },
-    { heading: 'Rows', short: 'Rows', align },
-    { heading: value, short: value, align },
-    { heading: '95 % interval', short: '95 %', align },
-    ...(hasOffScript(card) ? [{ heading: 'On script', short: 'On scr.', align } as const] : []),
-    ...(card.drift === undefined ? [] : FORCED_COLUMNS),
+    ...[right('Rows'), right(card.measure === undefined ? 'Score' : oneLine(card.measure, 16)), INTERVAL],
+    ...(hasOffScript(card) ? [ON_SCRIPT] : []),
+    ...(card.drift === undefined ? [] : [right('Forced'), right('Change'), INTERVAL]),
   ];
 }
 
-const FORCED_COLUMNS: readonly Column[] = [
-  { heading: 'Forced', short: 'Forced', align: 'right' },
-  { heading: 'Change', short: 'Change', align: 'right' },
-  { heading: '95 % interval', short: '95 %', align: 'right' },
-];
+function right(heading: string, short = heading): Column {
+  return { heading, short, align: 'right' };
+}
+
+const INTERVAL = right('95 % interval', '95 %');
+const ON_SCRIPT = right('On script', 'On scr.');
 
 function hasOffScript({ all }: RolloutCard): boolean {
   return all.offScript > 0;
@@ -109,7 +107,6 @@ function legendFor(card: RolloutCard, bins: readonly RolloutBin[]): string[] {
 
 /** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
 function driftTable(drift: DriftCard, measure: string | undefined): Table {
-  const align = 'right';
   const hasOnScript = drift.overall.onScript !== undefined;
   const rows = drift.domains.map(({ domain, ...drifts }) => driftRow(domainName(domain), drifts, hasOnScript));
   const mean = driftRow(overallDriftName(drift), drift.overall, hasOnScript);
@@ -117,11 +114,9 @@ function driftTable(drift: DriftCard, measure: string | undefined): Table {
   return {
     columns: [
       { heading: 'Drift', short: 'Drift', align: 'left' },
-      ...['Rows', 'Traj.', 'A step'].map((heading) => ({ heading, short: heading, align }) as const),
-      { heading: '95 % interval', short: '95 %', align },
-      ...(hasOnScript ? [{ heading: 'On script', short: 'On scr.', align } as const] : []),
-      { heading: 'Change', short: 'Change', align },
-      { heading: '95 % interval', short: '95 %', align },
+      ...[right('Rows'), right('Traj.'), right('A step'), INTERVAL],
+      ...(hasOnScript ? [ON_SCRIPT] : []),
+      ...[right('Change'), INTERVAL],
     ],
     groups: [rows, [mean]],
     footnotes:
@@ -156,4 +151,42 @@ function driftRow(name: string, { all, onScript }: Drifts, hasOnScript: boolean)
 function signedCells(estimate: Estimate | undefined): [string, string] {
   if (estimate === undefined) return [NONE, NONE];
   return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
+}
+
+/** The member `rollout` of a scored run's document. */
+export function rolloutDocument({ measure, starts, all, domains, drift }: RolloutCard) {
+  return {
+    measure: measure ?? null,
+    from: starts,
+    ...partDocument(all),
+    domains: Object.fromEntries(domains.map(({ domain, ...part }) => [domain, partDocument(part)])),
+    drift: drift && {
+      paired: drift.paired,
+      unpaired: drift.unpaired,
+      domains: Object.fromEntries(drift.domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)])),
+      overall: driftsDocument(drift.overall),
+    },
+  };
+}
+
+function partDocument({ predictions, offScript: off_script, chains, distances, steps }: RolloutPart) {
+  return { predictions, off_script, chains, by_distance: distances.map(binDocument), by_step: steps.map(binDocument) };
+}
+
+/** What a bin lacks is no member of its document. */
+function binDocument({ from, to, score, onScript, paired }: RolloutBin) {
+  return {
+    ...{ from, to, score: estimateDocument(score) },
+    on_script: onScript && estimateDocument(onScript),
+    teacher_forced: paired && estimateDocument(paired.forced),
+    difference: paired && estimateDocument(paired.difference),
+  };
+}
+
+function driftsDocument({ all, onScript }: Drifts) {
+  const figures = ({ slope, difference }: Partial<Drift> = {}) => ({
+    slope: slope ? estimateDocument(slope) : null,
+    difference: difference ? estimateDocument(difference) : null,
+  });
+  return { ...figures(all), on_script: onScript && figures(onScript) };
 }

@@ -66,7 +66,7 @@ function lineOf(name: string, part: ScenarioPart): string[] {
   return [
     name,
     String(part.samples),
-    ...SHOWN.flatMap(([measure]) => [points(part[measure]), interval(part[measure])]),
+    ...SHOWN.flatMap(([measure]) => [points(part[measure]), interval(part[measure] ?? {})]),
     points(part.twin_false_positives),
   ];
 }
@@ -75,12 +75,7 @@ function points(estimate: EstimateDocument | null): string {
   return estimate === null ? NONE : pointsText(estimate.value);
 }
 
-function interval(estimate: EstimateDocument | null): string {
-  if (estimate === null || estimate.low === null || estimate.high === null) return NONE;
-  return `${whole(estimate.low)}–${whole(estimate.high)}`;
-}
-
-/** Ends of an interval without decimals, so that the table keeps its width; an end that rounds to 0 or 100 need not be there. */
-function whole(value: number): string {
-  return value.toFixed(0);
+/** Its ends without decimals, so that the table keeps its width; an end that rounds to 0 or 100 need not be there. */
+function interval({ low, high }: Partial<EstimateDocument>): string {
+  return low == null || high == null ? NONE : `${low.toFixed(0)}–${high.toFixed(0)}`;
 }

@@ -1,13 +1,21 @@
-// An environment's server: its port, who may act, OpenEnv's paths over plain HTTP with a session for each episode_id, and its end.
+// An environment from its start to its end: over HTTP until it is stopped (its port, who may act, and OpenEnv's paths with a session for each
+// episode_id), or over standard input and output until they end.
 
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { resolve } from 'node:path';
+import { type Duplex, Readable, Writable } from 'node:stream';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
+import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
 import { isObject } from '../../core/json.js';
+import { present } from '../../core/present.js';
+import { printable } from '../../core/printable.js';
+import type { Io } from '../../core/types.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { readJson } from '../../serve/http/body.js';
+import { requestLine } from '../../serve/http/metrics.js';
 import {
   openPort,
   patienceOf,
@@ -16,10 +24,82 @@ import {
   requireKeyOffLoopback,
   requireLoopbackHost,
 } from '../../serve/http/port.js';
-import type { Grounds, McpRoute } from './mcp.js';
+import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
+import { type EnvironmentSettings, placeOf } from './options.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
-import type { Session } from './sessions.js';
+import { NOT_RECORDED, openRecords, type Session, Sessions } from './sessions.js';
+import type { Simulator } from './simulator.js';
 import { openSockets } from './socket.js';
+
+/** With the limit of steps, which agents that are played here have, too. */
+type ServingSettings = EnvironmentSettings & { readonly steps: number };
+
+/** Steps under way get this long after the first interrupt. */
+const DRAIN_MS = 60_000;
+
+/** @throws UserError as `startEnvironment`, (69) where MCP's SDK is not installed, (73) where there can be no records */
+export async function serveEnvironment(simulator: Simulator, settings: ServingSettings, io: Io): Promise<ExitCode> {
+  const { listen, verbose, json, messageKib, record, sessionIdle, steps } = settings;
+  const say = (text: string) => settings.quiet || io.stderr.write(`${printable(text)}\n`);
+  const onError = (error: unknown) => void say(`environment: ${messageOf(error)}`);
+  const sdk = settings.mcp ? await importSdk() : undefined;
+  const records = record === undefined ? undefined : await openRecords(resolve(io.cwd, record));
+  const limits = { sessions: settings.sessions, idleMs: sessionIdle * 1_000 };
+  const sessions = new Sessions({ simulator, steps, records }, limits);
+  const grounds: Grounds = {
+    simulator,
+    sessions,
+    messageBytes: messageKib * 1_024,
+    toldOf(error) {
+      // A full disk is for whoever runs the server to see; agents can only try again.
+      if (!(error instanceof ApiError) || error.code === NOT_RECORDED) onError(error);
+      if (error instanceof ApiError) return error;
+      return new ApiError(500, "the environment failed; the server's own messages say why", 'EXECUTION_ERROR');
+    },
+  };
+  io.setLastWords('ended at once; recorded episodes stand at their last finished step');
+  if (listen === undefined) {
+    if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
+    const streams = { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output: sinkStream(io) };
+    await serveStdio(sdk, grounds, streams, io.stop);
+    await sessions.stop(DRAIN_MS);
+    return io.stop.aborted ? interruption(io.stop) : EXIT.done;
+  }
+  const { url, close } = await startEnvironment({
+    ...grounds,
+    // The option's own check has let it through.
+    ...present(placeOf(listen)),
+    apiKey: settings.listenKey ?? '',
+    mcp: sdk && mcpRoute(sdk, grounds),
+    onError,
+    onRequest: verbose ? (line) => say(requestLine({ ...line, usage: undefined }, new Date())) : undefined,
+  });
+  const { model } = simulator;
+  const mcp = sdk && `${url}/mcp`;
+  const also = mcp === undefined ? '' : `; MCP at ${mcp}`;
+  io.stdout.write(
+    json
+      ? `${JSON.stringify({ schema: 'awb.environment/1', url, mcp, model })}\n`
+      : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
+  );
+  await new Promise<void>((done) => {
+    if (io.stop.aborted) done();
+    io.stop.addEventListener('abort', () => done(), { once: true });
+  });
+  say('stopping: steps under way may end; interrupt again to end at once');
+  await close(DRAIN_MS);
+  return interruption(io.stop);
+}
+
+function sinkStream({ stdout }: Io): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      stdout.write(String(text));
+      done();
+    },
+  });
+}
 
 export interface EnvironmentOptions extends Grounds {
   /** Without a key, a loopback name or address. */
@@ -37,23 +117,17 @@ export interface EnvironmentOptions extends Grounds {
     | undefined;
 }
 
-export interface RunningEnvironment {
-  /** Without a path: WebSockets are at `/ws` below it. */
-  readonly url: string;
-  /** Takes nothing new, lets steps under way end for `drainMs`, then breaks them off; resolves when every connection is closed. */
-  close(drainMs: number): Promise<void>;
-}
+export type RunningEnvironment = Awaited<ReturnType<typeof startEnvironment>>;
 
 const REQUEST_TIMEOUT_MS = 120_000;
 /** How long clients may take to hear of the end. */
 const GRACE_MS = 1_000;
 const LISTEN_FLAG = '--listen';
-const KEY_FLAG = '--listen-key';
 
 /** @throws UserError where the port is taken (69), or the address cannot be used or is open to others without a key (2) */
-export async function startEnvironment(options: EnvironmentOptions): Promise<RunningEnvironment> {
+export async function startEnvironment(options: EnvironmentOptions) {
   const { host, apiKey, sessions, mcp, toldOf } = options;
-  requireKeyOffLoopback(host, apiKey, KEY_FLAG);
+  requireKeyOffLoopback(host, apiKey, '--listen-key');
   const sockets = openSockets(options);
   // A client of HTTP/1.0 may name no host.
   const listener = getRequestListener(appOf(options).fetch, { overrideGlobalObjects: false, hostname: 'localhost' });
@@ -72,41 +146,25 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Run
   server.on('clientError', refuseBrokenRequest);
   const url = await openPort(server, options, { address: LISTEN_FLAG, port: LISTEN_FLAG });
   server.on('error', options.onError);
-  let closed: Promise<void> | undefined;
-  const close = async (drainMs: number) => {
-    const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-    await sessions.stop(drainMs);
-    await mcp?.close();
-    sockets.close();
-    const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-    server.closeIdleConnections();
-    await ended;
-    clearTimeout(late);
-  };
   return {
+    /** Without a path: WebSockets are at `/ws` below it. */
     url,
-    close(drainMs) {
-      closed ??= close(drainMs);
-      return closed;
+    /** Takes nothing new, lets steps under way end for `drainMs`, then breaks them off; resolves when every connection is closed. */
+    async close(drainMs: number): Promise<void> {
+      const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+      await sessions.stop(drainMs);
+      await mcp?.close();
+      sockets.close();
+      const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+      server.closeIdleConnections();
+      await ended;
+      clearTimeout(late);
     },
   };
 }
 
 /** The episode of requests that name none. */
 const DEFAULT_EPISODE = 'default';
-const NOT_BEGUN = { episode_id: null, step_count: 0 };
-
-/** The paths, and the methods that each takes. */
-const PATHS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/health', ['GET']],
-  ['/metadata', ['GET']],
-  ['/schema', ['GET']],
-  ['/openapi.json', ['GET']],
-  ['/reset', ['POST']],
-  ['/step', ['POST']],
-  ['/state', ['GET']],
-  ['/mcp', ['POST', 'GET', 'DELETE']],
-]);
 
 type Asked = Context<{ Bindings: HttpBindings }>;
 
@@ -118,12 +176,18 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
     const message = `there is no episode "${episodeId}" here: it was never begun, or has ended by idleness; POST /reset begins one`;
     throw new ApiError(404, message, 'EPISODE_NOT_FOUND', 'episode_id');
   };
-  const bodyOf = async ({ env: { incoming } }: Asked): Promise<unknown> => {
-    // A reset may come without any body.
-    if (incoming.headers['content-length'] === '0') return {};
-    return readJson(incoming, messageBytes, 'that a message may have (--message-kib)');
-  };
+  // A reset may come without any body.
+  const bodyOf = async ({ env: { incoming } }: Asked): Promise<unknown> =>
+    incoming.headers['content-length'] === '0'
+      ? {}
+      : readJson(incoming, messageBytes, 'that a message may have (--message-kib)');
   const app = new Hono<{ Bindings: HttpBindings }>();
+  /** The paths, and the methods that each takes. */
+  const pathsOf = () =>
+    groupBy(
+      app.routes.filter(({ path }) => path !== '/*'),
+      ({ path }) => path,
+    );
   app.onError((error, asked) => {
     const { outgoing } = asked.env;
     const { status, message, code, headers } = toldOf(error);
@@ -139,13 +203,13 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
     outgoing.once('close', () => {
       onRequest?.({ method, path, status: outgoing.statusCode, durationMs: performance.now() - startMs });
     });
-    requirePlace(incoming, apiKey);
-    const methods = PATHS.get(path);
+    requireAccess(incoming, path === '/health' ? undefined : apiKey, apiKey === '');
+    const paths = pathsOf();
+    const methods = paths.get(path)?.map((route) => route.method);
     if (methods === undefined) {
-      const known = [...PATHS.keys()].join(', ');
+      const known = [...paths.keys()].join(', ');
       throw new ApiError(404, `there is no ${path} here, but ${known}, and /ws for WebSockets`, 'UNKNOWN_PATH');
     }
-    if (path !== '/health') requireAccess(incoming, apiKey);
     if (!methods.includes(method === 'HEAD' ? 'GET' : method)) {
       const allow = methods.join(', ');
       throw new ApiError(405, `${path} takes ${allow}, not ${method}`, 'METHOD_NOT_ALLOWED', null, { allow });
@@ -153,37 +217,32 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
     await next();
   });
   app.get('/health', () => answer({ status: 'healthy' }));
-  app.get('/metadata', () => answer(metadataOf(simulator)));
+  app.get('/metadata', () => answer(metadataOf(simulator.model)));
   app.get('/schema', () => answer(SCHEMAS));
-  app.get('/openapi.json', () => answer(openApi(PATHS)));
+  app.get('/openapi.json', () => answer(openApi(app.routes)));
   app.post('/reset', async (asked) => {
     const { start, episodeId = DEFAULT_EPISODE } = readReset(await bodyOf(asked));
     const known = episodes.get(episodeId);
     const session = known ?? sessions.open(() => episodes.delete(episodeId), true);
     episodes.set(episodeId, session);
     try {
-      return answer(await sessions.use(session, () => session.reset(start, episodeId)));
+      return answer(await session.reset(start, episodeId));
     } catch (error) {
-      if (known === undefined) {
-        // A session that never began is nobody's.
-        sessions.end(session);
-        episodes.delete(episodeId);
-      }
+      // A session that never began is nobody's.
+      if (known === undefined) sessions.dismiss(session);
       throw error;
     }
   });
   app.post('/step', async (asked) => {
     const { action, timeoutS, episodeId = DEFAULT_EPISODE } = readStep(await bodyOf(asked));
-    const { signal } = asked.req.raw;
-    const session = sessionOf(episodeId);
-    return answer(await sessions.use(session, () => session.step(action, { timeoutS, signal })));
+    return answer(await sessionOf(episodeId).step(action, { timeoutS, signal: asked.req.raw.signal }));
   });
   app.get('/state', ({ req }) => {
     const episodeId = req.query('episode_id');
     if (episodeId !== undefined) return answer(sessionOf(episodeId).state);
-    return answer(episodes.get(DEFAULT_EPISODE)?.state ?? NOT_BEGUN);
+    return answer(episodes.get(DEFAULT_EPISODE)?.state ?? { episode_id: null, step_count: 0 });
   });
-  app.all('/mcp', async (asked) => {
+  app.on(['POST', 'GET', 'DELETE'], '/mcp', async (asked) => {
     const isPost = asked.req.method === 'POST';
     const body = isPost ? await bodyOf(asked) : undefined;
     if (mcp !== undefined && (!isPost || isMessage(body))) {
@@ -226,23 +285,17 @@ function refuseUpgrade(socket: Duplex, { status, message, code, headers }: ApiEr
 
 /**
  * For plain requests and for the upgrade to a WebSocket, which no browser asks leave for.
+ * @param apiKey undefined for what tells nothing, which needs no key
  * @throws ApiError: 403 for a name that is no loopback's (without a key) and for a page of another origin, 401 without the key
  */
-function requireAccess(request: IncomingMessage, apiKey: string): void {
-  requirePlace(request, apiKey);
-  requireKey({ headers: withBearer(request.headers) }, apiKey);
-}
-
-/** `requireAccess` less the key: for what tells nothing. */
-function requirePlace(request: IncomingMessage, apiKey: string): void {
-  if (apiKey === '') requireLoopbackHost(request);
+function requireAccess(request: IncomingMessage, apiKey: string | undefined, isLocal = apiKey === ''): void {
+  if (isLocal) requireLoopbackHost(request);
   const { origin, host = '' } = request.headers;
-  if (origin === undefined || hostOf(origin) === host.toLowerCase()) return;
-  throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
-}
-
-function hostOf(origin: string): string | undefined {
-  return URL.canParse(origin) ? new URL(origin).host : undefined;
+  const own = origin !== undefined && URL.canParse(origin) ? new URL(origin).host : undefined;
+  if (origin !== undefined && own !== host.toLowerCase()) {
+    throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
+  }
+  if (apiKey !== undefined) requireKey({ headers: withBearer(request.headers) }, apiKey);
 }
 
 /** OpenEnv's client sends a key only as the password of its URL (`ws://awb:KEY@host:port`), which arrives as Basic. */

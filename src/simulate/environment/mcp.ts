@@ -7,10 +7,9 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
-import { isObject } from '../../core/json.js';
 import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/api-error.js';
-import { invalid, readAction, readReset, resetProperties } from './protocol.js';
+import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
 import type { Answer, Session, Sessions } from './sessions.js';
 import type { Simulator } from './simulator.js';
 
@@ -55,11 +54,8 @@ export async function serveStdio(
   streams: { readonly input: Readable; readonly output: Writable },
   stop: AbortSignal,
 ): Promise<void> {
-  const { server, answered } = actServer(
-    sdk,
-    grounds,
-    grounds.sessions.open(() => {}),
-  );
+  const session = grounds.sessions.open(() => {});
+  const { server, answered } = actServer(sdk, grounds, session);
   const { input, output } = streams;
   const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
   const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
@@ -137,11 +133,11 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds): McpRoute {
 /** An MCP server with the one tool, over one session. Calls that a model makes side by side are done one after the other. */
 function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Server; answered(): Promise<unknown> } {
   const server = new sdk.server.Server({ name: 'agentworldbench', version: '1.0.0' }, { capabilities: { tools: {} } });
-  server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [toolOf(grounds.simulator)] }));
+  server.setRequestHandler(sdk.types.ListToolsRequestSchema, () => ({ tools: [TOOL] }));
   const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
       if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
-      return resultOf(await grounds.sessions.use(session, () => act(session, params.arguments ?? {}, signal)));
+      return resultOf(await act(session, params.arguments ?? {}, signal));
     } catch (error) {
       const { message } = grounds.toldOf(error);
       return { content: [{ type: 'text', text: message }], isError: true };
@@ -156,44 +152,23 @@ function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Serv
   return { server, answered: () => last };
 }
 
-function toolOf({ domains }: Simulator): Tool {
-  return {
-    name: 'act',
-    description:
-      'Takes an action in a simulated world and answers what the environment shows. With reset (or as the first call) a new episode begins; with reset alone, no action is taken.',
-    inputSchema: {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        action: {
-          description: "The action in the domain's own form, as text, or as the JSON that its actions are.",
-          anyOf: [{ type: 'string' }, { type: 'object' }, { type: 'array' }],
-        },
-        reset: {
-          type: 'object',
-          additionalProperties: false,
-          description: 'Begins another episode; {} begins the default one.',
-          properties: resetProperties(domains),
-        },
-      },
-    },
-  };
-}
+const TOOL: Tool = {
+  name: 'act',
+  description:
+    'Takes an action in a simulated world and answers what the environment shows. With reset (or as the first call) a new episode begins; with reset alone, no action is taken.',
+  // The SDK's type has objects alone where JSON Schema allows true and false.
+  inputSchema: ACT_SCHEMA as Tool['inputSchema'],
+};
 
-async function act(session: Session, given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answer> {
-  const { action, reset, ...others } = given;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw invalid(`act takes action and reset, not "${unknown.slice(0, 100)}"`);
-  if (action === undefined && reset === undefined) throw invalid('act needs an action, or reset');
-  const text = action === undefined ? undefined : readAction({ action });
+async function act(session: Session, given: unknown, signal: AbortSignal): Promise<Answer> {
+  const { action, reset } = readAct(given);
   let begun: Answer | undefined;
   if (reset !== undefined || session.state.episode_id === null) {
-    if (reset !== undefined && !isObject(reset)) throw invalid('"reset" has to be an object');
-    const { start, episodeId = randomUUID() } = readReset(reset ?? {});
+    const { start = {}, episodeId = randomUUID() } = reset ?? {};
     begun = await session.reset(start, episodeId);
   }
-  if (text === undefined && begun !== undefined) return begun;
-  return session.step(text ?? '', { signal });
+  if (action === undefined && begun !== undefined) return begun;
+  return session.step(action ?? '', { signal });
 }
 
 function resultOf({ observation, done }: Answer): CallToolResult {

@@ -2,58 +2,36 @@
 
 import { isIPv6 } from 'node:net';
 import { UserError } from '../../core/errors.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
 
-export const ENVIRONMENT_OPTIONS = {
+export const ENVIRONMENT_OPTIONS = under('Environment', {
   listen: {
     kind: 'text',
     value: 'HOST:PORT',
-    group: 'Environment',
     check: placeForm,
     help: 'serve worlds by the OpenEnv protocol there, such as 127.0.0.1:7860; port 0 takes a free one',
   },
   mcp: {
     kind: 'boolean',
-    group: 'Environment',
     help: 'serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp',
   },
   'listen-key': {
     kind: 'text',
     value: 'KEY',
     secret: true,
-    group: 'Environment',
     help: 'key that agents have to send; needed on any address but loopback',
   },
-  record: {
-    kind: 'text',
-    value: 'DIR',
-    group: 'Environment',
-    help: 'keep every episode there as a row of the benchmark, step by step',
-  },
-  sessions: {
-    kind: 'integer',
-    min: 1,
-    max: 100_000,
-    default: 256,
-    group: 'Environment',
-    help: 'most sessions at once',
-  },
-  'session-idle': {
-    kind: 'duration',
-    min: 1,
-    default: 1800,
-    group: 'Environment',
-    help: 'end a session without requests for so long',
-  },
+  record: { kind: 'text', value: 'DIR', help: 'keep every episode there as a row of the benchmark, step by step' },
+  sessions: { kind: 'integer', min: 1, max: 100_000, default: 256, help: 'most sessions at once' },
+  'session-idle': { kind: 'duration', min: 1, default: 1800, help: 'end a session without requests for so long' },
   'message-kib': {
     kind: 'integer',
     min: 1,
     max: 1_048_576,
     default: 1024,
-    group: 'Environment',
     help: 'largest message of an agent, in KiB',
   },
-} as const satisfies OptionTable;
+} as const satisfies OptionTable);
 
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
 

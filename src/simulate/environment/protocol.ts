@@ -2,9 +2,10 @@
 // actions, observations and state, its metadata, and the list of its paths.
 
 import { z } from 'zod';
-import { isContainer, type JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
+import { DOMAINS } from '../../core/types.js';
 import { ApiError } from '../../serve/http/api-error.js';
-import type { Simulator, WorldStart } from './simulator.js';
+import type { WorldStart } from './simulator.js';
 
 /** The request itself is at fault. */
 export function invalid(message: string): ApiError {
@@ -15,19 +16,22 @@ const LONGEST_ID = 255;
 
 /** Null stands for a member that is not there. */
 const said = (name: string) => z.string(`"${name}" has to be a text`).nullish();
-const EPISODE_ID = said('episode_id').refine((id) => id == null || (id.length >= 1 && id.length <= LONGEST_ID), {
-  error: `"episode_id" has to have 1 to ${LONGEST_ID} characters`,
-});
+const ID_FORM = `"episode_id" has to have 1 to ${LONGEST_ID} characters`;
+const EPISODE_ID = z.string('"episode_id" has to be a text').min(1, ID_FORM).max(LONGEST_ID, ID_FORM).nullish();
 const SEED = '"seed" has to be a whole number of at least 0';
 const TIMEOUT = '"timeout_s" has to be a number above 0';
 
 const RESET_MEMBERS = {
-  domain: said('domain'),
-  row: said('row'),
-  prompt: said('prompt'),
-  task: said('task'),
-  scenario: said('scenario'),
-  seed: z.int(SEED).min(0, SEED).nullish(),
+  domain: said('domain').describe(`A domain: ${DOMAINS.join(', ')}, or one that --domain-prompts knows.`),
+  row: said('row').describe(
+    'The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.',
+  ),
+  prompt: said('prompt').describe('A system prompt for the world model.'),
+  task: said('task').describe('What the agent is to do, as the world model is told.'),
+  scenario: said('scenario').describe(
+    'An instruction to the world model alone, in front of each action of the episode.',
+  ),
+  seed: z.int(SEED).min(0, SEED).nullish().describe('Makes the world model sample reproducibly, where it can.'),
   episode_id: EPISODE_ID,
 };
 const RESET = z.strictObject(
@@ -38,8 +42,11 @@ const RESET = z.strictObject(
 const ACTION_FORM = '"action" has to be a text that is not empty, or an object or list as JSON';
 /** A text, or the object or list that the domain's actions are. */
 const ACTION_TEXT = z
-  .union([z.string().regex(/\S/, ACTION_FORM), z.custom<object>(isContainer)], ACTION_FORM)
-  .transform((action) => (typeof action === 'string' ? action : JSON.stringify(action)));
+  .union([z.string().regex(/\S/, ACTION_FORM), z.record(z.string(), z.unknown()), z.array(z.unknown())], ACTION_FORM)
+  .transform((action) => (typeof action === 'string' ? action : JSON.stringify(action)))
+  .describe(
+    "The action in the domain's own form, as text, or as the JSON that its actions are: a line or [{keystrokes, duration}] (terminal), {name, arguments} (mcp, search, swe), an action object (android), click(bid='…') (web), Python (os)",
+  );
 const ACTION = z.strictObject(
   { action: ACTION_TEXT, metadata: z.unknown().optional() },
   ofObject('an action', (unknown) => `an action is {"action": …}, and has no "${unknown}"`),
@@ -49,6 +56,13 @@ const STEP = z.object(
   { action: ACTION, timeout_s: z.number(TIMEOUT).positive(TIMEOUT).nullish(), episode_id: EPISODE_ID },
   ofObject('a step'),
 );
+/** The one tool of MCP. */
+const ACT = z
+  .strictObject(
+    { action: ACTION_TEXT.optional(), reset: RESET.optional().describe('Begins another episode; {} the default one.') },
+    ofObject('act', (unknown) => `act takes action and reset, not "${unknown}"`),
+  )
+  .refine(({ action, reset }) => action !== undefined || reset !== undefined, 'act needs an action, or reset');
 
 /** What is said of a value that is no object, and of a member that it may not have: under another name one would be missed silently. */
 function ofObject(what: string, ofUnknown: (name: string) => string = () => '') {
@@ -61,7 +75,7 @@ function ofObject(what: string, ofUnknown: (name: string) => string = () => '') 
 }
 
 /** @throws ApiError (422) for the first thing that is wrong: a member that may not be there stands before the others */
-function read<T>(schema: z.ZodType<T>, value: unknown): T {
+export function read<T>(schema: z.ZodType<T>, value: unknown): T {
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
   const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0];
@@ -70,7 +84,10 @@ function read<T>(schema: z.ZodType<T>, value: unknown): T {
 
 /** Where a reset begins, and the name of its episode, which an agent may leave to the server. @throws ApiError (422) */
 export function readReset(body: unknown) {
-  const { episode_id: episodeId, ...given } = read(RESET, body ?? {});
+  return beginningOf(read(RESET, body ?? {}));
+}
+
+function beginningOf({ episode_id: episodeId, ...given }: z.infer<typeof RESET>) {
   const start: WorldStart = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
   return { start, episodeId: episodeId ?? undefined };
 }
@@ -81,96 +98,63 @@ export function readStep(body: unknown) {
   return { action: action.action, episodeId: episodeId ?? undefined, timeoutS: timeoutS ?? undefined };
 }
 
-/**
- * The text of an action: `{"action": TEXT}`, or in place of the text the object or list that the domain's actions are, such as
- * `{"action": {"name": …, "arguments": …}}`. @throws ApiError (422)
- */
+/** The text of an action: `{"action": TEXT}`, or the JSON in the place of the text. @throws ApiError (422) */
 export function readAction(value: unknown): string {
   return read(ACTION, value).action;
 }
 
-const text = (description: string) => ({ type: 'string', description });
-
-const ACTION_SCHEMA: JsonObject = {
-  title: 'Action',
-  type: 'object',
-  additionalProperties: false,
-  required: ['action'],
-  properties: {
-    action: {
-      description:
-        "The action in the domain's own form, as text, or as the JSON that its actions are: a line or [{keystrokes, duration}] (terminal), {name, arguments} (mcp, search, swe), an action object (android), click(bid='…') (web), Python (os)",
-      anyOf: [{ type: 'string', minLength: 1 }, { type: 'object' }, { type: 'array' }],
-    },
-    metadata: { type: 'object', description: 'Not read.' },
-  },
-};
-
-const OBSERVATION_SCHEMA: JsonObject = {
-  title: 'Observation',
-  type: 'object',
-  required: ['text', 'turn', 'domain', 'metadata'],
-  properties: {
-    text: text('What the environment shows. After a reset: the task and the state, as far as there are any.'),
-    turn: { type: 'integer', minimum: 0, description: 'Actions taken so far in this episode.' },
-    domain: text('The domain of the world.'),
-    history: {
-      type: 'array',
-      description: 'After a reset into the middle of a trajectory: its turns so far.',
-      items: {
-        type: 'object',
-        properties: { action: text('As it was sent.'), observation: text('What came of it.') },
-      },
-    },
-    metadata: {
-      type: 'object',
-      required: ['episode_id'],
-      properties: {
-        episode_id: text('The name of the episode.'),
-        done_reason: { enum: ['step-limit', 'context-full'], description: 'Why the episode is over; absent before.' },
-      },
-    },
-  },
-};
-
-const STATE_SCHEMA: JsonObject = {
-  title: 'State',
-  type: 'object',
-  required: ['episode_id', 'step_count'],
-  properties: {
-    episode_id: { type: ['string', 'null'], description: 'null before the first reset.' },
-    step_count: { type: 'integer', minimum: 0, description: 'Actions taken so far in this episode.' },
-    domain: text('The domain of the world.'),
-    done: { type: 'boolean', description: 'Whether the episode is over.' },
-    done_reason: { enum: ['step-limit', 'context-full'] },
-    steps_left: { type: 'integer', minimum: 0 },
-  },
-};
-
-/** Of `GET /schema`. */
-export const SCHEMAS: JsonObject = {
-  action: ACTION_SCHEMA,
-  observation: OBSERVATION_SCHEMA,
-  state: STATE_SCHEMA,
-};
-
-/** What a reset may hold. */
-export function resetProperties(domains: readonly string[]): JsonObject {
-  return {
-    domain: text(`A domain: ${domains.join(', ')}, or one that --domain-prompts knows.`),
-    row: text('The key or id of a row of the benchmark; the world stands where its last turn is to be predicted.'),
-    prompt: text('A system prompt for the world model.'),
-    task: text('What the agent is to do, as the world model is told.'),
-    scenario: text('An instruction to the world model alone, in front of each action of the episode.'),
-    seed: { type: 'integer', minimum: 0, description: 'Makes the world model sample reproducibly, where it can.' },
-  };
+/** What a call of MCP's tool asks for. @throws ApiError (422) */
+export function readAct(value: unknown) {
+  const { action, reset } = read(ACT, value);
+  return { action, reset: reset && beginningOf(reset) };
 }
 
+const DONE_REASON = z.enum(['step-limit', 'context-full']).optional().describe('Why it is over; absent before.');
+const TURN = z.int().min(0).describe('Actions taken so far in this episode.');
+
+const OBSERVATION = z.object({
+  text: z
+    .string()
+    .describe('What the environment shows. After a reset: the task and the state, as far as there are any.'),
+  turn: TURN,
+  domain: z.string(),
+  history: z
+    .array(z.object({ action: z.string(), observation: z.string() }))
+    .optional()
+    .describe('After a reset into the middle of a trajectory: its turns so far.'),
+  metadata: z.object({ episode_id: z.string(), done_reason: DONE_REASON }),
+});
+
+const STATE = z.object({
+  episode_id: z.string().nullable().describe('null before the first reset.'),
+  step_count: TURN,
+  domain: z.string().optional(),
+  done: z.boolean().optional(),
+  done_reason: DONE_REASON,
+  steps_left: z.int().min(0).optional(),
+});
+
+/** As it may be sent. */
+function jsonSchema(schema: z.ZodType, title: string) {
+  const { $schema: _, ...members } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return { title, ...members };
+}
+
+/** Of `GET /schema`. */
+export const SCHEMAS = {
+  action: jsonSchema(ACTION, 'Action'),
+  observation: jsonSchema(OBSERVATION, 'Observation'),
+  state: jsonSchema(STATE, 'State'),
+};
+
+/** Of MCP's tool. */
+export const ACT_SCHEMA = { ...jsonSchema(ACT, 'act'), type: 'object' as const };
+
 /** Of `GET /metadata`. */
-export function metadataOf({ model, domains }: Simulator): JsonObject {
+export function metadataOf(model: string): JsonObject {
   return {
     name: 'agentworldbench',
-    description: `Simulated worlds of the domains ${domains.join(', ')}: the world model "${model}" answers every action with an observation. There is no reward.`,
+    description: `Simulated worlds of the domains ${DOMAINS.join(', ')}: the world model "${model}" answers every action with an observation. There is no reward.`,
     readme_content: null,
     version: '1.0.0',
     author: null,
@@ -179,13 +163,12 @@ export function metadataOf({ model, domains }: Simulator): JsonObject {
 }
 
 /** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. */
-export function openApi(paths: ReadonlyMap<string, readonly string[]>): JsonObject {
+export function openApi(routes: readonly { readonly path: string; readonly method: string }[]): JsonObject {
   const answers = { responses: { 200: { description: 'OK' } } };
+  const known = routes.filter(({ path }) => path !== '/*');
   return {
     openapi: '3.1.0',
     info: { title: 'agentworldbench', version: '1.0.0' },
-    paths: Object.fromEntries(
-      Array.from(paths, ([path, [method = 'GET']]) => [path, { [method.toLowerCase()]: answers }]),
-    ),
+    paths: Object.fromEntries(known.map(({ path, method }) => [path, { [method.toLowerCase()]: answers }])),
   };
 }

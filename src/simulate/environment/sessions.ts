@@ -1,13 +1,18 @@
 // Sessions: one episode after the other, each begun by a reset and gone on with by actions, one at a time; how many sessions there may
-// be, and the end of those that nobody uses.
+// be, and the end of those that nobody uses; and `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after
+// each step.
 
-import { messageOf, UserError } from '../../core/errors.js';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exists } from '../../benchmark/prompts.js';
+import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import type { FailureClass } from '../../core/types.js';
+import { makeFolders } from '../../disk/make-folder.js';
+import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { invalid } from './protocol.js';
-import type { EpisodeRecord } from './record.js';
-import type { Acted, LiveWorld, Simulator, WorldStart } from './simulator.js';
+import type { Acted, Simulator, WorldStart } from './simulator.js';
 
 /** What sessions stand on. */
 export interface SessionGrounds {
@@ -28,33 +33,44 @@ const DONE_REASONS = {
   'step-limit': 'its steps are used up',
   'context-full': "the world model's context is full",
 } as const;
-type DoneReason = keyof typeof DONE_REASONS;
 
 interface Episode {
   readonly id: string;
-  world: LiveWorld;
+  readonly begun: Awaited<ReturnType<Simulator['begin']>>;
+  world: World;
   /** Actions taken; a world begun at a row has turns before them. */
   steps: number;
-  doneReason: DoneReason | undefined;
+  doneReason: keyof typeof DONE_REASONS | undefined;
   readonly record: EpisodeRecord | undefined;
 }
 
 /** Failures that another try may not have. */
 const PASSING: readonly FailureClass[] = ['rate-limit', 'transient', 'timeout', 'malformed'];
-/** After how many seconds a step that failed for a passing reason is worth another try. */
+/** After how many seconds what failed for a passing reason is worth another try. */
 const RETRY_AFTER_S = 5;
 /** The code by which an agent is told that its step could not be recorded. */
 export const NOT_RECORDED = 'RECORD_FAILED';
 
 export class Session {
+  isBusy = false;
+  /** Ends it where it is idle. */
+  readonly timer: NodeJS.Timeout;
   #episode: Episode | undefined;
-  #isBusy = false;
   readonly #ended = new AbortController();
 
-  constructor(private readonly grounds: SessionGrounds) {}
-
-  get isBusy(): boolean {
-    return this.#isBusy;
+  /**
+   * @param onGone called when it ends by idleness, or for another
+   * @param mayLeave whether it gives its place to a new session once its episode is over
+   */
+  constructor(
+    private readonly all: Sessions,
+    readonly onGone: () => void,
+    readonly mayLeave: boolean,
+  ) {
+    this.timer = setTimeout(() => {
+      if (this.isBusy) this.timer.refresh();
+      else all.dismiss(this);
+    }, timerOf(all.limits.idleMs)).unref();
   }
 
   get isDone(): boolean {
@@ -71,108 +87,94 @@ export class Session {
       domain: world.domain,
       done: doneReason !== undefined,
       done_reason: doneReason,
-      steps_left: doneReason === undefined ? this.grounds.steps - steps : 0,
+      steps_left: doneReason === undefined ? this.all.grounds.steps - steps : 0,
     };
   }
 
   /** The episode before stays where it was recorded. @throws ApiError */
   async reset(start: WorldStart, id: string): Promise<Answer> {
-    return this.#alone(id, async () => {
-      const { simulator, records } = this.grounds;
-      const world = await simulator.begin(start).catch((error: unknown) => {
+    return this.all.work(this, id, async () => {
+      const { simulator, records } = this.all.grounds;
+      const begun = await simulator.begin(start).catch((error: unknown) => {
         throw error instanceof UserError ? invalid(error.message) : error;
       });
-      const episode: Episode = { id, world, steps: 0, doneReason: undefined, record: records?.begin(id) };
-      this.#episode = episode;
-      return answerOf(episode, world.observation ?? world.preface, world.history());
+      const { world } = begun;
+      this.#episode = { id, begun, world, steps: 0, doneReason: undefined, record: records?.begin(id) };
+      // What the world model alone was told stays here.
+      const history = world.turns.map(({ action, observation }) => ({ action, observation }));
+      return answerOf(this.#episode, history.at(-1)?.observation ?? world.preface, history);
     });
   }
 
   /** @throws ApiError; the episode then stands where it stood */
   async step(action: string, { timeoutS, signal }: { timeoutS?: number | undefined; signal: AbortSignal }) {
     const episode = this.#episode;
-    if (episode === undefined) {
-      throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
-    }
-    return this.#alone(episode.id, async () => {
-      const { id, doneReason, world } = episode;
+    if (episode === undefined) throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
+    const { id, begun } = episode;
+    return this.all.work(this, id, async () => {
+      const { doneReason, world } = episode;
       if (doneReason !== undefined) {
         const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset begins another`;
         throw new ApiError(409, message, 'EPISODE_DONE');
       }
       // An answer is asked for until it is there, nobody waits for it any more, the session ends, or the time is over.
       const late = timeoutS === undefined ? [] : [AbortSignal.timeout(timerOf(timeoutS * 1_000))];
-      const acted = await world.act(action, AbortSignal.any([signal, this.#ended.signal, ...late]));
-      if (acted.status === 'failed' && late[0]?.aborted) {
+      const acted = await begun.step(world, action, AbortSignal.any([signal, this.#ended.signal, ...late]));
+      if (late[0]?.aborted && (acted.status === 'interrupted' || acted.status === 'failed')) {
         const message = `the world model gave no observation within ${timeoutS} s; nothing was done, and the step can be tried again`;
         throw new ApiError(504, message, 'STEP_TIMEOUT', 'timeout_s', { 'retry-after': '1' });
       }
-      return this.#settled(episode, acted);
-    });
-  }
-
-  /** What an action makes of the episode. */
-  async #settled(episode: Episode, acted: Acted): Promise<Answer> {
-    switch (acted.status) {
-      case 'failed':
-        if (PASSING.includes(acted.class)) {
-          const message = `${unended(acted.reason)}; nothing was done, and the step can be tried again`;
-          throw passing(message, 'WORLD_MODEL_UNAVAILABLE');
-        }
-        throw new ApiError(502, `${unended(acted.reason)}; nothing was done`, 'WORLD_MODEL_REFUSED');
-      case 'spent':
-        throw new ApiError(429, `${unended(acted.reason)}; nothing was done`, 'BUDGET_SPENT');
-      case 'full':
+      if (acted.status === 'full') {
         episode.doneReason = 'context-full';
         return answerOf(episode, '');
-      case 'observed': {
-        const { world, isFull } = acted;
-        await episode.record?.keep(world).catch((error: unknown) => {
-          const message = `the step could not be recorded (${messageOf(error)}), and counts as not done; it can be tried again`;
-          throw passing(message, NOT_RECORDED);
-        });
-        episode.world = world;
-        episode.steps++;
-        if (isFull) episode.doneReason = 'context-full';
-        else if (episode.steps >= this.grounds.steps) episode.doneReason = 'step-limit';
-        return answerOf(episode, world.observation ?? '');
       }
-      default:
-        return acted satisfies never;
-    }
+      if (acted.status !== 'ok') throw refusalOf(acted);
+      await episode.record?.keep(acted.world).catch((error: unknown) => {
+        const message = `the step could not be recorded (${messageOf(error)}), and counts as not done; it can be tried again`;
+        throw passing(message, NOT_RECORDED);
+      });
+      episode.world = acted.world;
+      episode.steps++;
+      if (begun.isFull(acted.world)) episode.doneReason = 'context-full';
+      else if (episode.steps >= this.all.grounds.steps) episode.doneReason = 'step-limit';
+      return answerOf(episode, acted.world.turns.at(-1)?.observation ?? '');
+    });
   }
 
   /** Breaks off what is under way; nothing is asked any more. */
   end(): void {
+    clearTimeout(this.timer);
     this.#ended.abort();
   }
+}
 
-  /** Two answers for one world would be of different worlds. */
-  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
-    if (this.#isBusy) {
-      const message = `episode "${id}" is at work on another request; wait for its answer`;
-      throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
-    }
-    this.#isBusy = true;
-    try {
-      return await work();
-    } finally {
-      this.#isBusy = false;
-    }
+/** Why nothing has happened in the world. */
+function refusalOf(acted: Exclude<Acted, { status: 'ok' | 'full' }>): ApiError {
+  if (acted.status === 'spent') return new ApiError(429, nothingDone(acted.reason), 'BUDGET_SPENT');
+  const cut = acted.status === 'empty' && acted.truncated ? ' before its token budget ended it (--max-tokens)' : '';
+  if (acted.status === 'failed' && !PASSING.includes(acted.class)) {
+    return new ApiError(502, nothingDone(acted.reason), 'WORLD_MODEL_REFUSED');
   }
+  const none = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
+  const reason = acted.status === 'failed' ? acted.reason : none;
+  return passing(`${nothingDone(reason)}, and the step can be tried again`, 'WORLD_MODEL_UNAVAILABLE');
+}
+
+function nothingDone(reason: string): string {
+  return `${reason.replace(/[.\s]+$/, '')}; nothing was done`;
 }
 
 /** As OpenEnv answers a reset and a step. The world rewards nothing. */
 export type Answer = ReturnType<typeof answerOf>;
 
 /** @param history after a reset into the middle of a trajectory: the turns before, the last one's observation being the text */
-function answerOf({ id, steps, world, doneReason }: Episode, text: string, history?: ReturnType<LiveWorld['history']>) {
+function answerOf({ id, steps, world, doneReason }: Episode, text: string, history: readonly object[] = []) {
   return {
     observation: {
       text,
       turn: steps,
       domain: world.domain,
-      history: history?.length === 0 ? undefined : history,
+      history: history.length === 0 ? undefined : history,
       metadata: { episode_id: id, done_reason: doneReason },
     },
     reward: null,
@@ -184,63 +186,57 @@ function passing(message: string, code: string): ApiError {
   return new ApiError(503, message, code, null, { 'retry-after': String(RETRY_AFTER_S) });
 }
 
-/** A sentence that goes on. */
-function unended(reason: string): string {
-  return reason.replace(/[.\s]+$/, '');
-}
-
-/** A place in the table of sessions. */
-interface Seat {
-  readonly timer: NodeJS.Timeout;
-  readonly onGone: () => void;
-  /** A finished episode may leave for a new session. */
-  readonly mayLeave: boolean;
-}
-
 /** All sessions of a server. */
 export class Sessions {
   /** In the order of their opening. */
-  readonly #seats = new Map<Session, Seat>();
+  readonly #open = new Set<Session>();
   #underWay = 0;
   #isStopping = false;
   #idle: (() => void) | undefined;
 
   constructor(
-    private readonly grounds: SessionGrounds,
-    private readonly limits: SessionLimits,
+    readonly grounds: SessionGrounds,
+    readonly limits: SessionLimits,
   ) {}
 
   get count(): number {
-    return this.#seats.size;
+    return this.#open.size;
   }
 
-  /**
-   * Opens a further session. `onGone` is called when it ends by idleness. With `mayLeave`, one whose episode is over gives its place to a
-   * new session where no other is left. @throws ApiError (503) where all places are taken, or the server is stopping
-   */
+  /** Opens a further session, as its constructor says. @throws ApiError (503) where all places are taken, or the server is stopping */
   open(onGone: () => void, mayLeave = false): Session {
     this.#requireRunning();
-    if (this.#seats.size >= this.limits.sessions) this.#makeRoom();
-    const session = new Session(this.grounds);
-    const timer = setTimeout(() => {
-      if (session.isBusy) timer.refresh();
-      else this.#dismiss(session);
-    }, timerOf(this.limits.idleMs));
-    timer.unref();
-    this.#seats.set(session, { timer, onGone, mayLeave });
+    if (this.#open.size >= this.limits.sessions) {
+      const over = [...this.#open].find((session) => session.mayLeave && session.isDone && !session.isBusy);
+      const most = this.limits.sessions;
+      const all = most === 1 ? 'the session of this server is' : `all ${most} sessions of this server are`;
+      const message = `${all} in use; try again later, or start it with more --sessions`;
+      if (over === undefined) throw passing(message, 'CAPACITY_REACHED');
+      this.dismiss(over);
+    }
+    const session = new Session(this, onGone, mayLeave);
+    this.#open.add(session);
     return session;
   }
 
-  /** Does work that keeps the session from being idle; while the server stops, none begins. @throws ApiError (503) */
-  async use(session: Session, work: () => Promise<Answer>): Promise<Answer> {
+  /**
+   * Does a session's work, which keeps it from being idle, alone: two answers for one world would be of different worlds. While the server
+   * stops, none begins. @throws ApiError (503, 409)
+   */
+  async work(session: Session, id: string, work: () => Promise<Answer>): Promise<Answer> {
     this.#requireRunning();
-    const timer = this.#seats.get(session)?.timer;
+    if (session.isBusy) {
+      const message = `episode "${id}" is at work on another request; wait for its answer`;
+      throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
+    }
+    session.isBusy = true;
     this.#underWay++;
-    timer?.refresh();
+    session.timer.refresh();
     try {
       return await work();
     } finally {
-      timer?.refresh();
+      session.isBusy = false;
+      session.timer.refresh();
       this.#underWay--;
       if (this.#underWay === 0) this.#idle?.();
     }
@@ -248,48 +244,98 @@ export class Sessions {
 
   /** Ends a session whose client has gone. */
   end(session: Session): void {
-    clearTimeout(this.#seats.get(session)?.timer);
-    this.#seats.delete(session);
+    this.#open.delete(session);
     session.end();
+  }
+
+  /** Ends a session and says so. */
+  dismiss(session: Session): void {
+    this.end(session);
+    session.onGone();
   }
 
   /** Takes nothing more; resolves when what is under way has ended, or is broken off after `drainMs`. */
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
-    const idle = new Promise<void>((resolve) => {
-      this.#idle = resolve;
-    });
     const late = setTimeout(() => {
-      for (const session of this.#seats.keys()) session.end();
+      for (const session of this.#open) session.end();
     }, drainMs);
-    if (this.#underWay > 0) await idle;
+    if (this.#underWay > 0) {
+      await new Promise<void>((resolve) => {
+        // The last answer is on its way before its client is sent away.
+        this.#idle = () => setImmediate(resolve);
+      });
+    }
     clearTimeout(late);
-    for (const session of [...this.#seats.keys()]) this.end(session);
+    for (const session of [...this.#open]) this.end(session);
   }
 
   #requireRunning(): void {
     if (!this.#isStopping) return;
     throw new ApiError(503, 'the server is shutting down', 'SHUTTING_DOWN', null, { connection: 'close' });
   }
-
-  #makeRoom(): void {
-    const over = [...this.#seats].find(([session, { mayLeave }]) => mayLeave && session.isDone && !session.isBusy);
-    if (over !== undefined) {
-      this.#dismiss(over[0]);
-      return;
-    }
-    const most = this.limits.sessions;
-    const all = most === 1 ? 'the session of this server is' : `all ${most} sessions of this server are`;
-    throw passing(`${all} in use; try again later, or start it with more --sessions`, 'CAPACITY_REACHED');
-  }
-
-  #dismiss(session: Session): void {
-    const seat = this.#seats.get(session);
-    this.end(session);
-    seat?.onGone();
-  }
 }
 
 function timerOf(ms: number): number {
   return Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
+}
+
+/** Keeps one episode: writes it as it stands now, and resolves when it is on the disk. */
+interface EpisodeRecord {
+  keep(world: World): Promise<void>;
+}
+
+/** What `awb infer --data-dir` reads. */
+const ENDING = '_test.jsonl';
+const LONGEST_NAME = 80;
+
+/**
+ * Opens the folder of records. An episode's file is named by its first step. It is written beside its place and moved there, so that a
+ * process that is killed leaves the last step that it finished.
+ * @throws UserError (73) where there can be no such folder
+ */
+export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
+  await makeFolders(directory).catch((error: unknown) => {
+    throw new UserError(`cannot make ${directory} (--record): ${messageOf(error)}`, EXIT.cannotCreate);
+  });
+  return {
+    begin(episodeId) {
+      let place: string | undefined;
+      return {
+        async keep(world) {
+          const text = `${JSON.stringify(trajectoryRow(world, episodeId))}\n`;
+          try {
+            if (place === undefined) place = await placeWith(text, directory, `${world.domain}-${episodeId}`);
+            else {
+              // A link that someone has laid there is not followed.
+              await rm(`${place}.part`, { force: true });
+              await writeFile(`${place}.part`, text, { flag: 'wx' });
+            }
+            await rename(`${place}.part`, place);
+          } catch (error) {
+            if (place !== undefined) await rm(`${place}.part`, { force: true });
+            throw error;
+          }
+        },
+      };
+    },
+  };
+}
+
+/** A place that no other file has, nor any other process is about to write. Its part, with the text, is there already. */
+async function placeWith(text: string, directory: string, named: string): Promise<string> {
+  const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
+  for (let number = 1; ; number++) {
+    const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
+    if (await exists(place)) continue;
+    try {
+      await writeFile(`${place}.part`, text, { flag: 'wx' });
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') continue;
+      throw error;
+    }
+    // Another process may have moved its part there in between.
+    if (!(await exists(place))) return place;
+    await rm(`${place}.part`);
+  }
 }

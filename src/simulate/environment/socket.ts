@@ -4,44 +4,31 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { isObject, type JsonObject } from '../../core/json.js';
+import { z } from 'zod';
+import { type JsonObject, parseJson } from '../../core/json.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { requireShallow } from '../../serve/http/body.js';
 import type { Grounds } from './mcp.js';
-import { invalid, readAction, readReset } from './protocol.js';
-import type { Session, Sessions } from './sessions.js';
-
-type SocketGrounds = Pick<Grounds, 'sessions' | 'messageBytes' | 'toldOf'>;
-
-interface Sockets {
-  /** Takes over a connection whose request was let in. */
-  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Says goodbye to every client. */
-  close(): void;
-}
+import { read, readAction, readReset } from './protocol.js';
+import type { Session } from './sessions.js';
 
 const CLOSE_NORMAL = 1000;
 const CLOSE_GOING_AWAY = 1001;
 const CLOSE_POLICY = 1008;
 /** Messages of a connection that may wait for their answers; OpenEnv's client sends one at a time. */
 const MOST_WAITING = 16;
-/** A connection that no longer answers is given up after two of these. */
-const PING_MS = 30_000;
 /** How long a client that is sent away may take to hear of it. */
 const GOODBYE_MS = 1_000;
 
-export function openSockets(grounds: SocketGrounds): Sockets {
+export function openSockets(grounds: Grounds) {
   const server = new WebSocketServer({ noServer: true, maxPayload: grounds.messageBytes, perMessageDeflate: false });
-  const pings = setInterval(() => {
-    for (const socket of server.clients) ping(socket);
-  }, PING_MS);
-  pings.unref();
   return {
-    accept(request, socket, head) {
+    /** Takes over a connection whose request was let in. */
+    accept(request: IncomingMessage, socket: Duplex, head: Buffer) {
       server.handleUpgrade(request, socket, head, (webSocket) => converse(webSocket, grounds));
     },
+    /** Says goodbye to every client. */
     close() {
-      clearInterval(pings);
       for (const socket of server.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
     },
   };
@@ -53,27 +40,19 @@ function sendAway(socket: WebSocket, code: number, reason: string): void {
   setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
 }
 
-const UNANSWERED = new WeakSet<WebSocket>();
-
-function ping(socket: WebSocket): void {
-  if (UNANSWERED.has(socket)) {
-    socket.terminate();
-    return;
-  }
-  UNANSWERED.add(socket);
-  socket.ping();
-}
-
 /** One message after the other, in the order in which they come. */
-function converse(socket: WebSocket, grounds: SocketGrounds): void {
+function converse(socket: WebSocket, grounds: Grounds): void {
   const leaving = new AbortController();
   /** Resolves once the text is on its way: no further answer is made for a client that does not read those before. */
   const say = async (type: string, data: unknown) => {
     if (socket.readyState !== socket.OPEN) return;
     await new Promise((resolve) => socket.send(JSON.stringify({ type, data }), resolve));
   };
-  const sayError = (error: unknown) => say('error', errorData(grounds.toldOf(error)));
-  socket.on('pong', () => UNANSWERED.delete(socket));
+  const sayError = (error: unknown) => {
+    const { message, code, headers } = grounds.toldOf(error);
+    const { 'retry-after': retryAfter } = headers;
+    return say('error', { message, code, ...(retryAfter !== undefined && { retry_after_s: Number(retryAfter) }) });
+  };
   // A frame that is too large or broken closes the connection with a code of its own.
   socket.on('error', () => {});
   const { sessions } = grounds;
@@ -98,69 +77,49 @@ function converse(socket: WebSocket, grounds: SocketGrounds): void {
     if (socket.readyState !== socket.OPEN) return;
     // Reading goes on while a step is under way: only so is it seen that a client leaves.
     if (++waiting > MOST_WAITING) {
-      sendAway(
-        socket,
-        CLOSE_POLICY,
-        `more than ${MOST_WAITING} messages wait for their answers, or for these to be read`,
-      );
-      return;
+      const reason = `more than ${MOST_WAITING} messages wait for their answers, or for these to be read`;
+      return sendAway(socket, CLOSE_POLICY, reason);
     }
     last = last
       .then(async () => {
         if (socket.readyState !== socket.OPEN) return;
-        const message = readMessage(bytes, isBinary);
-        if (message.type === 'close') socket.close(CLOSE_NORMAL);
-        else await say(...(await reply(message, session, sessions, leaving.signal)));
+        const { type, data } = readMessage(bytes, isBinary);
+        if (type === 'close') socket.close(CLOSE_NORMAL);
+        else await say(...(await reply(type, data, session, leaving.signal)));
       })
       .catch(sayError)
       .finally(() => waiting--);
   });
 }
 
-interface Message {
-  readonly type: 'reset' | 'step' | 'state' | 'close';
-  readonly data: JsonObject;
-}
-
-const TYPES: readonly unknown[] = ['reset', 'step', 'state', 'close'] satisfies Message['type'][];
+const ENVELOPE = z.object(
+  {
+    type: z.unknown().optional(),
+    data: z.record(z.string(), z.unknown(), '"data" has to be a JSON object').default({}),
+  },
+  'a message has to be a JSON object',
+);
+const TYPES: readonly unknown[] = ['reset', 'step', 'state', 'close'];
 
 /** @throws ApiError for what is no message of the protocol */
-function readMessage(bytes: unknown, isBinary: boolean): Message {
-  let message: unknown;
-  try {
-    message = isBinary ? undefined : JSON.parse(String(bytes));
-  } catch {
-    // Told below.
-  }
+function readMessage(bytes: unknown, isBinary: boolean): { type: unknown; data: JsonObject } {
+  const message = isBinary ? undefined : parseJson(String(bytes));
   if (message === undefined) throw new ApiError(400, 'a message has to be JSON, as text', 'INVALID_JSON');
   requireShallow(message);
-  if (!isObject(message)) throw invalid('a message has to be a JSON object');
-  const { type, data = {} } = message;
-  if (!TYPES.includes(type)) {
-    const name = typeof type === 'string' ? `"${type.slice(0, 100)}"` : 'none';
-    throw new ApiError(400, `unknown type of message: ${name}; there are ${TYPES.join(', ')}`, 'UNKNOWN_TYPE', 'type');
-  }
-  if (!isObject(data)) throw invalid('"data" has to be a JSON object');
-  // It is one of the list.
-  return { type: type as Message['type'], data };
+  const { type, data } = read(ENVELOPE, message);
+  if (TYPES.includes(type)) return { type, data };
+  const name = typeof type === 'string' ? `"${type.slice(0, 100)}"` : 'none';
+  throw new ApiError(400, `unknown type of message: ${name}; there are ${TYPES.join(', ')}`, 'UNKNOWN_TYPE', 'type');
 }
 
 async function reply(
-  { type, data }: Message,
+  type: unknown,
+  data: JsonObject,
   session: Session,
-  sessions: Sessions,
   signal: AbortSignal,
 ): Promise<[string, unknown]> {
   if (type === 'state') return ['state', session.state];
-  if (type === 'step') {
-    const action = readAction(data);
-    return ['observation', await sessions.use(session, () => session.step(action, { signal }))];
-  }
+  if (type === 'step') return ['observation', await session.step(readAction(data), { signal })];
   const { start, episodeId = randomUUID() } = readReset(data);
-  return ['observation', await sessions.use(session, () => session.reset(start, episodeId))];
-}
-
-function errorData({ message, code, headers }: ApiError): JsonObject {
-  const retryAfter = headers['retry-after'];
-  return { message, code, ...(retryAfter !== undefined && { retry_after_s: Number(retryAfter) }) };
+  return ['observation', await session.reset(start, episodeId)];
 }

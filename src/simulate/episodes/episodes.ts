@@ -1,36 +1,44 @@
-// `awb simulate` with an agent: episodes are played in simulated worlds, and kept as trajectories of the benchmark's form.
+// `awb simulate` with an agent: episodes are played in simulated worlds, and kept as trajectories of the benchmark's form; and what they
+// have come to, as the document of --json and as the last words on the terminal.
 
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, interruption } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
-import { groupBy } from '../../core/groups.js';
+import { counted, grouped } from '../../core/figures.js';
+import { countBy } from '../../core/groups.js';
 import { fingerprintOf, type Identity } from '../../core/identity.js';
+import { printable } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import type { Io, Usage } from '../../core/types.js';
 import { addUsage } from '../../core/usage.js';
 import { writeLines } from '../../disk/files.js';
-import { openFreshPrompts, openSystemPrompts } from '../../infer/messages.js';
+import { openFreshPrompts } from '../../infer/messages.js';
 import { trajectoryRow } from '../../infer/world.js';
-import { spendingOf, spendingText } from '../../run/budget.js';
+import { spendingText } from '../../run/budget.js';
 import { type Manifest, writeManifest } from '../../run/manifest.js';
 import { samplingOf } from '../../run/options.js';
 import { openProgress } from '../../run/progress.js';
 import { openRun } from '../../run/run.js';
-import { drainOnInterrupt } from '../../run/session.js';
-import { openPricing, requirePriced, targetAt } from '../../run/target.js';
+import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
+import { openPricing, targetAt } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
+import { shownPath } from '../../settings/shown-path.js';
 import { toolVersion } from '../../settings/version.js';
-import { openSimulation, type Simulation } from '../simulation.js';
-import { openStarts } from '../starts.js';
+import { Budget, openSimulation, type Simulation } from '../simulation.js';
+import { openRowPrompts, openStarts } from '../starts.js';
 import { openAgent } from './agent.js';
-import { printEpisodeBill } from './bill.js';
 import type { EpisodeSettings } from './options.js';
-import { beginningsOf, type Episode, episodesOf } from './plan.js';
-import { PLAYERS, Purse } from './purse.js';
-import { endingOf, episodeState, playerOf, standingOf } from './records.js';
-import { type EpisodesResult, printEpisodes } from './result.js';
-import { type OpenWork, playAll, type SessionResult, type Work } from './session.js';
+import { beginningsOf, type Episode, episodesOf, printEpisodeBill, type Work } from './plan.js';
+import {
+  ENDS,
+  endingOf,
+  episodeState,
+  type OpenWork,
+  PLAYERS,
+  playAll,
+  type SessionResult,
+  standingOf,
+} from './playing.js';
 
 /** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
 const NAME = 'episodes_test';
@@ -46,37 +54,29 @@ export async function playEpisodes(
   try {
     const beginnings = await beginningsOf(settings, starts, io);
     const episodes = episodesOf(beginnings, settings);
-    const notices: string[] = [];
     const domains = beginnings.map(({ domain }) => domain);
-    const agent = await openAgent(settings, domains, io, (text) => notices.push(text));
-    try {
-      const work: Work = { settings, io, shown, starts, beginnings, episodes, agent, notices };
-      return await (settings.dryRun ? bill(work) : play(work, next));
-    } finally {
-      await agent.close();
-    }
+    const agent = await openAgent(settings, domains, io);
+    const work: Work = { settings, io, shown, starts, beginnings, episodes, agent };
+    if (!settings.dryRun) return await play(work, next(settings.outputDir));
+    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+    const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
+    await printEpisodeBill(work, await openPricing(target, settings, io));
+    return EXIT.done;
   } finally {
     await starts.close();
   }
 }
 
-async function bill(work: Work): Promise<ExitCode> {
-  const { settings, io, agent } = work;
-  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-  const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-  await printEpisodeBill(work, { agent: agent.pricing, world: await openPricing(target, settings, io) });
-  return EXIT.done;
-}
-
-async function play(work: Work, next: (dir: string) => string): Promise<ExitCode> {
-  const { settings, io, agent, notices } = work;
-  // Both models are paid from one purse, which the simulation knows nothing of.
-  const unbounded = { ...settings, budgetUsd: undefined, budgetTokens: undefined };
-  const simulation = await openSimulation(unbounded, io, (text) => notices.push(text));
+async function play(work: Work, next: string): Promise<ExitCode> {
+  const { settings, io } = work;
+  const notices: string[] = [];
+  const note = (text: string) => void notices.push(text);
+  const budget = new Budget(settings);
+  const simulation = await openSimulation(settings, io, note, budget);
+  const closers: (() => Promise<unknown>)[] = [simulation.close];
   try {
-    const purse = new Purse({ agent: agent.pricing, world: await openPricing(simulation, settings, io) });
-    requirePriced(settings, purse.world.ledger.usd !== undefined, simulation);
-    requirePriced({ ...settings, local: undefined }, purse.agent.ledger.usd !== undefined, agent);
+    const { asked, close } = await work.agent.live(budget, note);
+    closers.push(close);
     const identity = await identityOf(work, simulation);
     const run = await openRun({
       kind: 'simulate',
@@ -86,56 +86,57 @@ async function play(work: Work, next: (dir: string) => string): Promise<ExitCode
       identity: () => identity,
       stateOf: episodeState,
     });
-    try {
-      const result = await playIn({ ...work, run, simulation, purse });
-      printEpisodes(io, settings, result, next(settings.outputDir));
-      return result.exitCode;
-    } finally {
-      await run.close();
-    }
+    closers.push(() => run.close());
+    const models = { agent: asked, world: simulation.asked };
+    return await playIn({ ...work, run, simulation, models, budget }, notices, next);
   } finally {
-    await simulation.close();
+    for (const close of closers.reverse()) await close();
   }
 }
 
-/** Plays what has not ended, then writes what has. @throws what broke it off, once everything is saved */
-async function playIn(work: OpenWork): Promise<EpisodesResult> {
-  const { run, purse, episodes } = work;
+/** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
+async function playIn(work: OpenWork, notices: readonly string[], next: string): Promise<ExitCode> {
+  const { run, models, io, settings } = work;
   for (const id of run.journal.ids()) {
-    const record = run.journal.read(id);
-    const player = playerOf(record);
-    if (player !== undefined) purse[player].add(record.log);
+    const { player, model, ...log } = run.journal.read(id).log;
+    // The records are the program's own, each with its checksum.
+    const call = { attempts: 0, usage: {}, ...log } as Parameters<typeof models.agent.count>[0];
+    const asked = PLAYERS.find((name) => name === player);
+    if (asked !== undefined) models[asked].count(call, typeof model === 'string' ? model : undefined);
   }
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  await writeManifest(run.manifestPath, manifestOf(work, { startedAt, state: 'running' }));
+  const manifestOf = manifestIn(work, notices);
+  await writeManifest(run.manifestPath, manifestOf({ startedAt, state: 'running' }));
   const before = performance.now();
   const session = await inSession(work);
   const seconds = (performance.now() - before) / 1000;
   const { rows, ...output } = await writeOutput(work);
-  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
-  const { state, exitCode } = endOf(work, session, endings.length);
+  const { state, exitCode } = endOf(work, session);
   const times = { startedAt, state, endedAt: new Date().toISOString() };
-  const manifest = { ...manifestOf(work, times, session), output };
+  const manifest = { ...manifestOf(times, session), output };
   await writeManifest(run.manifestPath, manifest);
   if (session.error !== undefined) throw session.error;
-  return { ...session, manifest, exitCode, endings, rows, purse, seconds };
+  const document = documentOf(work, session, { manifest, exitCode, rows, seconds });
+  io.stdout.write(`${settings.json ? JSON.stringify(document) : linesOf(document, work, next).join('\n')}\n`);
+  return exitCode;
 }
 
 async function inSession(work: OpenWork): Promise<SessionResult> {
-  const { settings, io, run, purse, episodes } = work;
+  const { settings, io, run, models, budget, episodes } = work;
   const { quiet, verbose, color } = settings;
+  const calls = () => counted(models.agent.calls + models.world.calls, 'call');
   const progress = openProgress(io, {
     ...{ title: 'simulate', quiet, verbose, color },
     totals: byDomain(episodes),
     already: byDomain(episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined)),
     status: () => undefined,
-    spending: () => [counted(purse.calls, 'call'), spendingText(spendingOf(purse, settings)) ?? []].flat().join(', '),
+    spending: () => [calls(), spendingText(budget.spending) ?? []].flat().join(', '),
   });
   if (run.journal.repaired !== undefined) progress.notice(run.journal.repaired);
   io.setLastWords('ended at once: every reply is saved; the same command continues');
   const drain = drainOnInterrupt(io, (text) => progress.notice(text));
   const session = await playAll(work, drain.over, ({ domain }, played, tokens) => {
-    if (played.status === 'ended') progress.settled(domain, { status: 'ok', tokens });
+    if ('end' in played) progress.settled(domain, { status: 'ok', tokens });
     else if (played.failure !== undefined) {
       progress.settled(domain, { status: 'failed', tokens, reason: played.failure.reason });
     }
@@ -168,9 +169,7 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
 /** What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change. */
 async function identityOf({ settings, beginnings, agent, io }: Work, simulation: Simulation): Promise<Identity> {
   const isFresh = beginnings.every(({ row }) => row === undefined);
-  const { systemPrompt, domainPrompts } = settings;
-  const ofRows = systemPrompt === 'row' ? { systemPrompt, domainPrompts: undefined } : { systemPrompt, domainPrompts };
-  const prompts = await (isFresh ? openFreshPrompts(settings, io) : openSystemPrompts(ofRows, io));
+  const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
   return {
     model: simulation.identity,
     sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
@@ -182,54 +181,126 @@ async function identityOf({ settings, beginnings, agent, io }: Work, simulation:
   };
 }
 
-function manifestOf(
-  { run, settings, shown, episodes, beginnings, agent, simulation, purse, notices }: OpenWork,
-  times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>,
-  session?: SessionResult,
-): Manifest {
-  const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
-  const failures = Object.fromEntries(Array.from(session?.failures ?? [], ([name, { episodes: n }]) => [name, n]));
-  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
-  const tokens: Usage = {};
-  for (const player of PLAYERS) addUsage(tokens, purse[player].usage);
-  const label = settings.label ?? run.stored?.label;
-  return {
-    schema: 'awb.manifest/1',
-    kind: 'simulate',
-    tool: { name: 'agentworldbench', version: toolVersion() },
-    ...(label === undefined ? {} : { label }),
-    meta: { ...run.stored?.meta, ...settings.meta },
-    identity: run.identity,
-    fingerprint: fingerprintOf(run.identity),
-    settings: shown,
-    endpoints: [...simulation.hosts, ...agent.hosts],
-    servedModels: PLAYERS.flatMap((player) => [...purse[player].served]),
-    data: { starts: beginnings.length },
-    chosen: Object.fromEntries(byDomain(episodes)),
-    counts: {
-      ...{ chosen: episodes.length, ok, failed, notDone: episodes.length - ok - failed, absent: 0 },
-      failures,
-      flags: {},
-    },
-    tokens,
-    notices: [...new Set([...run.notices, ...notices])],
-    ...times,
-    process: { pid: process.pid, host: hostname() },
+function manifestIn(work: OpenWork, notices: readonly string[]) {
+  const { run, settings, shown, episodes, beginnings, agent, simulation, models } = work;
+  return (times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>, session?: SessionResult): Manifest => {
+    const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
+    const failures = Object.fromEntries(Array.from(session?.failures ?? [], ([name, { episodes: n }]) => [name, n]));
+    const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+    const notDone = episodes.length - ok - failed;
+    const tokens: Usage = {};
+    for (const player of PLAYERS) addUsage(tokens, models[player].usage);
+    const label = settings.label ?? run.stored?.label;
+    return {
+      schema: 'awb.manifest/1',
+      kind: 'simulate',
+      tool: { name: 'agentworldbench', version: toolVersion() },
+      ...(label === undefined ? {} : { label }),
+      meta: { ...run.stored?.meta, ...settings.meta },
+      identity: run.identity,
+      fingerprint: fingerprintOf(run.identity),
+      settings: shown,
+      endpoints: [...simulation.hosts, ...agent.hosts],
+      servedModels: PLAYERS.flatMap((player) => [...models[player].served]),
+      data: { starts: beginnings.length },
+      chosen: Object.fromEntries(byDomain(episodes)),
+      counts: { chosen: episodes.length, ok, failed, notDone, absent: 0, failures, flags: {} },
+      tokens,
+      notices: [...new Set([...run.notices, ...notices])],
+      ...times,
+      process: { pid: process.pid, host: hostname() },
+    };
   };
 }
 
 function endOf(
-  { io, episodes }: Work,
+  { io, episodes, run }: OpenWork,
   { error, spent }: SessionResult,
-  ended: number,
 ): { readonly state: Manifest['state']; readonly exitCode: ExitCode } {
   const unfinished = spent === undefined ? EXIT.incomplete : EXIT.later;
   if (error !== undefined) return { state: 'stopped', exitCode: unfinished };
-  if (ended === episodes.length) return { state: 'complete', exitCode: EXIT.done };
+  const isOver = episodes.every(({ number }) => endingOf(run.journal, number) !== undefined);
+  if (isOver) return { state: 'complete', exitCode: EXIT.done };
   if (io.stop.aborted) return { state: 'interrupted', exitCode: interruption(io.stop) };
   return { state: spent === undefined ? 'incomplete' : 'stopped', exitCode: unfinished };
 }
 
 function byDomain(episodes: readonly Episode[]): Map<string, number> {
-  return new Map([...groupBy(episodes, ({ domain }) => domain)].map(([domain, all]) => [domain, all.length]));
+  return new Map(Object.entries(countBy(episodes, ({ domain }) => domain)));
+}
+
+type EpisodesDocument = ReturnType<typeof documentOf>;
+
+/** What episodes have come to. @param rows in the output: an episode without a step has none */
+function documentOf(
+  { run, episodes, models, budget }: OpenWork,
+  session: SessionResult,
+  {
+    manifest,
+    exitCode,
+    rows,
+    seconds,
+  }: { manifest: Manifest & { output: { file: string } }; exitCode: ExitCode; rows: number; seconds: number },
+) {
+  const { agent, world } = models;
+  const { chosen, ok: ended, failed, notDone: not_done } = manifest.counts;
+  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
+  return {
+    schema: 'awb.simulate/1',
+    exit_code: exitCode,
+    state: manifest.state,
+    stop_reason: session.spent,
+    output: manifest.output.file,
+    label: manifest.label,
+    meta: manifest.meta,
+    fingerprint: manifest.fingerprint,
+    episodes: { chosen, ended, failed, not_done, by_domain: manifest.chosen },
+    ends: countBy(endings, ({ end }) => end),
+    rows,
+    steps: endings.reduce((sum, { steps }) => sum + steps, 0),
+    failures: Object.fromEntries(session.failures),
+    tokens: { agent: agent.usage, world: world.usage },
+    calls: { agent: agent.calls, world: world.calls },
+    served_models: { agent: [...agent.served], world: [...world.served] },
+    spent: budget.spending,
+    notices: manifest.notices,
+    seconds,
+  };
+}
+
+/** The document in words. */
+function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: OpenWork, next: string): string[] {
+  const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
+  const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
+  const money = spendingText(document.spent);
+  return [
+    `episodes: ${episodes.ended} of ${episodes.chosen} ended, ${document.seconds.toFixed(1)} s`,
+    `steps: ${grouped(steps)}${mean}`,
+    ...Object.entries(ENDS).flatMap(([end, why]) => (ends[end] ? `  ${end} ${ends[end]}: ${why}` : [])),
+    ...Object.entries(failures).map(
+      ([name, { episodes, reason }]) => `halted: ${counted(episodes, 'episode')} by ${name}: ${printable(reason)}`,
+    ),
+    ...PLAYERS.flatMap((player) => {
+      const { promptTokens = 0, cachedTokens, completionTokens = 0 } = tokens[player];
+      const cached = cachedTokens === undefined ? '' : ` (${grouped(cachedTokens)} cached)`;
+      const sizes = `${grouped(promptTokens)} prompt tokens${cached}, ${grouped(completionTokens)} of output`;
+      return calls[player] === 0 ? [] : `${player}: ${counted(calls[player], 'call')}, ${sizes}`;
+    }),
+    ...(money === undefined ? [] : [`spent: ${money}, both models and all sessions together`]),
+    ...notices.map((notice) => `note: ${printable(notice)}`),
+    `written: ${shownPath(output, io)} (${counted(rows, 'trajectory', 'trajectories')})`,
+    lastLine(document, fresh, next),
+  ];
+}
+
+function lastLine(
+  { state, stop_reason: spent, exit_code: exitCode, failures, rows }: EpisodesDocument,
+  fresh: boolean,
+  next: string,
+): string {
+  const same = sameCommand(fresh);
+  if (state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
+  if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;
+  if (Object.keys(failures).length > 0) return `next: ${same} goes on where episodes were halted`;
+  return rows > 0 ? `next: ${next}` : 'no episode took a step: the journal beside the output holds what was said';
 }

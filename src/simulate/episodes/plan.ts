@@ -1,15 +1,23 @@
-// Which episodes are played: where each starts, in an order that is the same every time.
+// Which episodes are played, and what they take at most: where each starts, in an order that is the same every time.
 
 import { resolve } from 'node:path';
 import { readText } from '../../benchmark/prompts.js';
 import { EXIT, UserError } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
+import { counted, grouped } from '../../core/figures.js';
+import { dollars } from '../../core/money.js';
+import { costOf } from '../../core/price.js';
+import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
+import { wrapped } from '../../core/terminal.js';
 import type { Domain, Io } from '../../core/types.js';
+import { requestOf } from '../../infer/world.js';
+import type { Pricing } from '../../run/run.js';
+import type { ShownSettings } from '../../settings/command.js';
 import { fileOrText, type NamedRow, type Start, type Starts } from '../starts.js';
+import { type Agent, agentQuestion } from './agent.js';
 import { type EpisodeSettings, MOST_EPISODES } from './options.js';
 
 /** A place to start, and the domain that it lies in. */
-export interface Beginning {
+interface Beginning {
   readonly start: Start;
   readonly domain: Domain;
   /** What the agent is to do; absent where the row's own prompt says it. */
@@ -91,4 +99,69 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
     throw new UserError(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`, EXIT.inputMissing);
   }
   return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named, row: key }));
+}
+
+/** What the episodes of a run are made with, before anything of the run is open. */
+export interface Work {
+  readonly settings: EpisodeSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly starts: Starts;
+  readonly beginnings: readonly Beginning[];
+  readonly episodes: readonly Episode[];
+  readonly agent: Agent;
+}
+
+/**
+ * Prints an upper bound: every episode has all of its steps, every reply takes its whole budget and is read at the first try, and what
+ * was said stands in every later prompt. Prompts are counted at four characters a token.
+ */
+export async function printEpisodeBill(work: Work, worldPricing: Pricing): Promise<void> {
+  const { io, settings, episodes, starts, agent } = work;
+  const { steps, agentMaxTokens: action, maxTokens: observation, context = Number.POSITIVE_INFINITY } = settings;
+  const bounds = {
+    agent: { calls: 0, promptTokens: 0, completionTokens: 0 },
+    world: { calls: 0, promptTokens: 0, completionTokens: 0 },
+  };
+  const add = (bound: (typeof bounds)['agent'], first: number, budget: number, most: number) => {
+    for (let step = 0; step < steps; step++) {
+      const prompt = Math.ceil(first + step * (action + observation));
+      if (prompt > most) break;
+      bound.calls++;
+      bound.promptTokens += prompt;
+      bound.completionTokens += Math.min(budget, most - prompt);
+    }
+  };
+  for (const { start } of episodes) {
+    const world = await starts.world(start);
+    const told = charactersOf(agentQuestion(agent.briefing(world), world)) / CHARS_A_TOKEN;
+    add(bounds.agent, told, action, Number.POSITIVE_INFINITY);
+    add(bounds.world, charactersOf(requestOf(world, '')) / CHARS_A_TOKEN + action, observation, context);
+  }
+  const costs = [costOfBound(bounds.agent, agent.pricing), costOfBound(bounds.world, worldPricing)];
+  const usd = costs.every((cost) => cost !== undefined) ? costs.reduce((sum, cost) => sum + cost, 0) : undefined;
+  if (settings.json) {
+    const at_most = { ...bounds, usd: usd ?? null };
+    const document = { schema: 'awb.simulate.bill/1', episodes: episodes.length, steps, at_most };
+    io.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const lines = [
+    `episodes: ${episodes.length} of ${counted(steps, 'step')} at most`,
+    ...Object.entries(bounds).map(
+      ([player, { calls, promptTokens, completionTokens }]) =>
+        `${player}, at most: ${counted(calls, 'call', 'calls', grouped)}, ${counted(promptTokens, 'prompt token', 'prompt tokens', grouped)}, ${grouped(completionTokens)} of output`,
+    ),
+    usd === undefined
+      ? 'cost: unknown; the price of both models is needed (--prices FILE)'
+      : `cost: ${dollars(usd)} at most`,
+    'An upper bound: every step taken, every reply as long as its budget and read at the first try, prompts at 4 characters a token, nothing cached.',
+    'Nothing was asked or written. --budget-usd and --budget-tokens bound what is spent.',
+  ];
+  io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
+}
+
+function costOfBound({ calls, ...usage }: { calls: number; promptTokens: number }, pricing: Pricing) {
+  const price = pricing(new Set());
+  return price && costOf(usage, price, calls);
 }

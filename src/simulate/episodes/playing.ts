@@ -1,198 +1,294 @@
-// One episode: the agent acts, the world answers, until one of them ends it. Every reply is on the disk before the next call.
+// Episodes are played side by side: in each the agent acts and the world answers, until one of them ends it. Every reply is in the journal
+// before the next call, so that a kill loses none, and so is each episode's end.
 
 import type { UserError } from '../../core/errors.js';
-import { charactersOf } from '../../core/question.js';
-import type { CallLog, ModelReply, Usage } from '../../core/types.js';
-import { requestOf, type World } from '../../infer/world.js';
-import type { LiveFailure } from '../../model/live.js';
+import type { CallLog, ModelReply } from '../../core/types.js';
+import { afterObservation, type World } from '../../infer/world.js';
+import type { LiveFailure, LiveHooks } from '../../model/live.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
-import type { RowSummary } from '../../run/run.js';
-import { agentQuestion, readAgentTurn } from '../agent-turn.js';
-import type { Simulation } from '../simulation.js';
-import type { Agent } from './agent.js';
+import type { RowState, RowSummary, Run } from '../../run/run.js';
+import type { Budget, PaidModel, Simulation, StepOutcome } from '../simulation.js';
+import { agentQuestion, readAgentTurn } from './agent.js';
 import { MOST_EPISODES } from './options.js';
-import type { Episode } from './plan.js';
-import type { Player } from './purse.js';
-import { type Ending, endRecord, idOf, lostIdOf, lostOf, standingOf, UNUSABLE } from './records.js';
+import type { Episode, Work } from './plan.js';
 
-/** What all episodes of a run are played with. */
-interface Play {
-  readonly simulation: Pick<Simulation, 'step'>;
-  readonly agent: Pick<Agent, 'briefing' | 'ask'>;
-  readonly journal: Journal<RowSummary>;
-  readonly steps: number;
-  readonly tries: number;
-  /** Ends calls in flight. */
-  readonly signal: AbortSignal;
-  /**
-   * Waits until the budget has room for a call, and gives what is to be called once its cost is counted; undefined where nothing more may
-   * be asked: the user has interrupted, the budget is spent, or nothing can be asked at all.
-   * @param chars of its prompt
-   */
-  room(player: Player, chars: number): Promise<((usage: Usage) => void) | undefined>;
-  /** Puts a record on the disk and counts what it cost. */
-  keep(record: JournalRecord): Promise<void>;
+/** Who is asked. */
+export const PLAYERS = ['agent', 'world'] as const;
+type Player = (typeof PLAYERS)[number];
+const WHOSE: Readonly<Record<Player, string>> = { agent: "the agent's", world: "the world model's" };
+
+/** Why an episode has ended. */
+export const ENDS = {
+  done: 'the agent said that the task is done',
+  'gave-up': 'the agent said that nothing more can be done',
+  steps: 'the limit of steps was reached (--steps)',
+  unreadable: "no action could be read in the agent's replies",
+  'no-observation': 'the world model gave no observation',
+  context: 'the context of the world model or of the agent was full',
+  refused: 'the world model or the agent refused',
+} as const;
+
+interface Ended {
+  readonly end: keyof typeof ENDS;
+  /** What the agent found out. */
+  readonly said?: string | undefined;
+  /** Why, where that is not said by the end alone. */
+  readonly reason?: string | undefined;
 }
 
-/** What has come of an episode in this session. A halted one goes on when the command is repeated. */
-export type Played =
-  | { readonly status: 'ended'; readonly ending: Ending }
-  | { readonly status: 'halted'; readonly failure?: Pick<LiveFailure, 'class' | 'reason'>; readonly stop?: UserError };
+/** How an episode ended, and behind how many simulated turns. */
+interface Ending extends Ended {
+  readonly steps: number;
+}
 
-type Halted = Extract<Played, { status: 'halted' }>;
-type Ended = Pick<Ending, 'end' | 'said' | 'reason'>;
-const HALTED: Halted = { status: 'halted' };
+/** An episode that goes on when the command is repeated. */
+interface Halted {
+  readonly failure?: Pick<LiveFailure, 'class' | 'reason'>;
+  /** Why nothing can be asked at all. */
+  readonly stop?: UserError | undefined;
+}
+
+/** What the episodes of an open run are played with. */
+export interface OpenWork extends Work {
+  readonly run: Run;
+  readonly simulation: Simulation;
+  readonly models: Readonly<Record<Player, PaidModel>>;
+  readonly budget: Budget;
+}
+
+/** What a session came to. */
+export interface SessionResult {
+  /** For each class of failure the reason of the first episode that it halted. */
+  readonly failures: ReadonlyMap<string, { readonly episodes: number; readonly reason: string }>;
+  /** The budget that is spent, in words. */
+  readonly spent: string | undefined;
+  /** Why nothing can be asked at all. */
+  readonly error: unknown;
+}
+
+/** So many episodes are played side by side where concurrency is adaptive. */
+const SIDE_BY_SIDE = 16;
+
+/**
+ * Plays what has not ended, until `io.stop` is aborted at most; `over` ends calls in flight. Never rejects.
+ * @param onPlayed is told of the output tokens that the session took for the episode
+ */
+export async function playAll(
+  work: OpenWork,
+  over: AbortSignal,
+  onPlayed: (episode: Episode, played: Ending | Halted, tokens: number) => void,
+): Promise<SessionResult> {
+  const { run, budget, episodes, starts, settings, io } = work;
+  const failures = new Map<string, { episodes: number; reason: string }>();
+  let error: unknown;
+  const isOver = () => budget.reached !== undefined || error !== undefined || io.stop.aborted;
+  const play = async (episode: Episode) => {
+    let tokens = 0;
+    const keep: Play['keep'] = async (id, row, log) => {
+      await run.journal.append({ id, row, log: { ...log, at: new Date().toISOString() } });
+      tokens += log.usage?.completionTokens ?? 0;
+    };
+    const played = await playEpisode(episode, await starts.world(episode.start), { ...work, over, isOver, keep });
+    if (!('end' in played)) {
+      error ??= played.stop;
+      const { class: kind, reason } = played.failure ?? {};
+      if (kind !== undefined && reason !== undefined) {
+        const { episodes: count, reason: first } = failures.get(kind) ?? { episodes: 0, reason };
+        failures.set(kind, { episodes: count + 1, reason: first });
+      }
+    }
+    onPlayed(episode, played, tokens);
+  };
+  const todo = episodes.filter(({ number }) => endingOf(run.journal, number) === undefined).values();
+  const worker = async () => {
+    for (const episode of todo) {
+      if (isOver()) return;
+      await play(episode).catch((failure: unknown) => {
+        error ??= failure;
+      });
+    }
+  };
+  const { concurrency } = settings;
+  const workers = typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE;
+  await Promise.all(Array.from({ length: Math.min(episodes.length, workers) }, worker));
+  return { failures, spent: budget.reached, error };
+}
+
+interface Play extends OpenWork {
+  readonly over: AbortSignal;
+  /** Whether nothing more may be asked: the user has interrupted, the budget is spent, or nothing can be asked at all. */
+  isOver(): boolean;
+  /** Resolves once the record is on the disk. */
+  keep(id: string, row: JournalRecord['row'], log: Partial<CallLog> & JournalRecord['log']): Promise<void>;
+}
+
+/** What a turn comes to: what was asked for, or the episode's end, or its halt. */
+type Turn<T> = { readonly value: T } | Ended | Halted;
+
+/** Plays an episode to its end, from where its records leave it. */
+async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Ending | Halted> {
+  const briefing = play.agent.briefing(begun);
+  const standing = standingOf(play.run.journal, number, begun);
+  let { world, turn } = standing;
+  for (let { step } = standing; step < play.settings.steps; step++) {
+    turn ??= await takeTurn('agent', { number, step }, play, async (seedOffset, hooks) => {
+      const reply = await play.models.agent.ask({ ...agentQuestion(briefing, world), seedOffset }, hooks);
+      if (reply.status !== 'ok') return reply;
+      const said = readAgentTurn(world.domain, reply.content);
+      if ('flaw' in said) return { status: 'empty', reply, flaw: said.flaw };
+      return { status: 'ok', reply, said, turn: turnOf(said) };
+    });
+    if (!('value' in turn)) return over(turn, step);
+    const { value: action } = turn;
+    const shown = await takeTurn('world', { number, step }, play, async (seedOffset, hooks) => {
+      const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
+      if (outcome.status === 'empty') return { ...outcome, flaw: 'the reply holds no observation' };
+      if (outcome.status !== 'ok') return outcome;
+      const { reply, observation, truncated } = outcome;
+      const said = { observation, ...(truncated && { truncated }) };
+      return { status: 'ok', reply, said, turn: { value: outcome.world } };
+    });
+    if (!('value' in shown)) return over(shown, step);
+    world = shown.value;
+    turn = undefined;
+  }
+  return over({ end: 'steps' }, play.settings.steps);
+
+  async function over(turn: Ended | Halted, steps: number): Promise<Ending | Halted> {
+    if (!('end' in turn)) return turn;
+    const ending = { ...turn, steps };
+    await play.keep(String(number), { status: 'ok', ...ending }, {});
+    return ending;
+  }
+}
+
+/** What an agent's reply, or its record, makes of the turn. */
+function turnOf({ action, end, said }: Kept): Turn<string> | undefined {
+  if (action !== undefined) return { value: action };
+  return end && { end, ...(said !== undefined && { said }) };
+}
+
+/** What came of a call: a reply that counts, one that cannot be used, or none. */
+type Answer<T> =
+  | { readonly status: 'ok'; readonly reply: ModelReply; readonly said: Kept; readonly turn: Turn<T> | undefined }
+  | { readonly status: 'empty'; readonly reply: ModelReply; readonly flaw: string }
+  | Exclude<StepOutcome, { status: 'ok' | 'empty' }>;
+
+/** The class of a reply that cannot be used. */
+const UNUSABLE = 'unusable';
+const BROKEN_OFF = { class: 'interrupted', reason: 'the call was broken off' };
 
 /** Seeds of a turn, of an episode's turns, and of episodes lie apart. */
 const TRIES_APART = 10;
 const EPISODES_APART = 10_000;
 
-/** Plays an episode to its end, from where its records leave it. */
-export async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Played> {
-  const end = async (ended: Ended, steps: number): Promise<Played> => {
-    const ending = { ...ended, steps };
-    await play.keep(endRecord(number, ending));
-    return { status: 'ended', ending };
-  };
-  const briefing = play.agent.briefing(begun);
-  const standing = standingOf(play.journal, number, begun);
-  let { world, action } = standing;
-  for (let { step } = standing; step < play.steps; step++) {
-    if (action === undefined) {
-      const acted = lastWordIn(play.journal, idOf(number, step, 'agent')) ?? (await agentTurn(step));
-      if ('status' in acted) return acted;
-      if ('end' in acted) return end(acted, step);
-      action = acted.value;
-    }
-    const answered = await worldTurn(step, action);
-    if ('status' in answered) return answered;
-    if ('end' in answered) return end(answered, step);
-    [world, action] = [answered.value, undefined];
-  }
-  return end({ end: 'steps' }, play.steps);
-
-  function agentTurn(step: number) {
-    const turn = { player: 'agent', chars: charactersOf(agentQuestion(briefing, world)), number, step } as const;
-    return takeTurn(turn, play, async (asking): Promise<Asked<string>> => {
-      const outcome = await play.agent.ask(briefing, world, asking);
-      if (outcome.status === 'full') return { comesTo: { end: 'context', reason: WHOSE.agent } };
-      if (outcome.status !== 'ok') return lost('agent', outcome);
-      const { kind, ...said } = readAgentTurn(world.domain, outcome.content);
-      if ('reason' in said) return unusable(outcome, said.reason);
-      return { ...kept(outcome, said), comesTo: 'action' in said ? { value: said.action } : endedBy(said) };
-    });
-  }
-
-  function worldTurn(step: number, action: string) {
-    const turn = { player: 'world', chars: charactersOf(requestOf(world, action)), number, step } as const;
-    return takeTurn(turn, play, async ({ seedOffset, ...hooks }): Promise<Asked<World>> => {
-      const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
-      switch (outcome.status) {
-        case 'ok': {
-          const { reply, observation, truncated } = outcome;
-          const said = { observation, ...(truncated ? { truncated } : {}) };
-          return { ...kept(reply, said), comesTo: { value: outcome.world } };
-        }
-        case 'empty':
-          return unusable(outcome.reply, 'the reply holds no observation');
-        case 'failed':
-          return lost('world', outcome.failure);
-        case 'interrupted':
-          return lost('world', outcome);
-        case 'full':
-          return { comesTo: { end: 'context', reason: WHOSE.world } };
-        case 'spent':
-          return { comesTo: HALTED };
-        default:
-          return outcome satisfies never;
-      }
-    });
-  }
-}
-
-/** What has come of a call. */
-interface Asked<T> {
-  /** What is kept of it: the row without its status, and the log. Absent where nothing was sent. */
-  readonly row?: Readonly<Record<string, unknown>>;
-  readonly log?: CallLog;
-  readonly model?: string | undefined;
-  /** What it makes of the turn; undefined where the reply cannot be used, and another may. */
-  readonly comesTo: { readonly value: T } | Ended | Halted | undefined;
-}
-
-const WHOSE: Readonly<Record<Player, string>> = { agent: "the agent's", world: "the world model's" };
-
-/** What is asked for a turn, and under which seed. */
-interface Turn {
-  readonly player: Player;
-  /** Of the prompt. */
-  readonly chars: number;
-  readonly number: number;
-  readonly step: number;
-}
-
-type Ask<T> = (asking: { signal: AbortSignal; group: string; seedOffset: number }) => Promise<Asked<T>>;
-
-/** Asks until a reply can be used, or the tries are used up; each call is on the disk before the next. */
-async function takeTurn<T>({ player, chars, number, step }: Turn, play: Play, ask: Ask<T>) {
+/** Asks until a reply can be used, or the tries are used up. What the model wrote, thinking included, is the evidence. */
+async function takeTurn<T>(
+  player: Player,
+  { number, step }: { readonly number: number; readonly step: number },
+  { run: { journal }, settings, over, isOver, keep }: Play,
+  ask: (seedOffset: number, hooks: LiveHooks & { isOff(): boolean }) => Promise<Answer<T>>,
+): Promise<Turn<T>> {
   const id = idOf(number, step, player);
-  const group = `episode ${number}`;
-  let flaw: unknown;
-  for (let lost = lostOf(play.journal, id); lost.unusable < play.tries; lost = lostOf(play.journal, id)) {
-    const release = await play.room(player, chars);
-    if (release === undefined) return HALTED;
+  const hooks = { signal: over, group: `episode ${number}`, isOff: isOver };
+  const kept = (reply: ModelReply) => {
+    const { content: gen, reasoning, log, servedModel: model } = reply;
+    return [
+      { gen, ...(reasoning !== undefined && { reasoning }) },
+      { ...log, player, ...(model && { model }) },
+    ] as const;
+  };
+  let flaw: string | undefined;
+  for (let lost = lostOf(journal, id); lost.unusable < settings.agentTries; lost = lostOf(journal, id)) {
+    if (isOver()) return {};
     const seedOffset = (number % MOST_EPISODES) * EPISODES_APART + step * TRIES_APART + lost.unusable;
-    const { row, log, model, comesTo } = await ask({ signal: play.signal, group, seedOffset });
-    if (row !== undefined && log !== undefined) {
-      const isLost = 'class' in row;
-      await play.keep({
-        id: isLost ? lostIdOf(id, lost.all) : id,
-        row: { status: isLost ? 'failed' : 'ok', flags: [], ...row },
-        log: { ...log, player, ...(model === undefined ? {} : { model }), at: new Date().toISOString() },
-      });
+    const answer = await ask(seedOffset, hooks);
+    switch (answer.status) {
+      case 'ok': {
+        const [row, log] = kept(answer.reply);
+        await keep(id, { status: 'ok', ...answer.said, ...row }, log);
+        return answer.turn ?? {};
+      }
+      case 'empty': {
+        const [row, log] = kept(answer.reply);
+        flaw = answer.flaw;
+        await keep(lostIdOf(id, lost.all), { status: 'failed', class: UNUSABLE, reason: flaw, ...row }, log);
+        break;
+      }
+      case 'full':
+        return { end: 'context', reason: WHOSE[player] };
+      case 'spent':
+        return {};
+      default: {
+        const { class: kind, reason } = answer.status === 'failed' ? answer : BROKEN_OFF;
+        const { log } = answer;
+        if (log.attempts > 0) {
+          await keep(lostIdOf(id, lost.all), { status: 'failed', class: kind, reason }, { ...log, player });
+        }
+        if (kind === 'context-overflow') return { end: 'context', reason: WHOSE[player] };
+        if (kind === 'refused') return { end: 'refused', reason: `${WHOSE[player]} server: ${reason}` };
+        return answer.status === 'failed' ? { failure: answer, stop: answer.stop } : {};
+      }
     }
-    release(log?.attempts === 1 ? log.usage : {});
-    if (comesTo !== undefined) return comesTo;
-    flaw = row?.reason;
   }
-  if (player === 'world') return { end: 'no-observation' } satisfies Ended;
-  return { end: 'unreadable', ...(typeof flaw === 'string' ? { reason: flaw } : {}) } satisfies Ended;
+  if (player === 'world') return { end: 'no-observation' };
+  return { end: 'unreadable', ...(flaw !== undefined && { reason: flaw }) };
 }
 
-/** A reply that counts: an action, the agent's last word, or an observation. What the model wrote, thinking included, is the evidence. */
-function kept({ content, reasoning, log, servedModel: model }: ModelReply, said: Readonly<Record<string, unknown>>) {
-  return { row: { ...said, gen: content, ...(reasoning === undefined ? {} : { reasoning }) }, log, model };
+/** Of the agent's turn and of the world's, in step `step` (from 0) of an episode. The episode's number is the id of its end. */
+function idOf(episode: number, step: number, player: Player): string {
+  return `${episode}/${step}${player === 'agent' ? 'a' : 'w'}`;
 }
 
-function unusable(reply: ModelReply, reason: string) {
-  return { ...kept(reply, { class: UNUSABLE, reason }), comesTo: undefined };
+/** The id of a call that came to nothing, the `count`th of its turn. */
+function lostIdOf(turnId: string, count: number): string {
+  return `${turnId}.${count}`;
 }
 
-/** A call that gave no reply, and what that is for the episode: its end, or a halt that the same command mends. */
-function lost(player: Player, outcome: LiveFailure | { readonly status: 'interrupted'; readonly log: CallLog }) {
-  const { log } = outcome;
-  const keep = (row: { readonly class: string; readonly reason: string }) => (log.attempts > 0 ? { row, log } : {});
-  if (outcome.status === 'interrupted') {
-    return { ...keep({ class: 'interrupted', reason: 'the call was broken off' }), comesTo: HALTED };
+/** What a record may hold. */
+interface Kept extends Partial<Ending> {
+  readonly action?: string;
+  readonly observation?: string;
+}
+
+function keptIn(journal: Journal<RowSummary>, id: string): Kept {
+  // The records are the program's own, each with its checksum.
+  return journal.has(id) ? (journal.read(id).row as Kept) : {};
+}
+
+/** How an episode ended; undefined while it has not. */
+export function endingOf(journal: Journal<RowSummary>, episode: number): Ending | undefined {
+  const { end, steps, said, reason } = keptIn(journal, String(episode));
+  return end === undefined || steps === undefined ? undefined : { end, steps, said, reason };
+}
+
+/** The world after all that the journal holds of an episode, and the agent's turn where the world has not answered it yet. */
+export function standingOf(journal: Journal<RowSummary>, episode: number, begun: World) {
+  let world = begun;
+  for (let step = 0; ; step++) {
+    const turn = turnOf(keptIn(journal, idOf(episode, step, 'agent')));
+    const { observation } = keptIn(journal, idOf(episode, step, 'world'));
+    if (turn === undefined || !('value' in turn) || observation === undefined) return { world, step, turn };
+    world = afterObservation(world, turn.value, observation);
   }
-  const { class: kind, reason, stop } = outcome;
-  return { ...keep({ class: kind, reason }), comesTo: endOrHalt() };
+}
 
-  function endOrHalt(): Ended | Halted {
-    if (kind === 'context-overflow') return { end: 'context', reason: WHOSE[player] };
-    if (kind === 'refused') return { end: 'refused', reason: `${WHOSE[player]} server: ${reason}` };
-    return { status: 'halted', failure: { class: kind, reason }, ...(stop === undefined ? {} : { stop }) };
+/** The calls of a turn that came to nothing, and those of them whose replies could not be used. */
+function lostOf(journal: Journal<RowSummary>, id: string): { readonly all: number; readonly unusable: number } {
+  let unusable = 0;
+  for (let all = 0; ; all++) {
+    const summary = journal.summaryOf(lostIdOf(id, all));
+    if (summary === undefined) return { all, unusable };
+    if (summary.class === UNUSABLE) unusable++;
   }
 }
 
-/** The agent's last word, where its record is there and the episode's end is not. */
-function lastWordIn(journal: Journal<RowSummary>, id: string): Ended | undefined {
-  if (!journal.has(id)) return undefined;
-  const { end, said } = journal.read(id).row;
-  if (end !== 'done' && end !== 'gave-up') return undefined;
-  return endedBy({ end, said: typeof said === 'string' ? said : '' });
-}
-
-function endedBy({ end, said }: { readonly end: 'done' | 'gave-up'; readonly said: string }): Ended {
-  return { end, ...(said === '' ? {} : { said }) };
+/** What a record has come to. @throws TypeError for what no episode writes */
+export function episodeState({ row }: JournalRecord): RowState {
+  const { status, class: failure, reason } = row;
+  if (status === 'ok') return { status, flags: [] };
+  if (status !== 'failed' || typeof failure !== 'string' || typeof reason !== 'string') {
+    throw new TypeError('a record of this kind is never written');
+  }
+  return { status, class: failure, reason, flags: [] };
 }

@@ -10,8 +10,8 @@ import { writtenPrediction } from '../../core/reply.js';
 import type { ScenarioMeasure } from '../../core/scenario-row.js';
 import type { Flag } from '../../core/types.js';
 import type { JournalRecord } from '../../run/journal.js';
-import { type Chain, isSample, keyOfStep, type ScenarioJob, stepId } from './chain.js';
 import { actionOf, messagesAt, type Start } from './messages.js';
+import { type Chain, isSample, keyOfStep, type ScenarioJob, stepId } from './plan.js';
 import type { Scenario } from './scenario.js';
 import { keptLines, outcomeOf, type StepPredicted } from './verify.js';
 

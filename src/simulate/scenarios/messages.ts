@@ -8,10 +8,9 @@ import type { ChosenRows } from '../../infer/chosen-rows.js';
 import { buildMessages } from '../../infer/messages.js';
 import type { InferSettings } from '../../infer/options.js';
 import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
-import { scenarioAt } from './applies.js';
-import type { Chain } from './chain.js';
-import type { Scenario, ScenarioStart } from './scenario.js';
-import { withSlots } from './slots.js';
+import { withSlots } from './pattern.js';
+import type { Chain } from './plan.js';
+import { type Scenario, type ScenarioStart, scenarioAt } from './scenario.js';
 
 /** What starts are made of. */
 interface Given extends Pick<ChosenRows, 'dataset' | 'prompts'> {
@@ -120,24 +119,15 @@ export function putScenario(
   messages: readonly ChatMessage[],
 ): ChatMessage[] {
   const told = withSlots(framing, { instruction }).trim();
-  return put === 'system' ? behindSystemPrompt(told, messages) : beforeAction(told, messages);
-}
-
-function behindSystemPrompt(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  const [first, ...others] = messages;
-  if (first?.role !== 'system') return [{ role: 'system', content: told }, ...messages];
-  return [{ role: 'system', content: `${first.content.trimEnd()}\n\n${told}` }, ...others];
-}
-
-function beforeAction(told: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  return messages.map((message, index) =>
-    index === messages.length - 1 ? { ...message, content: insertedBeforeAction(told, message.content) } : message,
-  );
-}
-
-/** In front of the action's heading; else behind the line that names the turn. */
-function insertedBeforeAction(told: string, prompt: string): string {
+  if (put === 'system') {
+    const [first, ...others] = messages;
+    if (first?.role !== 'system') return [{ role: 'system', content: told }, ...messages];
+    return [{ role: 'system', content: `${first.content.trimEnd()}\n\n${told}` }, ...others];
+  }
+  const last = present(messages.at(-1));
+  const prompt = last.content;
+  // In front of the action's heading; else behind the line that names the turn.
   const heading = actionHeadingAt(prompt);
   const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
-  return `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}`;
+  return [...messages.slice(0, -1), { ...last, content: `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}` }];
 }

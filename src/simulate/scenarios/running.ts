@@ -1,77 +1,88 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified; and `--list-scenarios`: what a suite holds.
 
+import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openDataset } from '../../benchmark/dataset.js';
 import { holdsRows } from '../../benchmark/hub/source-record.js';
 import { listFolder } from '../../benchmark/prompts.js';
 import { chooseRows } from '../../benchmark/selection.js';
+import { domainName } from '../../core/domains.js';
 import { UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
+import type { Identity } from '../../core/identity.js';
+import { isModelCaused } from '../../core/points.js';
+import { present } from '../../core/present.js';
+import { oneLine } from '../../core/printable.js';
+import { NONE, type Table } from '../../core/table.js';
 import { wrapped } from '../../core/terminal.js';
-import type { Io } from '../../core/types.js';
-import { type ChosenRows, choiceOf, requireData, requireUsable, withChosenRows } from '../../infer/chosen-rows.js';
-import { predictionState } from '../../infer/inferring.js';
+import type { Io, Question } from '../../core/types.js';
+import {
+  askedIdentity,
+  type ChosenRows,
+  choiceOf,
+  manifestOfData,
+  placeOfRow,
+  requireData,
+  requireUsable,
+  withChosenRows,
+} from '../../infer/chosen-rows.js';
+import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings, takenShard } from '../../infer/options.js';
 import { printBill } from '../../run/bill.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
-import type { StageResult } from '../../run/stage.js';
+import type { Manifest } from '../../run/manifest.js';
+import type { Run } from '../../run/run.js';
+import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
+import { requirePriced } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
-import { isSample } from './chain.js';
-import { fittingIn, type Plan, planOf } from './plan.js';
+import { type OptionTable, type Settings, under } from '../../settings/options.js';
+import { answersOf, lineOf } from './line.js';
+import { messagesAt, startOf } from './messages.js';
+import { fittingIn, isSample, keyOfStep, type Plan, planOf, type ScenarioJob } from './plan.js';
 import type { Scenario, ScenarioSuite } from './scenario.js';
-import { loadScenarioSuite } from './suite.js';
-import { type Instructing, scenarioIdentity, scenarioStage } from './task.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
-export const SCENARIO_OPTIONS = {
+export const SCENARIO_OPTIONS = under('Simulation', {
   scenarios: {
     kind: 'text',
     value: 'SUITE',
-    group: 'Simulation',
     help: 'put instructions to the world model and verify what it makes of them: standard, or a folder of scenarios',
   },
   'scenario-rows': {
     kind: 'integer',
     min: 1,
     default: 20,
-    group: 'Simulation',
     help: 'rows of each domain that a scenario takes at most, one of every trajectory first',
   },
-  'max-calls': {
-    kind: 'integer',
-    min: 1,
-    group: 'Simulation',
-    help: 'calls at most; every scenario gives up rows alike',
-  },
+  'max-calls': { kind: 'integer', min: 1, help: 'calls at most; every scenario gives up rows alike' },
   'list-scenarios': {
     kind: 'boolean',
-    group: 'Simulation',
     help: 'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
   },
-} as const satisfies OptionTable;
+} as const satisfies OptionTable);
 
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
-/** What came of asking, and the file that it went to. */
-interface Instructed {
-  readonly result: StageResult;
-  readonly file: string;
-  /** Whether there is anything to tell of the file: a twin alone tells nothing, and who has interrupted waits for nothing. */
-  readonly isTold: boolean;
+/** Everything that one run on scenarios works on. */
+interface Instructing extends ChosenRows {
+  readonly settings: InferSettings;
+  readonly io: Io;
+  readonly shown: ShownSettings;
+  readonly suite: ScenarioSuite;
+  readonly jobs: readonly ScenarioJob[];
 }
 
 /**
  * Puts the suite's scenarios to the world model.
- * @returns undefined where only the bill was wanted, which is printed
+ * @returns what came of asking, and the file that it went to; undefined where only the bill was wanted, which is printed
  * @throws UserError: what opening data, suite and model throws; 2 where no chosen row is fit for any scenario
  */
 export async function instruct(
   settings: ScenarioSettings & { readonly scenarios: string },
   io: Io,
   shown: ShownSettings,
-): Promise<Instructed | undefined> {
+) {
   if (settings.repeats > 1) {
     throw new UserError('--repeats does not go with --scenarios: take more rows instead, with --scenario-rows');
   }
@@ -80,48 +91,37 @@ export async function instruct(
   }
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
+    const { dataset, chosen, pricing } = rows;
     const scenarios = askable(suite.scenarios, settings);
-    const plan = await planOf(
-      rows.dataset.rows,
-      rows.chosen,
-      scenarios,
-      fittingIn(rows.dataset, scenarios, settings, io),
-      {
-        seed: settings.sampleSeed,
-        rowsEach: settings.scenarioRows,
-        maxCalls: settings.maxCalls ?? Number.POSITIVE_INFINITY,
-      },
-    );
-    if (plan.jobs.length === 0) throw nothingToAsk(suite, rows);
+    const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
+    const fitting = fittingIn(dataset, scenarios, settings, io);
+    const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
+    const { jobs } = plan;
+    if (jobs.length === 0) {
+      const wanted = [...new Set(suite.scenarios.flatMap(({ domains }) => domains))].sort().join(', ');
+      throw new UserError(
+        `no chosen row is fit for a scenario of ${suite.name}, which are for ${wanted}; choose others with --domains, --ids and --sample, or name another suite`,
+      );
+    }
     const lines = planText(plan, suite.scenarios.length - scenarios.length);
     const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
     if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
-    return askPlanned({ settings, io, shown, suite, jobs: plan.jobs, ...rows });
-  });
-}
-
-async function askPlanned(work: Instructing): Promise<Instructed | undefined> {
-  const { settings, io } = work;
-  return withRun(
-    {
-      ...runOptions(settings, io),
-      kind: 'scenarios',
-      name: 'scenarios',
-      identity: (stored) => scenarioIdentity(work, stored),
-      stateOf: predictionState,
-      pricing: work.pricing,
-    },
-    async (run) => {
+    const work: Instructing = { settings, io, shown, suite, jobs, ...rows };
+    const identity = (stored: Manifest | undefined) => scenarioIdentity(work, stored);
+    const names = { kind: 'scenarios', name: 'scenarios' } as const;
+    const options = { ...runOptions(settings, io), ...names, identity, stateOf: predictionState, pricing };
+    return withRun(options, async (run) => {
       const stage = scenarioStage(work, run);
       if (settings.dryRun) {
         await printBill(stage);
         return undefined;
       }
       const result = await askStage(stage);
-      const isTold = !io.stop.aborted && work.jobs.some((job) => isSample(job) && run.journal.has(job.id));
+      // A twin alone tells nothing, and who has interrupted waits for nothing.
+      const isTold = !io.stop.aborted && jobs.some((job) => isSample(job) && run.journal.has(job.id));
       return { result, file: run.outputPath, isTold };
-    },
-  );
+    });
+  });
 }
 
 /** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */
@@ -146,28 +146,15 @@ function planText({ jobs, unused }: Plan, leftOut: number): string[] {
   ];
 }
 
-function nothingToAsk({ name, scenarios }: ScenarioSuite, { chosen }: ChosenRows): UserError {
-  const wanted = [...new Set(scenarios.flatMap(({ domains }) => domains))].sort();
-  const there = [...new Set(chosen.map(({ domain }) => domain))].sort();
-  return new UserError(
-    `no chosen row is fit for a scenario of ${name}: they are for ${wanted.join(', ')}, and the chosen rows are of ${there.join(', ') || 'no domain'}; choose others with --domains, --ids and --sample, or name another suite`,
-  );
-}
-
-interface ListedSuite {
-  readonly suite: ScenarioSuite;
-  /** Chosen rows that each scenario is fit for, by its name; undefined without data. */
-  readonly rows: ReadonlyMap<string, number> | undefined;
-}
-
 /**
  * The suite, held to the chosen rows where there is data: in the folder that the user names, or in the usual one if that holds any.
  * @throws UserError: what opening either throws, 130 or 143 once the user has interrupted
  */
-export async function listedSuite(settings: InferSettings, name: string, io: Io): Promise<ListedSuite> {
+export async function listedSuite(settings: InferSettings, name: string, io: Io) {
   const suite = await openSuite(name, settings, io);
   const usual = INFER_OPTIONS['data-dir'].default;
-  if (settings.dataDir === usual && !(await hasRows(resolve(io.cwd, usual)))) return { suite, rows: undefined };
+  const names = settings.dataDir === usual ? await readdir(resolve(io.cwd, usual)).catch(() => []) : undefined;
+  if (names?.some((file) => holdsRows({ name: file })) === false) return listDocument(suite);
   await requireData(settings.dataDir, io);
   const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
   try {
@@ -178,15 +165,10 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }
-    return { suite, rows };
+    return listDocument(suite, rows);
   } finally {
     await dataset.close();
   }
-}
-
-async function hasRows(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch(() => []);
-  return names.some((name) => holdsRows({ name }));
 }
 
 const PROMPT = /\.txt$/;
@@ -202,5 +184,119 @@ async function openSuite(
 ): Promise<ScenarioSuite> {
   const files = domainPrompts === undefined ? [] : await listFolder(resolve(cwd, domainPrompts));
   const domains = files.filter((file) => PROMPT.test(file)).map((file) => file.replace(PROMPT, ''));
+  // Loaded when there is a suite: the library of its schema takes a while.
+  const { loadScenarioSuite } = await import('./suite.js');
   return loadScenarioSuite(name, { cwd, domains });
+}
+
+/** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
+function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
+  const { settings, dataset, target, jobs } = work;
+  const { baseline } = settings;
+  if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { journal } = run;
+  const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
+  const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
+  const says = baseline && baselineOf(baseline, dataset);
+  /** A later step's record holds as long as the answers that it was asked behind. */
+  const stampOf = (job: ScenarioJob, mark: string) =>
+    job.step === 0 ? mark : `${hashOf(answersBefore(job).map(({ gen }) => gen))} ${mark}`;
+  const questionOf = async (job: ScenarioJob): Promise<Question> => {
+    const predictions = answersBefore(job).map(({ prediction }) => prediction);
+    const messages = messagesAt(await startOf(work, job.chain), job.step, predictions, job.chain.twin !== undefined);
+    return { messages };
+  };
+  return {
+    io: work.io,
+    run,
+    settings,
+    target,
+    rows: jobs,
+    order: jobs,
+    remarks: work.prompts.remarks,
+    stampOf: (job, _failure, mark) => stampOf(job, mark),
+    isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
+    asks: () => baseline === undefined,
+    solve: oneByOne(async (job, ask) => {
+      const { row, trajectory } = job.chain;
+      const outcome = says
+        ? await says(await dataset.readSample(present(row)), present(row))
+        : await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
+      const prediction = { key: keyOfStep(job.chain, job.step), trajectory, repeat: 0 };
+      return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
+    }),
+    questions: async (job) => [await questionOf(job)],
+    // A scenario's prompt is that of its twin, but for the instruction.
+    placeOf: ({ chain: { row, twin }, step }) =>
+      row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
+    compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
+    outputForm: { jobs: hashOf(jobs.map(({ id }) => id)) },
+    manifest: manifestOfData(work, run, settings),
+    absent: {},
+  };
+}
+
+/** Of a suite's fingerprint, in identities and headings. */
+const FINGERPRINT_DIGITS = 12;
+
+/** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
+function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
+  const { settings, dataset, suite } = work;
+  const shared = {
+    mode: 'scenarios',
+    suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
+    data: dataset.fingerprint,
+  };
+  if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
+  return { ...shared, ...askedIdentity(work, stored) };
+}
+
+function hashOf(texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);
+}
+
+/** @param fit how many rows each scenario is fit for, by its name; undefined without data. One at a start of its own needs no row. */
+function listDocument({ name, fingerprint, scenarios }: ScenarioSuite, fit?: ReadonlyMap<string, number>) {
+  return {
+    schema: 'awb.scenario-suite/1',
+    name,
+    fingerprint,
+    scenarios: scenarios.map(({ name, about, domains, put, instruction, steps, never, at }) => {
+      const kinds = steps.flatMap(({ verify }) => verify.map(({ kind }) => kind));
+      const verifiers = [...new Set<string>(kinds), ...(never.phrases.length > 0 || never.words > 0 ? ['never'] : [])];
+      const own_start = 'start' in at;
+      const rows = own_start || fit === undefined ? null : (fit.get(name) ?? 0);
+      return { name, about, domains, put, instruction, steps: steps.length, verifiers, own_start, rows };
+    }),
+  };
+}
+
+const NAME_COLUMNS = 32;
+
+/** A row for each scenario. */
+export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof listDocument>): Table {
+  const cell = (rows: number | null) => (rows === null ? NONE : String(rows));
+  const hasData = scenarios.some(({ rows }) => rows !== null);
+  const note = hasData
+    ? 'Rows: those of the data that it is fit for; start: it brings a start of its own.'
+    : 'Without --data-dir nobody knows how many rows each is fit for.';
+  return {
+    columns: ['Scenario', 'Domains', 'Put', 'Steps', 'Rows', 'Verifiers'].map((heading) => {
+      const align = heading === 'Steps' || heading === 'Rows' ? 'right' : 'left';
+      return { heading, short: heading, align };
+    }),
+    groups: [
+      scenarios.map((scenario) => [
+        oneLine(scenario.name, NAME_COLUMNS),
+        scenario.domains.map(domainName).join(' '),
+        scenario.put,
+        String(scenario.steps),
+        scenario.own_start ? 'start' : cell(scenario.rows),
+        scenario.verifiers.join(' '),
+      ]),
+    ],
+    footnotes: [
+      `${oneLine(name, 40)}: ${counted(scenarios.length, 'scenario')}, fingerprint ${fingerprint.slice(0, 12)}. ${note}`,
+    ],
+  };
 }

@@ -1,7 +1,14 @@
-// Scenarios: what a world model is instructed to let happen, where that applies, and how one sees that it happened. Read by the loader, asked and verified elsewhere.
+// Scenarios: what a world model is instructed to let happen, where that applies, and how one sees that it happened; and a scenario at a row:
+// its conditions held to the row, and the slots of its texts, such as `{path}`, filled by what they caught. Any other brace is itself.
 
-import type { Domain } from '../../core/types.js';
+import { withoutMarker } from '../../core/reply.js';
+import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../core/turn.js';
+import type { Domain, Sample } from '../../core/types.js';
+import { readTurnPrompt } from '../../infer/world.js';
 import type { Conditions, Put, Verifier } from './forms.js';
+import { compilePattern, filled, type Groups } from './pattern.js';
+
+export const BUNDLED_SUITES = ['standard'] as const;
 
 /** Changes with what instructions, verifiers or the order of asking mean: part of the identity of a run. */
 export const SCENARIOS_VERSION = 1;
@@ -16,8 +23,8 @@ export interface ScenarioSuite {
 }
 
 /**
- * One scenario. Its texts may hold slots such as `{path}`, which the named groups of `applies` fill: `src/simulate/scenarios/applies.ts`
- * gives the scenario of a row, without slots.
+ * One scenario. Its texts may hold slots such as `{path}`, which the named groups of `applies` fill: `scenarioAt` gives the scenario of a
+ * row, without slots.
  */
 export interface Scenario {
   /** Unique within its suite. */
@@ -64,4 +71,51 @@ export interface Never {
   readonly words: number;
   /** What the instruction and its framing say in words of their own: without slots and quoted texts, which are meant to appear. */
   readonly own: readonly string[];
+}
+
+/** The scenario as it is put to this row, its slots filled; undefined where it does not apply, or brings a start of its own. */
+export function scenarioAt(scenario: Scenario, sample: Sample): Scenario | undefined {
+  const groups = groupsAt(scenario, sample.domain, textsOfRow(sample));
+  if (groups === undefined) return undefined;
+  const { instruction, steps } = scenario;
+  return { ...scenario, ...filled({ instruction, steps }, groups) };
+}
+
+/** Those of the scenarios that apply to this row. */
+export function applyingTo(sample: Sample, scenarios: readonly Scenario[]): Scenario[] {
+  const texts = textsOfRow(sample);
+  return scenarios.filter((scenario) => groupsAt(scenario, sample.domain, texts) !== undefined);
+}
+
+/** What the scenario's conditions catch; undefined where it does not apply. */
+function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): Groups | undefined {
+  if (!('applies' in at) || !domains.includes(domain)) return undefined;
+  const { not, ...wanted } = at.applies;
+  if (PLACES.some((place) => not?.[place] !== undefined && caught({ [place]: not[place] }, texts) !== undefined)) {
+    return undefined;
+  }
+  return caught(wanted, texts);
+}
+
+/** What conditions look at. */
+const PLACES = ['action', 'truth', 'history'] as const;
+type RowTexts = Readonly<Record<(typeof PLACES)[number], string>>;
+
+function textsOfRow(sample: Sample): RowTexts {
+  const { action, preface } = readTurnPrompt(actionOf(sample));
+  const truth = withoutMarker(groundTruthOf(sample));
+  return { action, truth, history: [...textsOf(earlierTurns(sample)), preface].join('\n') };
+}
+
+/** What the groups of all conditions caught; undefined where one is not met. Where several have a group of one name, the first that caught holds. */
+function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | undefined {
+  let groups: Groups = {};
+  for (const place of PLACES) {
+    const pattern = conditions[place];
+    if (pattern === undefined) continue;
+    const found = compilePattern(pattern).groups(texts[place]);
+    if (found === undefined) return undefined;
+    groups = { ...found, ...groups };
+  }
+  return groups;
 }

@@ -4,8 +4,7 @@ import { canonicalJson } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Domain } from '../../core/types.js';
 import type { JsonExpectation, Verifier } from './forms.js';
-import { jsonIn, valuesAt } from './json-path.js';
-import { compilePattern, type Pattern } from './pattern.js';
+import { compilePattern, jsonIn, type Pattern, valuesAt } from './pattern.js';
 import type { Never, Scenario } from './scenario.js';
 
 export interface ScenarioOutcome {
@@ -49,7 +48,7 @@ function verdictOf(verifier: Verifier, step: Predicted): Verdict {
 
 function neverOf({ never }: Scenario, { prediction, seen, truth = '' }: StepPredicted): Verdict {
   const leak = leakIn(never, prediction, [seen, truth]);
-  return { verifier: 'never', met: leak === undefined, why: leak?.why ?? 'it gives nothing away' };
+  return { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' };
 }
 
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
@@ -83,17 +82,12 @@ export function verify(verifier: Verifier, of: Predicted): Verdict {
 function answerTo(verifier: Verifier, of: Predicted): Answer {
   const { prediction } = of;
   switch (verifier.kind) {
-    case 'contains': {
-      const { texts } = verifier;
-      const missing = texts.find((text) => !includes(prediction, text));
-      return missing === undefined
-        ? [true, `it says ${quoted(texts[0])}`]
-        : [false, `it does not say ${quoted(missing)}`];
-    }
+    case 'contains':
     case 'lacks': {
-      const { texts } = verifier;
-      const found = texts.find((text) => includes(prediction, text));
-      return found === undefined ? [true, `it does not say ${quoted(texts[0])}`] : [false, `it says ${quoted(found)}`];
+      const { kind, texts } = verifier;
+      const odd = texts.find((text) => includes(prediction, text) !== (kind === 'contains'));
+      const isThere = (odd === undefined) === (kind === 'contains');
+      return [odd === undefined, `it ${isThere ? 'says' : 'does not say'} ${quoted(odd ?? texts[0])}`];
     }
     case 'matches': {
       const { pattern } = verifier;
@@ -120,16 +114,11 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
 }
 
 function jsonAnswer(path: string, expect: JsonExpectation, json: unknown): Answer {
-  if (json === undefined)
-    return 'exists' in expect && !expect.exists ? [true, 'it holds no JSON'] : [false, 'it holds no JSON'];
-  const values = valuesAt(json, path);
-  if ('exists' in expect) {
-    return [
-      values.length > 0 === expect.exists,
-      values.length > 0 ? `it has ${quoted(path)}` : `it has no ${quoted(path)}`,
-    ];
-  }
-  if (values.length === 0) return [false, `it has no ${quoted(path)}`];
+  const values = json === undefined ? [] : valuesAt(json, path);
+  const isThere = values.length > 0;
+  const why = json === undefined ? 'it holds no JSON' : `it has ${isThere ? '' : 'no '}${quoted(path)}`;
+  if ('exists' in expect) return [isThere === expect.exists, why];
+  if (!isThere) return [false, why];
   const found = values.find((value) => isExpected(value, expect));
   return [found !== undefined, `${quoted(path)} is ${quoted(canonicalJson(found ?? values[0]))}`];
 }
@@ -215,11 +204,7 @@ function common(lines: readonly string[], others: readonly string[]): string[] {
  * The first thing in the prediction that it must never say; undefined where there is none. What `known` says as well (what the model
  * saw without the instruction, the truth) gives nothing away.
  */
-export function leakIn(
-  never: Never,
-  prediction: string,
-  known: readonly string[],
-): { readonly why: string } | undefined {
+export function leakIn(never: Never, prediction: string, known: readonly string[]): string | undefined {
   const text = plain(prediction);
   let others: readonly string[] | undefined;
   const isNew = (words: string) => {
@@ -228,9 +213,9 @@ export function leakIn(
     return !others.some((other) => other.includes(words));
   };
   const phrase = never.phrases.find((phrase) => isNew(plain(phrase).trimEnd()));
-  if (phrase !== undefined) return { why: `it says ${quoted(phrase)}` };
+  if (phrase !== undefined) return `it says ${quoted(phrase)}`;
   const run = never.own.flatMap((own) => runsOf(own, never.words)).find(isNew);
-  return run === undefined ? undefined : { why: `it repeats the instruction: ${quoted(run.trim())}` };
+  return run && `it repeats the instruction: ${quoted(run.trim())}`;
 }
 
 /** Every run of so many words. */

@@ -1,13 +1,16 @@
-// What can be typed beside actions: a table of the commands, each with its help and what it does.
+// What can be typed beside actions: a table of the commands, each with its help and what it does; and a trajectory as a file of the
+// benchmark, by which nothing that is there is lost.
 
-import { type ExitCode, messageOf, nearest, UserError } from '../../core/errors.js';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { codeOf, EXIT, type ExitCode, messageOf, nearest, UserError } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
-import type { World, WorldTurn } from '../../infer/world.js';
+import { makeFolders } from '../../disk/make-folder.js';
+import { rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
-import { saveTrajectory } from './saving.js';
 import { roomText } from './screen.js';
 import type { Session } from './session.js';
 
@@ -26,14 +29,18 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: 'tell the world model what is to happen, in front of each action from now on; alone, show it',
     run(session, text) {
       if (text !== '') session.instruction = text === 'off' ? '' : text;
-      return scenarioText(session);
+      const { instruction } = session;
+      return instruction === ''
+        ? 'no scenario: the world goes its own way'
+        : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
     },
   },
   undo: {
     help: 'go back by one turn',
     run(session) {
-      if (!session.undo()) throw new UserError('there is no simulated turn to undo');
-      return `back in front of turn ${session.next}`;
+      const before = undone(session.world);
+      if (before === undefined) throw new UserError('there is no simulated turn to undo');
+      return session.enter(before, 'back');
     },
   },
   retry: {
@@ -54,17 +61,19 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
     run(session, name) {
-      if (name === '') return branchesText(session);
-      const made = session.fork(name);
-      return `${made ? 'a new branch' : 'back in the branch'} ${name}, in front of turn ${session.next}`;
+      const { branches, branch } = session;
+      if (name === '') {
+        const line = (each: string, { turns }: World) =>
+          `${each === branch ? '*' : ' '} ${each}  ${counted(turns.length, 'turn')}`;
+        return Array.from(branches, ([each, world]) => line(each, world)).join('\n');
+      }
+      const there = session.fork(name);
+      return session.enter(there ?? session.world, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
     },
   },
   reset: {
     help: 'go back to the start; the branches stay',
-    run(session) {
-      session.reset();
-      return `back at the start, in front of turn ${session.next}`;
-    },
+    run: (session) => session.enter(rewound(session.world), 'back at the start,'),
   },
   show: {
     operand: '[N|system]',
@@ -130,17 +139,50 @@ async function save(session: Session, operand: string, io: Io): Promise<string> 
   return `${counted(session.world.turns.length, 'turn')} saved in ${file}`;
 }
 
-function scenarioText({ instruction }: Session): string {
-  return instruction === ''
-    ? 'no scenario: the world goes its own way'
-    : `the world model is told in front of each action: ${instruction}\n(/scenario off ends it)`;
+/**
+ * Writes the world's trajectory as one row, and returns the file's path as it was made. The name ends in
+ * `_test.jsonl`, whether it was given so or not, since `awb infer --data-dir` takes its folder by such files.
+ * @param replace whether a file that is there may be replaced
+ * @throws UserError: 2 where nothing has happened or the file is there already, 73 and 74 where it cannot be written
+ */
+export async function saveTrajectory(
+  world: World,
+  named: string,
+  { replace, id }: { readonly replace: boolean; readonly id: string },
+  { cwd }: Pick<Io, 'cwd'>,
+): Promise<string> {
+  const row = trajectoryRow(world, id);
+  if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
+  const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
+  const path = resolve(cwd, shown);
+  // An old file is there until the new one is whole.
+  const place = replace ? `${path}.${process.pid}.new` : path;
+  const failure = (error: unknown) => {
+    const exitCode = UNWRITTEN.includes(codeOf(error) ?? '') ? EXIT.cannotWrite : EXIT.cannotCreate;
+    return new UserError(`cannot save ${shown}: ${messageOf(error)}; make room, or give another place`, exitCode);
+  };
+  await makeFolders(dirname(path)).catch((error: unknown) => {
+    throw failure(error);
+  });
+  try {
+    if (replace) await rm(place, { force: true });
+    await writeFile(place, `${JSON.stringify(row)}\n`, { flag: 'wx' });
+    if (replace) await rename(place, path);
+  } catch (error) {
+    if (!replace && codeOf(error) === 'EEXIST') {
+      throw new UserError(
+        `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+      );
+    }
+    // What a full disk cut off would keep its name from the next /save, and be data to infer.
+    await rm(place, { force: true });
+    throw failure(error);
+  }
+  return shown;
 }
 
-function branchesText({ branches, branch }: Session): string {
-  return [...branches]
-    .map(([name, { turns }]) => `${name === branch ? '*' : ' '} ${name}  ${counted(turns.length, 'turn')}`)
-    .join('\n');
-}
+/** There is a place, but no room in it, or it cannot be written. */
+const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
 
 const MOST_COLUMNS = 60;
 
@@ -157,12 +199,13 @@ function shown(world: World, what: string): string {
 
 function listed({ domain, key, preface, turns }: World): string {
   const start = key === undefined ? 'a fresh world' : `from row ${key}`;
-  const line = (turn: WorldTurn, index: number) =>
-    `${String(index + 1).padStart(4)}  ${turn.origin.padEnd(9)}  ${oneLine(briefOf(turn.action), MOST_COLUMNS)}`;
   return [
     `${domain}, ${start}, ${counted(turns.length, 'turn')}`,
     ...(preface === '' ? [] : [printable(preface, { multiline: true })]),
-    ...turns.map(line),
+    ...turns.map(
+      ({ origin, action }, index) =>
+        `${String(index + 1).padStart(4)}  ${origin.padEnd(9)}  ${oneLine(briefOf(action), MOST_COLUMNS)}`,
+    ),
   ].join('\n');
 }
 
@@ -179,10 +222,9 @@ export function usageText(session: Session): string {
   const { simulation } = session;
   const spending = simulation.spending();
   const room = simulation.roomFor({ world: session.world, action: '' });
-  const spent = spendingText({ ...spending, budget: { ...spending.budget } });
   const tokens = spending.budget.tokens === undefined ? [`${grouped(spending.tokens)} tokens`] : [];
   return [
-    [`${counted(simulation.calls, 'call')}`, ...tokens, ...(spent === undefined ? [] : [spent])].join(', '),
+    [counted(simulation.calls, 'call'), ...tokens, spendingText(spending) ?? []].flat().join(', '),
     ...(room === undefined ? [] : [roomText(room)]),
   ].join('\n');
 }

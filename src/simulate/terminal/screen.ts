@@ -1,15 +1,14 @@
-// What is seen of a session: by a person observations as they come, by a pipe each once it is whole, by a program JSON; and remarks beside
-// them, on an action that brought nothing about and on a context that fills.
+// What is seen of a session: by a person observations as they come, by a pipe each once it is whole, by a program JSON; remarks beside
+// them, on an action that brought nothing about and on a context that fills; and the observation in a reply that is still coming.
 
 import { EXIT, type ExitCode } from '../../core/errors.js';
 import { grouped } from '../../core/figures.js';
 import { openGrowingPrintable, printable } from '../../core/printable.js';
-import { countTags, PREDICTION_TAG, withoutThought } from '../../core/reply.js';
+import { countTags, OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip, withoutThought } from '../../core/reply.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
 import type { Hear } from '../../model/attempt.js';
 import type { Room } from '../../model/context.js';
-import { certainObservation } from '../observation-stream.js';
 import type { StepOutcome } from '../simulation.js';
 
 /** A turn that was asked, and what came of it. */
@@ -25,7 +24,7 @@ interface TurnResult {
 /** One reply, from the question to its end. */
 interface ReplyView {
   readonly hear: Hear;
-  again(reason: string, waitMs: number): void;
+  readonly again: (reason: string, waitMs: number) => void;
   end(result: TurnResult): void;
 }
 
@@ -41,13 +40,14 @@ export interface Screen {
 interface Look {
   readonly color: boolean;
   readonly quiet: boolean;
+  readonly json: boolean;
 }
 
 const CLEAR_LINE = '\r\x1b[K';
 const INDICATOR_MS = 200;
 
 /** A terminal: everything on one screen, remarks dim, the observation while it comes. */
-export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Look): Screen {
+export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Pick<Look, 'color'>): Screen {
   const dim = (text: string) => (color ? `\x1b[2m${text}\x1b[0m` : text);
   const note = (text: string) => {
     const lines = wrapped(printable(text), stdout.columns - 1).map(dim);
@@ -91,20 +91,19 @@ class LiveReply implements ReplyView {
     }
   };
 
-  again(reason: string, waitMs: number): void {
+  readonly again = (reason: string, waitMs: number) => {
     this.#endLine();
-    const isVoid = this.#shown === '' ? '' : ' (what stands above is void)';
-    this.note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}${isVoid}`);
+    this.note(`${againText(reason, waitMs)}${this.#shown === '' ? '' : ' (what stands above is void)'}`);
     [this.#reply, this.#shown, this.#text] = ['', '', openGrowingPrintable()];
     this.#thought = 0;
     this.#indicate('waiting …');
-  }
+  };
 
   end({ outcome }: TurnResult): void {
     this.#show(this.#text.end());
     if (outcome.status !== 'ok') {
       this.#endLine();
-      this.note(faultText(outcome));
+      this.note(faultOf(outcome).text);
       return;
     }
     if (this.#shown !== outcome.observation) {
@@ -141,39 +140,39 @@ class LiveReply implements ReplyView {
   }
 }
 
-/** A pipe: observations on standard output, each once it is whole, and all else on standard error. */
-export function pipedScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, { quiet }: Look): Screen {
-  const fault = (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`);
+function againText(reason: string, waitMs: number): string {
+  return `trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}`;
+}
+
+/**
+ * For a script. A pipe has observations on standard output, each once it is whole, and all else on standard error; under --json all is
+ * on standard output, one document a line.
+ */
+export function scriptScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, look: Look): Screen {
+  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
+  const show = (text: string, sink = stderr) => sink.write(`${printable(text, { multiline: true })}\n`);
+  const fault = (text: string) => (look.json ? print({ type: 'fault', text }) : show(text));
   const note = (text: string) => {
-    if (!quiet) fault(text);
+    if (look.json) print({ type: 'note', text });
+    else if (!look.quiet) show(text);
   };
   return {
-    say: (_what, text) => stdout.write(`${printable(text, { multiline: true })}\n`),
+    say: (command, text) => (look.json ? print({ type: 'command', command, text }) : show(text, stdout)),
     note,
     fault,
     reply: () => ({
       hear() {},
-      again: (reason, waitMs) => note(`trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}`),
-      end({ turn, outcome }) {
-        if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultText(outcome)}`);
-        stdout.write(`${printable(outcome.observation, { multiline: true })}\n`);
+      again(reason, waitMs) {
+        if (look.json) print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) });
+        else note(againText(reason, waitMs));
+      },
+      end(result) {
+        const { turn, outcome } = result;
+        if (look.json) return print(turnDocument(result));
+        if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultOf(outcome).text}`);
+        show(outcome.observation, stdout);
         for (const remark of remarksOn(outcome)) note(`turn ${turn}: ${remark}`);
       },
-    }),
-  };
-}
-
-/** For a program: one JSON document a line on standard output, one for each turn and each command. */
-export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
-  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
-  return {
-    say: (command, text) => print({ type: 'command', command, text }),
-    note: (text) => print({ type: 'note', text }),
-    fault: (text) => print({ type: 'fault', text }),
-    reply: () => ({
-      hear() {},
-      again: (reason, waitMs) => print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) }),
-      end: (result) => print(turnDocument(result)),
     }),
   };
 }
@@ -181,8 +180,8 @@ export function jsonScreen({ stdout }: Pick<Io, 'stdout'>): Screen {
 function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnResult): Record<string, unknown> {
   const said = { type: 'turn', turn, branch, action, instruction: instruction || undefined };
   if (outcome.status !== 'ok') {
-    const kind = outcome.status === 'failed' ? outcome.failure.class : undefined;
-    return { ...said, status: outcome.status, class: kind, reason: faultText(outcome), ms };
+    const kind = outcome.status === 'failed' ? outcome.class : undefined;
+    return { ...said, status: outcome.status, class: kind, reason: faultOf(outcome).text, ms };
   }
   const { observation, truncated, reply } = outcome;
   const { promptTokens: prompt_tokens, completionTokens: completion_tokens } = reply.log.usage;
@@ -196,25 +195,35 @@ type Acted = Extract<StepOutcome, { status: 'ok' }>;
 const FULL =
   '/undo and /reset go back, /save keeps what has happened, and a longer context goes further (awb serve --context, vLLM --max-model-len)';
 
-/** Why nothing has happened, with the next step. */
-function faultText(outcome: Failed): string {
+/** Why nothing has happened, with the next step; and what a script is told of it by the exit code. */
+export function faultOf(outcome: Failed): { readonly text: string; readonly exitCode: ExitCode } {
   switch (outcome.status) {
     case 'empty': {
       const why = outcome.truncated ? ', as --max-tokens or the context ended it before one came' : '';
-      return `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
+      const text = `the reply holds no observation${why}: the turn was not added; /retry asks anew`;
+      return { text, exitCode: EXIT.incomplete };
     }
     case 'failed': {
-      const { stop, class: kind, reason } = outcome.failure;
-      if (stop !== undefined) return `the world model gave no reply: ${stop.message}`;
+      const { stop, class: kind, reason } = outcome;
+      if (stop !== undefined) {
+        return { text: `the world model gave no reply: ${stop.message}`, exitCode: stop.exitCode };
+      }
       const next = kind === 'context-overflow' ? FULL : '/retry asks again';
-      return `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
+      const text = `the world model gave no reply (${kind}: ${reason}): the turn was not added; ${next}`;
+      const isModels = kind === 'refused' || kind === 'context-overflow';
+      return { text, exitCode: isModels ? EXIT.incomplete : EXIT.unavailable };
     }
-    case 'interrupted':
-      return 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
-    case 'full':
-      return `the context is full: this turn would take about ${grouped(outcome.room.promptTokens)} of ${grouped(outcome.room.contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
+    case 'interrupted': {
+      const text = 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
+      return { text, exitCode: EXIT.interrupted };
+    }
+    case 'full': {
+      const { promptTokens, contextTokens } = outcome.room;
+      const text = `the context is full: this turn would take about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens, which leaves no room for a reply; ${FULL}`;
+      return { text, exitCode: EXIT.incomplete };
+    }
     case 'spent':
-      return `${outcome.reason}: nothing was asked; /save keeps what has happened`;
+      return { text: `${outcome.reason}: nothing was asked; /save keeps what has happened`, exitCode: EXIT.later };
     default:
       return outcome satisfies never;
   }
@@ -234,28 +243,43 @@ function remarksOn(outcome: Acted): string[] {
   return [...(outcome.truncated ? [TRUNCATED] : []), ...(isUntagged(outcome) ? [UNTAGGED] : [])];
 }
 
-/** What a script is told by the exit code. */
-export function exitCodeOf(outcome: Failed): ExitCode {
-  switch (outcome.status) {
-    case 'empty':
-    case 'full':
-      return EXIT.incomplete;
-    case 'failed': {
-      const { stop, class: kind } = outcome.failure;
-      const isModels = kind === 'refused' || kind === 'context-overflow';
-      return stop?.exitCode ?? (isModels ? EXIT.incomplete : EXIT.unavailable);
-    }
-    case 'interrupted':
-      return EXIT.interrupted;
-    case 'spent':
-      return EXIT.later;
-    default:
-      return outcome satisfies never;
-  }
-}
-
 /** Said before the context is full. */
 export function roomText({ promptTokens, contextTokens }: Room): string {
   const share = Math.floor((100 * promptTokens) / contextTokens);
   return `the context is ${share} % full: about ${grouped(promptTokens)} of ${grouped(contextTokens)} tokens`;
+}
+
+const OPEN = `<${PREDICTION_TAG}>`;
+const CLOSE = `</${PREDICTION_TAG}>`;
+/** Thinking, closed or not, or the tag behind it. */
+const FRONT = new RegExp(`<think>[\\s\\S]*?(?:</think>|$)|${OPEN}`, 'gi');
+const BACK = new RegExp(CLOSE, 'i');
+
+/**
+ * What is certain of the observation in the beginning of a reply; a longer beginning shows the same and more. How the reply is read in the
+ * end may differ: where it has several tags, or an unpaired one.
+ */
+export function certainObservation(reply: string): string {
+  const inside = insideTag(reply);
+  if (inside === undefined) return '';
+  const close = inside.search(BACK);
+  const text = pythonStrip(inside.slice(0, close < 0 ? inside.length - openEnd(inside) : close));
+  if (close < 0 && OBSERVATION_MARKER.startsWith(text)) return '';
+  return text.startsWith(OBSERVATION_MARKER) ? pythonStrip(text.slice(OBSERVATION_MARKER.length)) : text;
+}
+
+/** What stands behind the first opening tag that is not part of thinking; undefined where there is none yet. */
+function insideTag(reply: string): string | undefined {
+  for (const { 0: found, index } of reply.matchAll(FRONT)) {
+    if (found.toLowerCase() === OPEN) return reply.slice(index + OPEN.length);
+  }
+  return undefined;
+}
+
+/** How many characters at the end of a text could be the start of the closing tag. */
+function openEnd(text: string): number {
+  const end = text.slice(1 - CLOSE.length).toLowerCase();
+  let length = end.length;
+  while (length > 0 && !CLOSE.startsWith(end.slice(-length))) length--;
+  return length;
 }

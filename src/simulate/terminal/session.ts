@@ -1,10 +1,10 @@
 // One session in worlds: the one that is acted in, its branches, and what is done in it.
 
 import type { ExitCode } from '../../core/errors.js';
-import { actionFlaw, afterReply, rewound, undone, type World } from '../../infer/world.js';
+import { actionFlaw, afterReply, undone, type World } from '../../infer/world.js';
 import type { Simulation, StepOutcome } from '../simulation.js';
 import type { Lines } from './lines.js';
-import { exitCodeOf, roomText, type Screen } from './screen.js';
+import { faultOf, roomText, type Screen } from './screen.js';
 
 const FIRST_BRANCH = 'main';
 
@@ -79,35 +79,24 @@ export class Session {
     const { world, action, instruction, partial } = this.#asked ?? {};
     const kept = world && partial !== undefined ? afterReply(world, action ?? '', partial, instruction) : undefined;
     if (kept === undefined) return false;
-    this.#enter(kept);
+    this.enter(kept, 'kept');
     this.fault = undefined;
     return true;
   }
 
-  /** Goes back by one turn. False where none was simulated. */
-  undo(): boolean {
-    const before = undone(this.world);
-    if (before !== undefined) this.#enter(before);
-    return before !== undefined;
-  }
-
-  /** Goes back to the start. */
-  reset(): void {
-    this.#enter(rewound(this.world));
-  }
-
-  /** Goes on in the branch of this name, which is made of the present world where there is none. @returns whether it was made */
-  fork(name: string): boolean {
+  /** Goes on in the branch of this name. @returns its world; undefined where there is none yet, and it is made of the present one */
+  fork(name: string): World | undefined {
     const there = this.branches.get(name);
     this.#branches.set(this.branch, this.world);
     this.branch = name;
-    this.#enter(there ?? this.world);
-    return there === undefined;
+    return there;
   }
 
-  #enter(world: World): void {
+  /** Goes on in another world. @returns where that is, behind the words given */
+  enter(world: World, how: string): string {
     this.world = world;
     this.#asked = undefined;
+    return `${how} in front of turn ${this.next}`;
   }
 
   /** The last turn as something to be asked anew: one that was gone back to, or switched to. */
@@ -119,18 +108,16 @@ export class Session {
   }
 
   async #ask(asked: Asked): Promise<void> {
-    const { world, action, instruction, times } = asked;
+    const { world, action, instruction, times: seedOffset } = asked;
     const view = this.screen.reply();
+    const hooks = { group: this.branch, onText: view.hear, onAgain: view.again };
     const startedAt = performance.now();
     const outcome = await this.lines.during((signal) =>
-      this.simulation.step(
-        { world, action, instruction, seedOffset: times },
-        { signal, group: this.branch, onText: view.hear, onAgain: (reason, waitMs) => view.again(reason, waitMs) },
-      ),
+      this.simulation.step({ world, action, instruction, seedOffset }, { signal, ...hooks }),
     );
     const ms = Math.round(performance.now() - startedAt);
     view.end({ turn: world.turns.length + 1, branch: this.branch, action, instruction, outcome, ms });
-    this.#settle({ ...asked, times: times + 1 }, outcome);
+    this.#settle({ ...asked, times: seedOffset + 1 }, outcome);
   }
 
   #settle(asked: Asked, outcome: StepOutcome): void {
@@ -138,17 +125,13 @@ export class Session {
       this.world = outcome.world;
       this.#asked = asked;
       this.fault = undefined;
-      this.#sayRoom();
+      const room = this.simulation.roomFor({ world: this.world, action: '' });
+      if (room !== undefined && room.state !== 'open') this.screen.note(roomText(room));
       return;
     }
     // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
     this.world = asked.world;
     this.#asked = outcome.status === 'interrupted' ? { ...asked, partial: outcome.content } : asked;
-    this.fault = exitCodeOf(outcome);
-  }
-
-  #sayRoom(): void {
-    const room = this.simulation.roomFor({ world: this.world, action: '' });
-    if (room !== undefined && room.state !== 'open') this.screen.note(roomText(room));
+    this.fault = faultOf(outcome).exitCode;
   }
 }

@@ -6,10 +6,10 @@ import type { Io } from '../../core/types.js';
 import { isUnfinished, type World } from '../../infer/world.js';
 import type { SimulationSettings } from '../options.js';
 import type { Simulation } from '../simulation.js';
-import { fileOrText } from '../starts.js';
+import { startOfFlags } from '../starts.js';
 import { commandIn, completions, runCommand, usageText } from './commands.js';
 import { type Lines, pipedLines, typedLines } from './lines.js';
-import { jsonScreen, liveScreen, pipedScreen, type Screen } from './screen.js';
+import { liveScreen, type Screen, scriptScreen } from './screen.js';
 import { Session } from './session.js';
 
 const FENCE = '```';
@@ -22,9 +22,13 @@ const FENCE = '```';
 export async function actInTerminal(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<ExitCode> {
   const input = io.input?.();
   if (input === undefined) throw new UserError('there is no standard input to read actions from');
-  const start = await simulation.world(await startOf(settings, io));
+  const place = await startOfFlags(settings, io);
+  if (place === undefined) {
+    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW for the place of a row');
+  }
+  const start = await simulation.world(place);
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
-  const screen = isTyped ? liveScreen(io, settings) : settings.json ? jsonScreen(io) : pipedScreen(io, settings);
+  const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
   const complete = (line: string) => completions(line, session.branches.keys());
   const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);
@@ -37,19 +41,6 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   } finally {
     lines.close();
   }
-}
-
-async function startOf({ domain, from, task, state }: SimulationSettings, io: Io) {
-  if ((domain === undefined) === (from === undefined)) {
-    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW for the place of a row');
-  }
-  if (domain === undefined) {
-    if (task !== undefined || state !== undefined) {
-      throw new UserError('--task and --state belong to --domain: a row brings its own');
-    }
-    return { row: from ?? '' };
-  }
-  return { domain, task, state: state === undefined ? undefined : await fileOrText(state, '--state', io) };
 }
 
 /** Reads lines and does what they say. @returns the exit code of the first command that could not be carried out */

@@ -173,10 +173,10 @@ describe('a reply', () => {
 });
 
 test.each([
-  ['the last of several', '```\na\n```\n```json\nb\nc\n```', { label: 'json', body: 'b\nc' }],
-  ['one with an empty body', '```\n```', { label: '', body: '' }],
-  ['a labelled fence within as content', '```\na\n```js\nb\n```', { label: '', body: 'a\n```js\nb' }],
-  ['one in front of a block that is cut off', '```\na\n```\n```\nb', { label: '', body: 'a' }],
+  ['the last of several', '```\na\n```\n```json\nb\nc\n```', 'b\nc'],
+  ['one with an empty body', '```\n```', ''],
+  ['a labelled fence within as content', '```\na\n```js\nb\n```', 'a\n```js\nb'],
+  ['one in front of a block that is cut off', '```\na\n```\n```\nb', 'a'],
   ['none where a fence stands within a line', 'see ```a``` there', undefined],
   ['none where none closes', '```a\nb', undefined],
 ])('a text gives %s', (_, text, fenced) => {

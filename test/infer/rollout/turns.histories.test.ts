@@ -2,7 +2,13 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RowRef } from '../../../src/benchmark/dataset.js';
-import { followedBy, historyBefore, stampOfTurn, TurnJob } from '../../../src/infer/rollout/rolling-out.js';
+import {
+  followedBy,
+  historyBefore,
+  stampOfTurn,
+  type TurnJob,
+  turnJob,
+} from '../../../src/infer/rollout/rolling-out.js';
 import type { JournalRecord } from '../../../src/run/journal.js';
 import type { RowSummary } from '../../../src/run/run.js';
 import { rowRefs } from '../../support/row-refs.js';
@@ -12,7 +18,7 @@ const [driver] = rowRefs([
   { key: 'k', trajectory: 't', domain: 'web', id: '1', turnIdx: 9, line: 1, offset: 0, length: 1 },
 ]) as [RowRef];
 const jobAt = (turn: number, name = 'chain', from = 0) =>
-  new TurnJob({ name, trajectory: name, domain: 'web', driver, from, last: 9, end: 9, rows: new Map() }, turn, 0);
+  turnJob({ name, trajectory: name, domain: 'web', driver, from, last: 9, end: 9, rows: new Map() }, turn, 0);
 
 /** A journal in memory; `reads` are the ids that were read. */
 function journal() {
@@ -23,7 +29,7 @@ function journal() {
     keep(job: TurnJob, gen: string, stamp: string, failure?: string) {
       const state = failure === undefined ? { status: 'ok' as const } : { status: 'failed' as const, class: failure };
       const awb = { key: job.key, trajectory: 't', repeat: 0, reason: 'why', flags: [], ...state };
-      const summary = { ...state, flags: [], usage: {}, attempts: 1, calls: 1, stamp };
+      const summary = { ...state, flags: [], usage: {}, attempts: 1, calls: 1, taken: [], stamp };
       records.set(job.id, { record: { id: job.id, row: { gen, awb }, log: {} }, summary });
     },
     summaryOf: (id: string) => records.get(id)?.summary,

@@ -1,7 +1,6 @@
 // The turns that a rollout asks: in which order, under which names, and which of them are rows.
 
 import { describe, expect, test } from 'vitest';
-import type { RowRef } from '../../../src/benchmark/dataset.js';
 import { inInputOrder } from '../../../src/benchmark/selection.js';
 import { present } from '../../../src/core/present.js';
 import type { PlannedChain, RolloutPlan } from '../../../src/infer/rollout/plan.js';
@@ -34,15 +33,11 @@ function chain(name: string, places: readonly number[], more: Partial<PlannedCha
   };
 }
 
-function planOf(...chains: readonly PlannedChain[]): RolloutPlan {
+function planOf(...chains: PlannedChain[]): RolloutPlan {
   const asked = chains.flatMap(({ rows: rowAt, last }) =>
     [...rowAt].flatMap(([turn, row]) => (turn <= last ? [row] : [])),
   );
-  const chainOf = new Map(chains.flatMap((each) => [...each.rows.values()].map((row) => [row, each] as const)));
-  return {
-    ...{ from: 0, chains, rows: inInputOrder(asked), chainOf: (row: RowRef) => chainOf.get(row) },
-    told: { furtherChains: 0, leakingChains: 0, leakingRows: 0, givenRows: 0, passedRows: 0 },
-  };
+  return { from: 0, chains, rows: inInputOrder(asked), notices: [] };
 }
 
 const ALL = planOf(chain('a', [0]), chain('b', [1, 2]), chain('c', [3]));

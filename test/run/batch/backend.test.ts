@@ -1,10 +1,10 @@
-// A result is known by what its request was made from: no request is made again to read one, and none is taken for another request's.
+// A result is known by what its request says: none is taken for the answer to another request.
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ModelOutcome, Solve } from '../../../src/core/types.js';
 import { openBatch } from '../../../src/run/batch/backend.js';
-import { Ledger } from '../../../src/run/ledger.js';
+import { Ledger } from '../../../src/run/budget.js';
 import { requestsIn, resultLines, writeResults } from '../../support/batch-answers.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { NEVER } from '../../support/endpoint.js';
@@ -16,10 +16,8 @@ interface Named {
 }
 const JOBS: readonly Named[] = IDS.map((id) => ({ id, group: id }));
 
-/** One session over the folder; `madeFrom` says what a job's first request is made from. */
-async function session(dir: string, madeFrom: (id: string) => string) {
-  const made: string[] = [];
-  const recalled: [string, number][] = [];
+/** One session over the folder; `textOf` says what a job asks. */
+async function session(dir: string, textOf = (id: string) => `asked ${id}`) {
   const outcomes: Record<string, ModelOutcome> = {};
   const endpoints = { baseUrls: [], proxies: [], model: 'm', apiKey: '', prefix: 'model' } as const;
   const run = { kind: 'infer', dir: join(dir, 'run'), identity: {}, ledger: new Ledger(() => undefined) } as const;
@@ -45,19 +43,17 @@ async function session(dir: string, madeFrom: (id: string) => string) {
   const solve: Solve<Named> = async ({ id }, ask) => {
     const outcome = await ask({
       async make() {
-        made.push(id);
-        return { messages: [{ role: 'user', content: `asked ${id}` }], seedOffset: 0 };
+        return { messages: [{ role: 'user', content: textOf(id) }], seedOffset: 0 };
       },
-      found: (chars) => void recalled.push([id, chars]),
     });
     if (outcome.status !== 'interrupted') outcomes[id] = outcome;
   };
-  const kept = ({ id }: Named) => ({ id, batched: 0, madeFrom: madeFrom(id), isHeld: false });
+  const kept = ({ id }: Named) => ({ id, batched: 0, isHeld: false });
   const files = { kept, replayed() {} };
   await backend.work(JOBS, solve, { stop: NEVER, abort: NEVER }, { files });
   const report = backend.report?.();
   await backend.close();
-  return { made, recalled, outcomes, written: report?.written, awaited: report?.awaited };
+  return { outcomes, written: report?.written, awaited: report?.awaited };
 }
 
 const completion = (content: string) => ({
@@ -74,40 +70,33 @@ async function answered(dir: string, name: string, status = 200): Promise<void> 
   await writeResults(dir, name, resultLines(answers, 'openai'));
 }
 
-const same = () => 'the same';
-
 describe("a job's first request", () => {
-  it('is made once, to be written: neither waiting nor reading its result makes it again', async () => {
+  it('is written once, and its result is its answer', async () => {
     const dir = await temporaryFolder();
-    expect(await session(dir, same)).toMatchObject({ made: IDS, written: 3 });
-    expect(await session(dir, same)).toMatchObject({ made: [], recalled: [], written: 0, awaited: 3 });
+    expect(await session(dir)).toMatchObject({ written: 3 });
+    expect(await session(dir)).toMatchObject({ written: 0, awaited: 3 });
     await answered(dir, 'results.jsonl');
-    const { made, recalled, outcomes } = await session(dir, same);
-    expect(made).toEqual([]);
-    expect(recalled.sort()).toEqual(IDS.map((id) => [id, `asked ${id}`.length]));
+    const { outcomes } = await session(dir);
     for (const id of IDS) expect(outcomes[id]).toMatchObject({ status: 'ok', content: `to asked ${id}` });
   });
 
-  it('is another one where it is made from something else, and its result is asked for anew', async () => {
+  it('is another one where it asks something else, and its result is asked for anew', async () => {
     const dir = await temporaryFolder();
-    await session(dir, same);
+    await session(dir);
     await answered(dir, 'results.jsonl');
-    const changed = await session(dir, (id) => (id === 'b#0' ? 'something else' : 'the same'));
-    expect(changed).toMatchObject({ made: ['b#0'], written: 1, awaited: 1 });
+    const changed = await session(dir, (id) => (id === 'b#0' ? 'something else' : `asked ${id}`));
+    expect(changed).toMatchObject({ written: 1, awaited: 1 });
     expect(Object.keys(changed.outcomes).sort()).toEqual(['a#0', 'c#0']);
   });
 
   it('is made where its result has it tried again, under the seed of the next try', async () => {
     const dir = await temporaryFolder();
-    await session(dir, same);
+    await session(dir);
     await answered(dir, 'results.jsonl', 500);
-    const again = await session(dir, same);
-    expect(again).toMatchObject({ recalled: [], written: 3 });
-    // Once to look for its result, and once to be written.
-    expect(again.made.sort()).toEqual([...IDS, ...IDS].sort());
+    expect(await session(dir)).toMatchObject({ written: 3 });
     expect((await requestsIn(dir)).map(({ body }) => body.seed)).toEqual([1, 1, 1, 7920, 7920, 7920]);
     await answered(dir, 'results.jsonl', 500);
-    const { outcomes, written } = await session(dir, same);
+    const { outcomes, written } = await session(dir);
     expect(written).toBe(0);
     for (const id of IDS) expect(outcomes[id]).toMatchObject({ status: 'failed', class: 'transient' });
   });

@@ -118,8 +118,8 @@ describe('the text', () => {
   test.each([
     [0, '0 s'],
     [59, '59 s'],
-    [90, '2 min'],
-    [3_599, '1 h 0 min'],
+    [90, '1 min 30 s'],
+    [3_599, '59 min 59 s'],
     [200_000, '2 d 7 h'],
   ])('writes %d seconds as %s', (seconds, words) => {
     expect(flowing(billOf({ time: { seconds, at_least: true, by: 'rpm', per_minute: 500 } }))).toContain(

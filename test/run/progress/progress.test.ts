@@ -270,7 +270,7 @@ describe('on a terminal', () => {
     const screen = new Screen();
     const { progress, pass } = open(screen);
     settle(progress, 100);
-    settle(progress, 90, { ...OK, isAgain: true });
+    settle(progress, 90);
     pass(2000);
     expect(screen.lines[0]).toBe('infer #################### 100/100 100 %');
   });

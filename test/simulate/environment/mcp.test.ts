@@ -91,7 +91,7 @@ describe('streamable HTTP', () => {
   test.each([
     ['neither action nor reset', {}, /needs an action/],
     ['a member of another name', { act: 'ls' }, /not "act"/],
-    ['a reset of another form', { reset: 'now' }, /"reset" has to be an object/],
+    ['a reset of another form', { reset: 'now' }, /a reset has to be a JSON object/],
     ['a start that there is not', { reset: { domain: 'chess' } }, /unknown domain/],
     ['an empty action', { action: '' }, /not empty/],
   ])('%s is an error of the tool, not of the connection', async (_, given, message) => {

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { openRecords } from '../../../src/simulate/environment/record.js';
+import { openRecords } from '../../../src/simulate/environment/sessions.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { json, post, startTestEnvironment } from '../../support/environment.js';
 import { scriptedSimulator } from '../../support/scripted-simulator.js';
@@ -26,7 +26,11 @@ test('each step is on the disk before it is answered, in a file of its episode',
     await post(environment, '/step', { episode_id: 'a/b', action: { action } });
     const { 'terminal-a_b_test.jsonl': text, ...others } = await recorded(directory);
     expect(others).toEqual({});
-    expect(JSON.parse(String(text)).turns.at(-1)).toEqual({ action, observation: `did ${action}` });
+    const row = JSON.parse(String(text));
+    expect([row.current_prompt, row.response.at(-1)]).toEqual([
+      expect.stringContaining(action),
+      expect.stringContaining(`did ${action}`),
+    ]);
   }
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { scenarioAt } from '../../../src/simulate/scenarios/applies.js';
 import type { Conditions } from '../../../src/simulate/scenarios/forms.js';
+import { scenarioAt } from '../../../src/simulate/scenarios/scenario.js';
 import { SAMPLE } from '../../support/sample.js';
 import { scenarioOf } from '../../support/scenarios.js';
 

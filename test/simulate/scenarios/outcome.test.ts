@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ownWordsOf } from '../../../src/simulate/scenarios/slots.js';
+import { ownWordsOf } from '../../../src/simulate/scenarios/pattern.js';
 import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenarios/verify.js';
 import { scenarioOf } from '../../support/scenarios.js';
 

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { BUNDLED_SUITES, loadScenarioSuite } from '../../../src/simulate/scenarios/suite.js';
+import { BUNDLED_SUITES } from '../../../src/simulate/scenarios/scenario.js';
+import { loadScenarioSuite } from '../../../src/simulate/scenarios/suite.js';
 import { temporaryFolder } from '../../support/cli.js';
 
 const SCENARIO = `domains: [terminal]
@@ -153,22 +154,26 @@ describe('a fault is named by file and line, with its remedy', () => {
     ],
     ['an unknown key', changed('applies', 'applie'), '4: unknown key "applie"; did you mean "applies"?'],
     ['an unknown domain', changed('terminal', 'terminl'), '1: unknown domain "terminl"; did you mean "terminal"?'],
-    ['a wrong pattern', changed('(?<path>', '(<path>('), '5: "action" is no pattern: Unterminated group; mend it'],
-    ['a pattern that looks ahead', changed("+)'", "+)(?=x)'"), '5: "action" is no pattern: it looks ahead or behind'],
+    ['a wrong pattern', changed('(?<path>', '(<path>('), '5: "action" has to be a pattern: Unterminated group'],
+    [
+      'a pattern that looks ahead',
+      changed("+)'", "+)(?=x)'"),
+      '5: "action" has to be a pattern: it looks ahead or behind',
+    ],
     [
       'an empty instruction',
       changed('The disk that holds {path} is full.', "' '"),
-      '6: "instruction" is empty; write it',
+      '6: "instruction" has to be a text that is not empty',
     ],
     [
       'no instruction',
       changed('    instruction: The disk that holds {path} is full.\n', ''),
-      '3: it has no "instruction"',
+      '3: "instruction" is missing; it has to be a text',
     ],
     [
       'an unknown slot',
       changed('{path} is full', '{pth} is full'),
-      '6: unknown slot {pth} in "instruction"; did you mean "path"?',
+      '6: nothing fills the slot {pth} in "instruction"; name a group (?<pth>...) in "applies"',
     ],
     [
       'a group that nothing uses',
@@ -188,16 +193,24 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'no verifier by which one sees anything',
       changed('contains: No space left', 'never: x'),
-      '7: the scenario has no verifier by which one sees that it was followed; add one of contains',
+      '7: "verify" has to hold a verifier by which one sees that it was followed: one of contains',
     ],
     [
       'no verifiers at all',
       changed('    verify:\n      - contains: No space left\n', ''),
-      '3: the scenario has no "verify"',
+      '3: "verify" is missing; it has to be a list',
     ],
-    ['no name', changed('  - name: full-disk\n    applies', '  - applies'), '3: it has no "name"'],
-    ['a name with blanks', changed('full-disk', 'Full disk'), '3: "name" has to be of small letters'],
-    ['a number where a text belongs', changed('No space left', '28'), '8: "contains" is no text; put it in quotes'],
+    [
+      'no name',
+      changed('  - name: full-disk\n    applies', '  - applies'),
+      '3: "name" is missing; it has to be small letters, digits and dashes',
+    ],
+    ['a name with blanks', changed('full-disk', 'Full disk'), '3: "name" has to be small letters'],
+    [
+      'a number where a text belongs',
+      changed('No space left', '28'),
+      '8: "contains" has to be a text that is not empty, in quotes where it reads as a number',
+    ],
     ['a list of verifiers that is none', changed('      - contains', '      contains'), '7: "verify" has to be a list'],
     [
       'two verifiers in one',
@@ -207,13 +220,13 @@ describe('a fault is named by file and line, with its remedy', () => {
     [
       'an unknown place',
       `${SCENARIO}    put: before_action\n`,
-      '9: unknown place "before_action" to put an instruction; did you mean "before-action"?',
+      '9: unknown place "before_action"; did you mean "before-action"?',
     ],
-    ['four steps', `${SCENARIO}    then: [a, b, c]\n`, '9: "then" has 3 actions; three steps are the most'],
+    ['four steps', `${SCENARIO}    then: [a, b, c]\n`, '9: "then" has to be a list of 2 at most'],
     [
       'a path that is none',
       changed('contains: No space left', 'json_path: { path: a.b, equals: 1 }'),
-      '8: "a.b" is no path',
+      '8: "path" has to be a path such as $.items[0].price',
     ],
     [
       'a path that expects nothing',
@@ -348,7 +361,7 @@ describe('a world', () => {
     [
       'two facts that contradict each other',
       altered('  questions', '    - { subject: light, relation: keeper, object: Tom }\n  questions'),
-      '11: the keeper of light is "Ines" already (line 9); leave one of them out',
+      '11: the keeper of light is told twice (line 9); leave one of them out',
     ],
     [
       'a fact told twice',
@@ -368,11 +381,7 @@ describe('a world', () => {
     ],
     ['an instruction without facts', altered('{facts}', 'nothing'), '6: "instruction" has to hold the slot {facts}'],
     ['an unknown domain', altered('mcp', 'mpc'), '3: unknown domain "mpc"; did you mean "mcp"?'],
-    [
-      'no system prompt',
-      altered('  system: You are tools.\n', ''),
-      '1: the world has no "system"; tell the world model',
-    ],
+    ['no system prompt', altered('  system: You are tools.\n', ''), '1: "system" is missing; it has to be a text'],
     [
       'verifiers that do not look at the answer',
       altered('  facts:', '  verify: [{ contains: x }]\n  facts:'),

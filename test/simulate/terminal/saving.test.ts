@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import { present } from '../../../src/core/present.js';
 import { afterReply, freshWorld } from '../../../src/infer/world.js';
-import { saveTrajectory } from '../../../src/simulate/terminal/saving.js';
+import { saveTrajectory } from '../../../src/simulate/terminal/commands.js';
 import { ROOT, temporaryFolder } from '../../support/cli.js';
 
 const world = present(afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'a.txt'));
@@ -57,11 +57,11 @@ test('a folder is never replaced by a trajectory', async () => {
 });
 
 test('what a full disk cut off is no file: neither data to infer, nor in the way of the next attempt', async () => {
-  const [saving, worlds] = ['simulate/terminal/saving', 'infer/world'].map((name) =>
+  const [commands, worlds] = ['simulate/terminal/commands', 'infer/world'].map((name) =>
     JSON.stringify(join(ROOT, `dist/${name}.js`)),
   );
   const program = `
-    const { saveTrajectory } = await import(${saving});
+    const { saveTrajectory } = await import(${commands});
     const { afterReply, freshWorld } = await import(${worlds});
     const world = afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', 'x'.repeat(9_000));
     const saved = saveTrajectory(world, 'run', { replace: false, id: 'x' }, { cwd: process.argv[1] });

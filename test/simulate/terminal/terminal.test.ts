@@ -303,7 +303,7 @@ describe('where a world starts', () => {
     const { code, stderr, server } = await simulated('ls\n', machine(), { start: at(`${name}9`) });
     expect(code).toBe(66);
     expect(stderr).toContain(`did you mean "${name}"?`);
-    expect(stderr).toContain('simulate --list-rows --data-dir');
+    expect(stderr).toContain('--list-rows lists them');
     expect(server.count).toBe(0);
     const listed = await awb(['simulate', '--list-rows', '--data-dir', RECORDED]);
     expect(listed.stdout.split('\n').some((line) => line.startsWith(`${name}  `))).toBe(true);

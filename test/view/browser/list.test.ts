@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { textsChunk } from '../../../src/view/texts.js';
+import { collectTexts } from '../../../src/view/texts.js';
 import { type Browser, noChromium, type Page, startChromium } from '../../support/chromium.js';
 import { ROOT, temporaryFolder } from '../../support/cli.js';
 import { pageOf, reportOf, reportOfMeasure, rowOf, TEXTS } from '../../support/reports.js';
@@ -34,7 +34,7 @@ describe.skipIf(noChromium !== undefined)('a list', () => {
     filters = '',
   ): Promise<void> {
     const path = join(dir, `${measure}.html`);
-    await writeFile(path, pageOf(reportOfMeasure(measure, values, before), [], script));
+    await writeFile(path, pageOf(reportOfMeasure(measure, values, before), collectTexts(), script));
     await page.open(`${pathToFileURL(path)}#samples${filters}`);
     expect(page.complaints).toEqual([]);
   }
@@ -77,10 +77,10 @@ describe.skipIf(noChromium !== undefined)('a list', () => {
   });
 
   it('tells the judgements of one prediction apart, and a link opens each', async () => {
-    const chunk = textsChunk();
-    for (const _ of [0, 1]) chunk.add(TEXTS);
+    const texts = collectTexts();
+    for (const _ of [0, 1]) texts.add(TEXTS);
     const path = join(dir, 'judgements.html');
-    await writeFile(path, pageOf(reportOf([rowOf(0), rowOf(0, { index: 1 })]), [chunk.json()], script));
+    await writeFile(path, pageOf(reportOf([rowOf(0), rowOf(0, { index: 1 })]), texts, script));
     await page.open(`${pathToFileURL(path)}#samples`);
     expect(await cells('a')).toEqual([' MCP · trajectory 1 · turn 1', ' MCP · trajectory 1 · turn 1 · judgement 2']);
     await page.open(`${pathToFileURL(path)}#row=k0&judgement=2`);

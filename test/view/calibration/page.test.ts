@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Calibration, CalibrationDocument, LimitResult } from '../../../src/stats/calibration/document.js';
 import { limitsDocument } from '../../../src/stats/calibration/limits.js';
-import { calibrationPage } from '../../../src/view/calibration/page.js';
+import { calibrationPage } from '../../../src/view/calibration.js';
 import {
   around,
   calibrationPart,
@@ -108,7 +108,7 @@ describe('the page of a calibration', () => {
   });
 
   it('draws each dose at its share, and each loss at its height', () => {
-    const curve = /<svg class="curve".*?<\/svg>/.exec(page)?.[0] ?? '';
+    const curve = /<svg class="curve".*?<\/figure>/.exec(page)?.[0] ?? '';
     const dots = [...curve.matchAll(/<circle class="dot" cx="([\d.]+)%" cy="([\d.]+)%"/g)].map(([, cx, cy]) => [
       Number(cx),
       Number(cy),

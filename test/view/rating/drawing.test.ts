@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
-import { drawBlind, drawSamples } from '../../../src/view/rating/drawing.js';
+import { drawBlind, drawSamples } from '../../../src/view/rating-drawing.js';
 import { rowOf } from '../../support/reports.js';
 
 /** Rows of three domains: 40 of one, 10 of another in 2 trajectories, 3 of the last. */

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ScenarioFigures } from '../../../src/stats/scenarios.js';
-import type { ScenarioReport, ShownSample } from '../../../src/view/scenarios/contents.js';
-import { scenarioPage } from '../../../src/view/scenarios/page.js';
+import { scenarioPage } from '../../../src/view/scenario-page.js';
+import type { ScenarioReport, ShownSample } from '../../../src/view/scenarios.js';
 import { EVIL, sha256 } from '../../support/reports.js';
 
 const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };
@@ -46,18 +46,17 @@ const sampleOf = (change: Partial<ShownSample> = {}): ShownSample => ({
   ...change,
 });
 
-const reportOf = (samples: readonly ShownSample[], change: Partial<ScenarioReport> = {}): ScenarioReport => ({
+const reportOf = (samples: ShownSample[], change: Partial<ScenarioReport> = {}): ScenarioReport => ({
   name: 'step-100',
   facts: [['suite', 'standard']],
   warnings: [],
   figures: figuresOf('power-cut'),
   samples,
   leftOut: 0,
-  tool: 'awb 0',
   ...change,
 });
 
-const pageOf = (...given: Parameters<typeof reportOf>) => scenarioPage(reportOf(...given), sha256);
+const pageOf = (...given: Parameters<typeof reportOf>) => scenarioPage(reportOf(...given), 'awb 0', sha256);
 const textOf = (page: string) =>
   page
     .replace(/<style[\s\S]*?<\/style>/g, '')
@@ -124,13 +123,13 @@ describe('the page of a run on scenarios', () => {
       steps: [{ action: EVIL, prediction: `a\n${EVIL}`, twin: EVIL, verdicts }],
       failure: EVIL,
     });
-    const page = pageOf([sample], {
+    const evil = reportOf([sample], {
       name: EVIL,
       facts: [[EVIL, EVIL]],
       warnings: [EVIL],
       figures: figuresOf(EVIL),
-      tool: EVIL,
     });
+    const page = scenarioPage(evil, EVIL, sha256);
     expect(page).not.toMatch(/<img|<script|<!--|\u202e/);
     expect(page.match(/&lt;img/g)?.length).toBeGreaterThan(10);
   });
