@@ -41,17 +41,14 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  /** What each record of those that were asked took, by domain. */
-  const spent: Record<Asked, SpentByDomain> = {
-    world_model: (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
-    judge: judgements.map(({ row, ...took }) => [row.domain, took] as const),
-  };
+  const asked = (isScenarios ? callsBeside : predictionsIn)(judgements, predicted);
+  const took = judgements.map(({ row, log, usd }) => [row.domain, { log, usd }] as const);
   const costs = {
     ...told,
-    ...(predicted && { world_model: spendingOf(spent.world_model, prices.world_model) }),
-    ...(judged && { judge: spendingOf(spent.judge, prices.judge) }),
+    ...(predicted && { world_model: spendingOf(asked, prices.world_model) }),
+    ...(judged && { judge: spendingOf(took, prices.judge) }),
   };
-  return { judgements, costs, spent };
+  return { judgements, costs };
 }
 
 type SpentByDomain = readonly (readonly [Domain, Spent | undefined])[];
