@@ -9,13 +9,19 @@ import { namesTarget } from '../run/target.js';
 import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { programName } from '../settings/program-name.js';
 import { serveEnvironment } from '../simulate/environment/http.js';
-import { ENVIRONMENT_OPTIONS, type EnvironmentSettings, servesAgents } from '../simulate/environment/options.js';
-import { simulatorOf } from '../simulate/environment/simulator.js';
+import { simulatorOf } from '../simulate/environment/sessions.js';
 import { playEpisodes } from '../simulate/episodes/episodes.js';
-import { EPISODE_OPTIONS, type EpisodeSettings, namesAgent } from '../simulate/episodes/options.js';
-import { SIMULATION_OPTIONS, type SimulationSettings } from '../simulate/options.js';
-import { openSimulation } from '../simulate/simulation.js';
-import { openStarts } from '../simulate/starts.js';
+import {
+  ENVIRONMENT_OPTIONS,
+  type EnvironmentSettings,
+  EPISODE_OPTIONS,
+  type EpisodeSettings,
+  namesAgent,
+  SIMULATION_OPTIONS,
+  type SimulationSettings,
+  servesAgents,
+} from '../simulate/options.js';
+import { openSimulation, openStarts } from '../simulate/simulation.js';
 import { actInTerminal } from '../simulate/terminal/terminal.js';
 
 export const command = defineCommand({

@@ -42,7 +42,7 @@ type TokenBasis =
   | { readonly by: 'guess'; readonly characters_per_token: number };
 
 /** From what the output is estimated: earlier runs, the true replies of the data, or a mean that holds for any reply. */
-export type OutputBasis =
+type OutputBasis =
   /** Domains that were not measured stand at the mean of the others. */
   | ({ readonly by: 'measured'; readonly rows: number; readonly guessed_domains: readonly Domain[] } & EarlierRuns)
   | { readonly by: 'truth' }
@@ -65,7 +65,7 @@ interface MeasuredCache extends EarlierRuns {
 }
 
 /** What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed or changed. */
-export interface AskedAgain extends EarlierRuns {
+interface AskedAgain extends EarlierRuns {
   /** Calls for each that the bill counts: more than 1. */
   readonly times: number;
   readonly calls: number;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { documentOf, ESTIMATE, FIGURE, SPREAD } from '../core/document.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
 import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../core/types.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import type { RolloutCard } from '../stats/rollout.js';
 import type { RunRecord } from '../store/runs.js';
 import { COSTS, costsSource } from './costs.js';
 import { rolloutDocument } from './rollout/tables.js';

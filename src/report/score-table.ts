@@ -213,13 +213,13 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
 }
 
 /** What a reader must know of decision equivalence. */
-export const EQUIVALENCE_NOTES = [
+const EQUIVALENCE_NOTES = [
   'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
   'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
 ] as const;
 
 /** Why some have no equivalence, a sentence for each reason that occurs. */
-export function missingNotes(all: readonly Equivalence[]): string[] {
+function missingNotes(all: readonly Equivalence[]): string[] {
   const why = {
     'does not look':
       'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
@@ -229,7 +229,7 @@ export function missingNotes(all: readonly Equivalence[]): string[] {
 }
 
 /** What stands in place of an equivalence. */
-export function missingText(found: Equivalence['found']): string | undefined {
+function missingText(found: Equivalence['found']): string | undefined {
   if (found === 'few') return 'too few';
   return found === 'does not look' ? 'none' : undefined;
 }

@@ -9,7 +9,7 @@ import { oneLine } from '../core/printable.js';
 import { type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
 import type { DomainScore, ScoreCard } from '../core/types.js';
 import { percent } from '../stats/coverage.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import type { RolloutCard } from '../stats/rollout.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { askedNames, costTable } from './costs.js';
 import { rolloutTables } from './rollout/tables.js';

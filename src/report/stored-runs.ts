@@ -10,7 +10,7 @@ import { oneLine, printable, shortenedByWords, widthOf } from '../core/printable
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
 import { bold, type Look, wrapped } from '../core/terminal.js';
 import { percent } from '../stats/coverage.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import type { RolloutCard } from '../stats/rollout.js';
 import type { StoredRun } from '../store/runs.js';
 import { COSTS, costsSource } from './costs.js';
 import { CARD, COUNTS, cardSource } from './score-document.js';

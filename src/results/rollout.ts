@@ -5,8 +5,7 @@ import { oneLine } from '../core/printable.js';
 import type { JudgedRow, ScoreCard } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
-import { rolloutCard } from '../stats/rollout.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import { type RolloutCard, rolloutCard } from '../stats/rollout.js';
 import { sharedButRollout } from './comparability.js';
 import type { ReadRun } from './read-run.js';
 

@@ -5,7 +5,7 @@ import { counted } from '../core/figures.js';
 import type { Measure } from '../core/measures.js';
 import { type Child, html } from '../report/html.js';
 import { overallDriftName, rolloutTables } from '../report/rollout/tables.js';
-import type { RolloutCard } from '../stats/rollout-card.js';
+import type { RolloutCard } from '../stats/rollout.js';
 import { differenceChart, scaleOf } from './charts.js';
 import { curves } from './curves.js';
 import { block, count, signed, terminalTable } from './parts.js';

@@ -64,7 +64,7 @@ describe('what is refused before anything is asked', () => {
       'rows that no scenario is fit for',
       ['--domains', 'web'],
       2,
-      'no chosen row is fit for a scenario of made: they are for mcp, terminal, and the chosen rows are of web',
+      'no chosen row is fit for a scenario of made, which are for mcp, terminal; choose others with --domains',
     ],
   ])('is %s', async (_what, flags, code, message) => {
     const named = flags.includes('--scenarios') ? [] : ['--scenarios', suite];

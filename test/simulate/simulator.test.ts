@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { trajectoryRow, type World } from '../../src/infer/world.js';
-import { type Simulator, simulatorOf } from '../../src/simulate/environment/simulator.js';
+import { type Simulator, simulatorOf } from '../../src/simulate/environment/sessions.js';
 import { openSimulation, type Simulation } from '../../src/simulate/simulation.js';
 import { RECORDED } from '../support/cli.js';
 import { ioIn } from '../support/io.js';

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { loadWorldModelPrompts } from '../../src/benchmark/prompts.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { actionPrompt, freshWorld } from '../../src/infer/world.js';
-import { openStarts, type Starts } from '../../src/simulate/starts.js';
+import { openStarts, type Starts } from '../../src/simulate/simulation.js';
 import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { rowText } from '../support/rows.js';

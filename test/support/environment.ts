@@ -8,8 +8,12 @@ import {
   type RunningEnvironment,
   startEnvironment,
 } from '../../src/simulate/environment/http.js';
-import { type SessionGrounds, type SessionLimits, Sessions } from '../../src/simulate/environment/sessions.js';
-import type { Simulator } from '../../src/simulate/environment/simulator.js';
+import {
+  type SessionGrounds,
+  type SessionLimits,
+  Sessions,
+  type Simulator,
+} from '../../src/simulate/environment/sessions.js';
 import { cleanups } from './cleanups.js';
 
 const open: RunningEnvironment[] = [];

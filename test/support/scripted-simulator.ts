@@ -3,7 +3,8 @@
 import { EventEmitter } from 'node:events';
 import { UserError } from '../../src/core/errors.js';
 import { afterObservation, freshWorld, type World } from '../../src/infer/world.js';
-import type { Acted, Simulator, WorldStart } from '../../src/simulate/environment/simulator.js';
+import type { WorldStart } from '../../src/simulate/environment/protocol.js';
+import type { Acted, Simulator } from '../../src/simulate/environment/sessions.js';
 
 type Other = Exclude<Acted, { status: 'ok' }>;
 

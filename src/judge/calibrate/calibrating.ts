@@ -76,7 +76,7 @@ export const CALIBRATE_OPTIONS = {
   ...BATCH_OPTIONS,
 } as const satisfies OptionTable;
 
-export type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
+type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
 
 /** Everything that one calibration works on. */
 export interface Calibrating {

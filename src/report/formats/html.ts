@@ -1,6 +1,6 @@
 // A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report.
 
-import { counted, twoDecimals } from '../../core/figures.js';
+import { twoDecimals } from '../../core/figures.js';
 import { intervalCell, NONE } from '../../core/table.js';
 import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from '../html.js';
 import { type Block, type BoardFigure, type BoardRow, type Leaderboard, remarksOn } from '../leaderboard/board.js';
@@ -11,10 +11,10 @@ const TITLE = 'AgentWorldBench leaderboard';
 /** The page, with the block's own runs above the published rows. Names of runs and judges may be hostile. */
 export function htmlBoard(board: Leaderboard, sha256: Sha256): string {
   const runs = board.blocks.flatMap(({ rows }) => rows).filter(({ run }) => run !== undefined);
-  const counts = [counted(runs.length, 'run'), counted(board.blocks.length, 'way of judging', 'ways of judging')].map(
-    (text) =>
-      html`<span>${/^\d+/.exec(text)?.map((number) => html`<b>${number}</b>`)}${text.replace(/^\d+/, '')}</span>`,
-  );
+  const counts = [
+    [runs.length, runs.length === 1 ? 'run' : 'runs'] as const,
+    [board.blocks.length, board.blocks.length === 1 ? 'way of judging' : 'ways of judging'] as const,
+  ].map(([count, what]) => html`<span><b>${count}</b> ${what}</span>`);
   const head = html`<header><h1>${TITLE}</h1><p class="by">${counts}</p></header>`;
   return pageOf({ title: TITLE, main: [head, board.blocks.map(blockSection)] }, sha256);
 }

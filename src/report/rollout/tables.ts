@@ -6,7 +6,7 @@ import { counted, intervalText, signed } from '../../core/figures.js';
 import { oneLine } from '../../core/printable.js';
 import { type Column, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
 import type { Estimate } from '../../core/types.js';
-import type { Drift, DriftCard, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../stats/rollout-card.js';
+import type { Drift, DriftCard, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../../stats/rollout.js';
 
 /** The curves over all rows; by domain, too, where that is wanted. */
 export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {

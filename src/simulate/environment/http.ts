@@ -24,11 +24,10 @@ import {
   requireKeyOffLoopback,
   requireLoopbackHost,
 } from '../../serve/http/port.js';
+import { type EnvironmentSettings, placeOf } from '../options.js';
 import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
-import { type EnvironmentSettings, placeOf } from './options.js';
 import { metadataOf, openApi, readReset, readStep, SCHEMAS } from './protocol.js';
-import { NOT_RECORDED, openRecords, type Session, Sessions } from './sessions.js';
-import type { Simulator } from './simulator.js';
+import { NOT_RECORDED, openRecords, type Session, Sessions, type Simulator } from './sessions.js';
 import { openSockets } from './socket.js';
 
 /** With the limit of steps, which agents that are played here have, too. */

@@ -10,8 +10,7 @@ import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
-import type { Answer, Session, Sessions } from './sessions.js';
-import type { Simulator } from './simulator.js';
+import type { Answer, Session, Sessions, Simulator } from './sessions.js';
 
 /** The release that is tested; the message where it is missing names it. */
 const SDK_VERSION = '1.32.2';
@@ -86,13 +85,10 @@ async function* boundedMessages(input: Readable, output: Writable, mostBytes: nu
   }
 }
 
-/** Streamable HTTP: what `/mcp` does with a request, and its end. */
-export interface McpRoute {
-  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
-  close(): Promise<void>;
-}
+export type McpRoute = ReturnType<typeof mcpRoute>;
 
-export function mcpRoute(sdk: Sdk, grounds: Grounds): McpRoute {
+/** Streamable HTTP: what `/mcp` does with a request, and its end. */
+export function mcpRoute(sdk: Sdk, grounds: Grounds) {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   async function open(): Promise<StreamableHTTPServerTransport> {
     const session = grounds.sessions.open(() => void transport.close());
@@ -110,21 +106,20 @@ export function mcpRoute(sdk: Sdk, grounds: Grounds): McpRoute {
     return transport;
   }
   return {
-    async serve(request, response, body) {
+    async serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
       const id = request.headers['mcp-session-id'];
       const known = typeof id === 'string' ? transports.get(id) : undefined;
       if (known !== undefined) return known.handleRequest(request, response, body);
-      if (id !== undefined)
-        throw new ApiError(404, 'there is no such MCP session here; initialize begins one', 'SESSION_NOT_FOUND');
-      if (!sdk.types.isInitializeRequest(body)) {
-        throw new ApiError(400, 'initialize comes first, and its answer names the session', 'SESSION_NOT_FOUND');
+      if (id !== undefined || !sdk.types.isInitializeRequest(body)) {
+        const message = 'there is no such MCP session here; initialize begins one, and its answer names it';
+        throw new ApiError(id === undefined ? 400 : 404, message, 'SESSION_NOT_FOUND');
       }
       const transport = await open();
       await transport.handleRequest(request, response, body);
       // It was refused, and there is no session.
       if (transport.sessionId === undefined) await transport.close();
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([...transports.values()].map((transport) => transport.close()));
     },
   };
@@ -137,7 +132,11 @@ function actServer(sdk: Sdk, grounds: Grounds, session: Session): { server: Serv
   const call = async (params: CallToolRequest['params'], signal: AbortSignal): Promise<CallToolResult> => {
     try {
       if (params.name !== 'act') throw invalid(`there is no tool "${params.name.slice(0, 100)}", but act`);
-      return resultOf(await act(session, params.arguments ?? {}, signal));
+      const { observation, done } = await act(session, params.arguments ?? {}, signal);
+      const { done_reason: reason } = observation.metadata;
+      const texts = [observation.text, ...(reason === undefined ? [] : [`(the episode is over: ${reason})`])];
+      const content = texts.map((text) => ({ type: 'text' as const, text }));
+      return { content, structuredContent: { ...observation, done } };
     } catch (error) {
       const { message } = grounds.toldOf(error);
       return { content: [{ type: 'text', text: message }], isError: true };
@@ -169,10 +168,4 @@ async function act(session: Session, given: unknown, signal: AbortSignal): Promi
   }
   if (action === undefined && begun !== undefined) return begun;
   return session.step(action ?? '', { signal });
-}
-
-function resultOf({ observation, done }: Answer): CallToolResult {
-  const { done_reason: reason } = observation.metadata;
-  const over = reason === undefined ? [] : [{ type: 'text' as const, text: `(the episode is over: ${reason})` }];
-  return { content: [{ type: 'text', text: observation.text }, ...over], structuredContent: { ...observation, done } };
 }

@@ -5,7 +5,20 @@ import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { DOMAINS } from '../../core/types.js';
 import { ApiError } from '../../serve/http/api-error.js';
-import type { WorldStart } from './simulator.js';
+
+/** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
+export interface WorldStart {
+  readonly domain?: string;
+  /** The key or id of a row; the world stands where that row's last turn is to be predicted. */
+  readonly row?: string;
+  /** The system prompt of the world model. */
+  readonly prompt?: string;
+  /** What the agent is to do, as the world model is told. */
+  readonly task?: string;
+  /** An instruction to the world model alone, in front of each action. */
+  readonly scenario?: string;
+  readonly seed?: number;
+}
 
 /** The request itself is at fault. */
 export function invalid(message: string): ApiError {

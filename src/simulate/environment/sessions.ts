@@ -1,18 +1,19 @@
 // Sessions: one episode after the other, each begun by a reset and gone on with by actions, one at a time; how many sessions there may
 // be, and the end of those that nobody uses; and `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after
-// each step.
+// each step. Under them, a simulation for others to act in: worlds begin as an agent asks, and answer one action after the other.
 
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exists } from '../../benchmark/prompts.js';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import type { FailureClass } from '../../core/types.js';
+import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
 import { makeFolders } from '../../disk/make-folder.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/api-error.js';
-import { invalid } from './protocol.js';
-import type { Acted, Simulator, WorldStart } from './simulator.js';
+import type { SimulationSettings } from '../options.js';
+import { type Simulation, type Start, startOfFlags } from '../simulation.js';
+import { invalid, type WorldStart } from './protocol.js';
 
 /** What sessions stand on. */
 export interface SessionGrounds {
@@ -190,9 +191,8 @@ function passing(message: string, code: string): ApiError {
 export class Sessions {
   /** In the order of their opening. */
   readonly #open = new Set<Session>();
-  #underWay = 0;
+  readonly #underWay = new Set<Promise<unknown>>();
   #isStopping = false;
-  #idle: (() => void) | undefined;
 
   constructor(
     readonly grounds: SessionGrounds,
@@ -230,15 +230,15 @@ export class Sessions {
       throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
     }
     session.isBusy = true;
-    this.#underWay++;
     session.timer.refresh();
+    const done = work();
+    this.#underWay.add(done);
     try {
-      return await work();
+      return await done;
     } finally {
       session.isBusy = false;
       session.timer.refresh();
-      this.#underWay--;
-      if (this.#underWay === 0) this.#idle?.();
+      this.#underWay.delete(done);
     }
   }
 
@@ -260,12 +260,9 @@ export class Sessions {
     const late = setTimeout(() => {
       for (const session of this.#open) session.end();
     }, drainMs);
-    if (this.#underWay > 0) {
-      await new Promise<void>((resolve) => {
-        // The last answer is on its way before its client is sent away.
-        this.#idle = () => setImmediate(resolve);
-      });
-    }
+    await Promise.allSettled(this.#underWay);
+    // The last answer is on its way before its client is sent away.
+    await new Promise((resolve) => setImmediate(resolve));
     clearTimeout(late);
     for (const session of [...this.#open]) this.end(session);
   }
@@ -338,4 +335,70 @@ async function placeWith(text: string, directory: string, named: string): Promis
     if (!(await exists(place))) return place;
     await rm(`${place}.part`);
   }
+}
+
+// A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.
+
+/** What came of an action, as far as agents elsewhere are told of it: the part of a `StepOutcome` that they hear. */
+export type Acted =
+  | { readonly status: 'ok'; readonly world: World }
+  | { readonly status: 'empty'; readonly truncated: boolean }
+  | { readonly status: 'failed'; readonly class: FailureClass; readonly reason: string }
+  | { readonly status: 'interrupted' | 'full' }
+  | { readonly status: 'spent'; readonly reason: string };
+
+/** An episode's first world, and how its actions are asked: under one instruction, and each turn under a seed of its own. */
+interface Begun {
+  readonly world: World;
+  step(world: World, action: string, signal: AbortSignal): Promise<Acted>;
+  /** Whether the context has no room for a further action. */
+  isFull(world: World): boolean;
+}
+
+export interface Simulator {
+  /** Under which the world model is asked. */
+  readonly model: string;
+  /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
+  begin(start: WorldStart): Promise<Begun>;
+}
+
+/** So many turns of an episode have seeds apart from those of the next. */
+const TURNS_APART = 10_000;
+const SEEDS = 2 ** 31;
+
+/** What a start leaves open, the flags say. @throws UserError for a start of the flags that cannot be had */
+export async function simulatorOf(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<Simulator> {
+  const flags = await startOfFlags(settings, io);
+  // Agents would be told of it at each reset, and whoever mistyped the flag never.
+  if (flags !== undefined) await simulation.world(flags);
+  let begun = 0;
+  return {
+    model: simulation.model,
+    async begin({ scenario: instruction, seed: given, ...start }) {
+      const first = await simulation.world(startOf(start, flags));
+      const firstOffset = given === undefined ? TURNS_APART * begun++ : 0;
+      const seed = given && given % SEEDS;
+      return {
+        world: first,
+        step(world, action, signal) {
+          const seedOffset = firstOffset + world.turns.length;
+          return simulation.step({ world, action, instruction, seed, seedOffset }, { signal });
+        },
+        isFull: (world) => simulation.roomFor({ world, action: '', instruction })?.state === 'full',
+      };
+    },
+  };
+}
+
+/** Where a world starts that an agent asks for. @throws UserError (2) where nothing says where, or too much does */
+function startOf({ domain, row, task, prompt: systemPrompt }: WorldStart, flags: Start | undefined): Start {
+  if (domain !== undefined && row !== undefined) throw new UserError('give one place to start: a domain, or a row');
+  if (task !== undefined && (row !== undefined || (domain === undefined && flags !== undefined && 'row' in flags))) {
+    throw new UserError('a row has a task of its own: give a task with a domain alone');
+  }
+  if (row !== undefined) return { row, systemPrompt, isForeign: true };
+  if (domain !== undefined) return { domain, task, systemPrompt, isForeign: true };
+  if (flags !== undefined) return { ...flags, ...(task !== undefined && { task }), systemPrompt };
+  const known = DOMAINS.join(', ');
+  throw new UserError(`name the domain of the world (${known}), also beside a prompt, or a row to start from`);
 }

@@ -19,8 +19,8 @@ import { openLive } from '../../model/live.js';
 import { backendOptions } from '../../run/model.js';
 import { samplingOf } from '../../run/options.js';
 import { openPricing, requirePriced, targetAt } from '../../run/target.js';
+import type { EpisodeSettings } from '../options.js';
 import { type Budget, PaidModel } from '../simulation.js';
-import type { EpisodeSettings } from './options.js';
 
 /** Changes with what an agent is told beside its prompt, and with how its replies are read. */
 const AGENT_TURN_VERSION = 1;

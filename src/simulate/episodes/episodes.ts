@@ -24,10 +24,9 @@ import { openPricing, targetAt } from '../../run/target.js';
 import type { ShownSettings } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { toolVersion } from '../../settings/version.js';
-import { Budget, openSimulation, type Simulation } from '../simulation.js';
-import { openRowPrompts, openStarts } from '../starts.js';
+import type { EpisodeSettings } from '../options.js';
+import { Budget, openRowPrompts, openSimulation, openStarts, type Simulation } from '../simulation.js';
 import { openAgent } from './agent.js';
-import type { EpisodeSettings } from './options.js';
 import { beginningsOf, type Episode, episodesOf, printEpisodeBill, type Work } from './plan.js';
 import {
   ENDS,

@@ -12,9 +12,9 @@ import type { Domain, Io } from '../../core/types.js';
 import { requestOf } from '../../infer/world.js';
 import type { Pricing } from '../../run/run.js';
 import type { ShownSettings } from '../../settings/command.js';
-import { fileOrText, type NamedRow, type Start, type Starts } from '../starts.js';
+import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
+import { fileOrText, type NamedRow, type Start, type Starts } from '../simulation.js';
 import { type Agent, agentQuestion } from './agent.js';
-import { type EpisodeSettings, MOST_EPISODES } from './options.js';
 
 /** A place to start, and the domain that it lies in. */
 interface Beginning {

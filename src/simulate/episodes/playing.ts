@@ -7,9 +7,9 @@ import { afterObservation, type World } from '../../infer/world.js';
 import type { LiveFailure, LiveHooks } from '../../model/live.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
+import { MOST_EPISODES } from '../options.js';
 import type { Budget, PaidModel, Simulation, StepOutcome } from '../simulation.js';
 import { agentQuestion, readAgentTurn } from './agent.js';
-import { MOST_EPISODES } from './options.js';
 import type { Episode, Work } from './plan.js';
 
 /** Who is asked. */

@@ -169,10 +169,8 @@ const places = { action: condition('action'), truth: condition('truth'), history
 const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });
 export type Conditions = z.infer<typeof applies>;
 
-const NAME = /^[a-z0-9][a-z0-9-]*$/;
-const name = z
-  .string(expected('name', 'small letters, digits and dashes, such as disk-full'))
-  .regex(NAME, expected('name', 'small letters, digits and dashes, such as disk-full'));
+const NAME = expected('name', 'small letters, digits and dashes, such as disk-full');
+const name = z.string(NAME).regex(/^[a-z0-9][a-z0-9-]*$/, NAME);
 
 /** The members that scenarios at rows and at a start of their own share. */
 const head = {

@@ -3,14 +3,12 @@
 import { EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import type { Io } from '../../core/types.js';
-import { isUnfinished, type World } from '../../infer/world.js';
+import { isUnfinished } from '../../infer/world.js';
 import type { SimulationSettings } from '../options.js';
-import type { Simulation } from '../simulation.js';
-import { startOfFlags } from '../starts.js';
-import { commandIn, completions, runCommand, usageText } from './commands.js';
+import { type Simulation, startOfFlags } from '../simulation.js';
+import { commandIn, completions, runCommand, Session, usageText } from './commands.js';
 import { type Lines, pipedLines, typedLines } from './lines.js';
-import { liveScreen, type Screen, scriptScreen } from './screen.js';
-import { Session } from './session.js';
+import { liveScreen, scriptScreen } from './screen.js';
 
 const FENCE = '```';
 
@@ -33,9 +31,18 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);
   try {
-    if (isTyped) greet(screen, simulation, start);
+    if (isTyped) {
+      const { model, hosts } = simulation;
+      screen.note(`${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`);
+      const shown = start.turns.at(-1)?.observation ?? start.preface;
+      if (shown !== '') screen.say('start', shown);
+    }
     const fault = await doAsTyped(session, lines, io, isTyped);
-    if (!settings.quiet) closing(session, screen, io, isTyped);
+    if (!settings.quiet && simulation.calls > 0) {
+      const [usage = ''] = usageText(session).split('\n');
+      if (isTyped) screen.note(usage);
+      else io.stderr.write(`${usage}\n`);
+    }
     if (io.stop.aborted) return interruption(io.stop);
     return isTyped ? EXIT.done : (session.fault ?? fault ?? EXIT.done);
   } finally {
@@ -59,11 +66,13 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
       mayEnd = true;
     } else if (line.trim() !== '') {
       mayEnd = false;
-      if (command === undefined) await act(line, session, lines, isTyped);
-      else {
+      const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
+      if (command !== undefined) {
         const failed = await runCommand(command, session, io);
         fault ??= failed;
-      }
+      } else if (action !== undefined && !isTyped && session.fault !== undefined) {
+        session.screen.fault('left out, since the action before it brought nothing about');
+      } else if (action !== undefined) await session.act(action);
     }
   }
 }
@@ -76,16 +85,6 @@ function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'q
       ? `${again} once more ends (so does Ctrl-D)`
       : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
   );
-}
-
-async function act(first: string, session: Session, lines: Lines, isTyped: boolean): Promise<void> {
-  const action = await wholeAction(first, session, lines);
-  if (action === undefined) return;
-  if (!isTyped && session.fault !== undefined) {
-    session.screen.fault('left out, since the action before it brought nothing about');
-    return;
-  }
-  await session.act(action);
 }
 
 /** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
@@ -105,18 +104,4 @@ async function wholeAction(first: string, { world }: Session, input: Lines): Pro
 function promptOf({ world, branch, next, instruction }: Session): string {
   const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
   return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
-}
-
-function greet(screen: Screen, { model, hosts }: Simulation, start: World): void {
-  screen.note(`${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`);
-  const last = start.turns.at(-1);
-  const shown = last?.observation ?? start.preface;
-  if (shown !== '') screen.say('start', shown);
-}
-
-function closing(session: Session, screen: Screen, io: Io, isTyped: boolean): void {
-  if (session.simulation.calls === 0) return;
-  const [usage = ''] = usageText(session).split('\n');
-  if (isTyped) screen.note(usage);
-  else io.stderr.write(`${usage}\n`);
 }

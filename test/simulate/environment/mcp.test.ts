@@ -8,8 +8,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../../src/serve/http/api-error.js';
 import { importSdk, mcpRoute, serveStdio } from '../../../src/simulate/environment/mcp.js';
-import { Sessions } from '../../../src/simulate/environment/sessions.js';
-import type { Simulator } from '../../../src/simulate/environment/simulator.js';
+import { Sessions, type Simulator } from '../../../src/simulate/environment/sessions.js';
 import { json, post, type Said, startTestEnvironment } from '../../support/environment.js';
 import { SILENT, scriptedSimulator } from '../../support/scripted-simulator.js';
 

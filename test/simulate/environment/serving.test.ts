@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import type { Io, TextSink } from '../../../src/core/types.js';
 import { serveEnvironment } from '../../../src/simulate/environment/http.js';
-import { ENVIRONMENT_OPTIONS } from '../../../src/simulate/environment/options.js';
+import { ENVIRONMENT_OPTIONS } from '../../../src/simulate/options.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { ioIn } from '../../support/io.js';
 import { scriptedSimulator } from '../../support/scripted-simulator.js';

@@ -3,8 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
 import { clusteredEstimate } from '../../../src/stats/clusters.js';
-import { rolloutCard } from '../../../src/stats/rollout.js';
-import type { RolloutCard } from '../../../src/stats/rollout-card.js';
+import { type RolloutCard, rolloutCard } from '../../../src/stats/rollout.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 
 const cardOf = (rows: readonly JudgedRow[]): RolloutCard => {

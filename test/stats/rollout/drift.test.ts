@@ -3,8 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
 import { meanOfEstimates } from '../../../src/stats/clusters.js';
-import { driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/stats/rollout.js';
-import type { DriftCard } from '../../../src/stats/rollout-card.js';
+import { type DriftCard, driftCard, isStepped, slopeWithin, valuesOf } from '../../../src/stats/rollout.js';
 import { type MadeStep, steppedRow } from '../../support/rollouts.js';
 
 const STEPS = [1, 2, 4, 7];
