@@ -21,6 +21,7 @@ import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
 import { calibrationText } from '../report/calibration/text.js';
+import { trustLine, trustOf } from '../report/trust.js';
 import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { policyHash, requirePageName, writeText } from '../results/output.js';
@@ -40,7 +41,6 @@ import { toolVersion } from '../settings/version.js';
 import { wordsOf } from '../settings/words.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
-import { trustLine, trustOf } from '../stats/judge-trust.js';
 import { openStore } from '../store/store.js';
 import { calibrationPage } from '../view/calibration.js';
 

@@ -1,9 +1,17 @@
 // awb compare: how a run differs from another on the rows of both, how sure that is, and which rows moved most.
 
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { readJudged } from '../benchmark/judged.js';
+import type { MovedRow } from '../core/comparison.js';
 import { PROVENANCE } from '../core/decision.js';
 import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
 import { keysOf } from '../core/keys.js';
-import type { Io } from '../core/types.js';
+import { isModelCaused } from '../core/points.js';
+import { oneLine } from '../core/printable.js';
+import { rowId } from '../core/row-id.js';
+import type { Io, JudgedRow } from '../core/types.js';
 import { COMPARISON_FORMATS } from '../report/comparison.js';
 import {
   notesOn,
@@ -13,42 +21,26 @@ import {
   sharedBy,
   shownRun,
 } from '../results/comparability.js';
-import { provenanceIn, RUN_OPTIONS } from '../results/databases.js';
+import { ONE_OF_TWO, provenanceIn, RUN_OPTIONS } from '../results/databases.js';
 import { readPair } from '../results/find.js';
 import { deliver, formatOf } from '../results/output.js';
-import { warningsOn } from '../results/read-run.js';
-import { reasonsFor } from '../results/weaknesses.js';
+import { type Pair, type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand } from '../settings/command.js';
 import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
 import { compareRuns } from '../stats/compare.js';
 
+const COUNT = { kind: 'integer', min: 0, group: 'Output' } as const;
 const OPTIONS = {
   base: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
+    ...ONE_OF_TWO,
     required: true,
-    group: 'Runs',
     help: 'the run to compare with: a label or number in --db, or a judged file or its folder',
   },
-  candidate: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    group: 'Runs',
-    help: 'the run to compare, named in the same way',
-  },
+  candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
   ...RUN_OPTIONS,
-  moved: { kind: 'integer', min: 0, default: 10, group: 'Output', help: 'rows that moved most to show' },
+  moved: { ...COUNT, default: 10, help: 'rows that moved most to show' },
   dimensions: { kind: 'boolean', group: 'Output', help: "show each domain's five dimensions too" },
-  seed: {
-    kind: 'integer',
-    min: 0,
-    default: 1,
-    group: 'Output',
-    help: 'seed of the permutation test and the bootstrap',
-  },
+  seed: { ...COUNT, default: 1, help: 'seed of the permutation test and the bootstrap' },
   format: {
     kind: 'choice',
     choices: keysOf(COMPARISON_FORMATS),
@@ -88,23 +80,66 @@ async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
     base: shownRun(base),
     candidate: shownRun(candidate),
     comparison,
-    shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
     weaknesses,
-    notes: [
-      ...warningsOn(base),
-      ...warningsOn(candidate),
-      ...sameBytesNote(pair),
-      ...notesOn(shared, allowed),
-      ...notes,
-    ],
+    shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
+    notes: [...[base, candidate].flatMap(warningsOn), ...sameBytesNote(pair), ...notesOn(shared, allowed), ...notes],
     dimensions: settings.dimensions,
   };
-  const isText = format === 'terminal';
-  const color = isText && settings.color && io.stdout.isTTY && settings.output === undefined;
-  await deliver(
-    COMPARISON_FORMATS[format].print(view, { columns: io.stdout.columns, color, explain: settings.explain }),
-    settings,
-    io,
-  );
+  const color = format === 'terminal' && settings.color && io.stdout.isTTY && settings.output === undefined;
+  const look = { columns: io.stdout.columns, color, explain: settings.explain };
+  await deliver(COMPARISON_FORMATS[format].print(view, look), settings, io);
   return EXIT.done;
+}
+
+/** Why rows moved, by key, as their judges said: what is wrong now with rows that fell, what was wrong before with rows that rose. */
+async function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[], io: Io) {
+  const rows = (fell: boolean) => moved.filter(({ difference }) => difference < 0 === fell).map(({ key }) => key);
+  const before = await weaknessesOf(base, rows(false), io);
+  const now = await weaknessesOf(candidate, rows(true), io);
+  const reasons = [before.why, now.why].filter((why) => why !== undefined);
+  return {
+    weaknesses: new Map([
+      ...[...before.byKey].map(([key, said]) => [key, `before: ${said}`] as const),
+      ...[...now.byKey].map(([key, said]) => [key, `now: ${said}`] as const),
+    ]),
+    notes: reasons.map((why) => `Without what the judge said of the rows that moved: ${why}.`),
+  };
+}
+
+/**
+ * What was wrong with rows, as their judge said: the first weakness of the worst repeat of each, or why it failed, by key.
+ * Empty, with the reason, where the judged file is gone or was changed since.
+ */
+async function weaknessesOf(
+  run: ReadRun,
+  keys: readonly string[],
+  io: Io,
+): Promise<{ readonly byKey: ReadonlyMap<string, string>; readonly why?: string }> {
+  const byKey = new Map<string, string>();
+  if (keys.length === 0) return { byKey };
+  const name = join(basename(dirname(run.source)), basename(run.source));
+  if (!existsSync(run.source)) return { byKey, why: `${name} is not there any more` };
+  const said = new Map<string, string>();
+  const file = await readJudged(run.source, io.stop, ({ key, repeat, index }, fields) => {
+    const weakness = keys.includes(key) ? weaknessIn(fields) : undefined;
+    if (weakness !== undefined) said.set(rowId(key, repeat, index), weakness);
+  });
+  if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
+  const worst = new Map<string, JudgedRow>();
+  for (const row of file.rows) {
+    const before = worst.get(row.key);
+    // A row that counts for nothing needs no reason.
+    if (row.failure !== undefined && !isModelCaused(row.failure.class)) continue;
+    if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
+  }
+  for (const { key, repeat, index, failure } of worst.values()) {
+    const why = failure ? `${failure.class}: ${failure.reason}` : said.get(rowId(key, repeat, index));
+    if (why !== undefined) byKey.set(key, oneLine(why, 400));
+  }
+  return { byKey };
+}
+
+/** The official script writes whatever the judge gave: a list, a text, or something else. */
+function weaknessIn({ weaknesses }: JsonObject): string | undefined {
+  return [weaknesses].flat().find((one): one is string => typeof one === 'string' && one.trim() !== '');
 }

@@ -62,7 +62,9 @@ async function exportMlflow(settings: Settings<typeof OPTIONS>, io: Io): Promise
   const search = { experiment_ids: [experiment], filter: `tags.\`${RUN_TAG}\` = '${record.id}'`, max_results: 1 };
   const [before] = listIn(await server.post('runs/search', search), 'runs');
   const creation = {
-    ...{ experiment_id: experiment, run_name: run.name, start_time: record.startMs },
+    experiment_id: experiment,
+    run_name: run.name,
+    start_time: record.startMs,
     // With it the run is found again, whatever cuts the rest off.
     tags: [{ key: RUN_TAG, value: record.id }],
   };
@@ -100,7 +102,12 @@ async function exportMlflow(settings: Settings<typeof OPTIONS>, io: Io): Promise
   const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
   const updated = before !== undefined;
   const document = {
-    ...{ schema: 'awb.mlflow-export/1', experiment: name, experiment_id: experiment, run_id: runId, updated, url },
+    schema: 'awb.mlflow-export/1',
+    experiment: name,
+    experiment_id: experiment,
+    run_id: runId,
+    updated,
+    url,
   };
   const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
   io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);

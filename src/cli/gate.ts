@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { adviceText, type GateDecision, type GateOutcome, type Provenance } from '../core/decision.js';
+import { adviceText, type GateOutcome, type Provenance } from '../core/decision.js';
 import { codeOf, EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
 import { present } from '../core/present.js';
 import { printable } from '../core/printable.js';
@@ -11,7 +11,7 @@ import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
 import { isOneRun, shownRun } from '../results/comparability.js';
-import { RUN_OPTIONS, wordsFor } from '../results/databases.js';
+import { ONE_OF_TWO, RUN_OPTIONS, wordsFor } from '../results/databases.js';
 import { readPair, readRun } from '../results/find.js';
 import {
   domainNotes,
@@ -30,31 +30,18 @@ import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js
 import { programName } from '../settings/program-name.js';
 import { decide } from '../stats/gate.js';
 
+const FILE = { kind: 'text', value: 'FILE', group: 'Output' } as const;
 const OPTIONS = {
   base: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    group: 'Runs',
+    ...ONE_OF_TWO,
     help: 'the run that the candidate must not fall behind: a label or number in --db, a judged file or its folder, or published:NAME',
   },
-  candidate: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    group: 'Runs',
-    help: 'the run to decide about, named in the same way',
-  },
+  candidate: { ...ONE_OF_TWO, help: 'the run to decide about, named in the same way' },
   ...RUN_OPTIONS,
   ...POLICY_OPTIONS,
-  junit: { kind: 'text', value: 'FILE', group: 'Output', help: 'write JUnit XML, a suite per domain' },
-  'json-report': { kind: 'text', value: 'FILE', group: 'Output', help: 'write the JSON report (awb.gate/1)' },
-  summary: {
-    kind: 'text',
-    value: 'FILE',
-    group: 'Output',
-    help: 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY',
-  },
+  junit: { ...FILE, help: 'write JUnit XML, a suite per domain' },
+  'json-report': { ...FILE, help: 'write the JSON report (awb.gate/1)' },
+  summary: { ...FILE, help: 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY' },
   ...EXPLAIN,
 } as const satisfies OptionTable;
 
@@ -105,27 +92,36 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
   const policyFor = await readPolicy(settings, io);
-  const sides = { ...(await runsOf(settings, io)), published };
-  const asked = policyFor(domainsOf(sides), baseName !== undefined);
+  const { base, candidate } = await runsOf(settings, io);
+  const domains = new Set([...(base?.rows ?? []), ...candidate.rows].map((row) => row.domain));
+  const asked = policyFor([...domains], baseName !== undefined);
   const isRequired = (name: Provenance) => !settings.allowDifferent.includes(name);
   const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
-  const { evidence, notes } = evidenceOf(sides, policy);
+  const { evidence, notes } = evidenceOf({ base, candidate, published }, policy);
   const decision = decide(evidence, policy);
   await heedStop(io);
-  const { base, candidate } = sides;
-  const exitCode = EXIT_CODES[decision.verdict];
-  const fingerprint = policyFingerprint(policy);
+  const { verdict, advice } = decision;
+  // What the advisory rules come to, where other rules brought the verdict.
+  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules by themselves: ${adviceText(advice)}.`] : [];
   const report: GateReport = {
     ...decision,
-    exitCode,
-    policy: { from: settings.policy ?? 'flags and defaults', fingerprint, rules: policy },
+    exitCode: EXIT_CODES[verdict],
+    policy: { from: settings.policy ?? 'flags and defaults', fingerprint: policyFingerprint(policy), rules: policy },
     base: base === undefined ? published?.shown : shownRun(base),
     candidate: shownRun(candidate),
     comparison: evidence.comparison,
-    notes: [...adviceNotes(decision), ...domainNotes(candidate), ...notes],
+    notes: [...advised, ...domainNotes(candidate), ...notes],
   };
-  await deliver(report, settings, io);
-  return exitCode;
+  const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
+  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
+  io.stdout.write(json ? gateJson(report) : gateText(report, look));
+  // On stdout they would break a JSON document. The runner reads both streams.
+  (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
+  await appendStepSummary(report, io);
+  if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
+  if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
+  if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
+  return report.exitCode;
 }
 
 /** The runs that are named, a published row left out. @throws UserError (2) for one run as base and candidate. */
@@ -139,30 +135,6 @@ async function runsOf(settings: GateSettings, io: Io): Promise<Pick<Sides, 'base
   const pair = await readPair(base, candidate, { ...settings, fixed }, io);
   if (!isOneRun(pair)) return pair;
   throw new UserError(`${pair.base.name} is base and candidate at once, which passes any gate; name two runs`);
-}
-
-function domainsOf({ base, candidate }: Pick<Sides, 'base' | 'candidate'>): string[] {
-  const rows = [...(base?.rows ?? []), ...candidate.rows];
-  return [...new Set(rows.map((row) => row.domain))];
-}
-
-/** The note on what the advisory rules come to, where other rules brought the verdict. */
-function adviceNotes({ verdict, advice }: GateDecision): string[] {
-  return advice === undefined || verdict === 'ADVICE'
-    ? []
-    : [`The advisory rules by themselves: ${adviceText(advice)}.`];
-}
-
-async function deliver(report: GateReport, settings: GateSettings, io: Io): Promise<void> {
-  const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
-  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
-  io.stdout.write(json ? gateJson(report) : gateText(report, look));
-  // On stdout they would break a JSON document. The runner reads both streams.
-  (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
-  await appendStepSummary(report, io);
-  if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
-  if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
-  if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
 }
 
 /** Appends to the job summary. Its limit holds for all commands of the step. A summary that cannot be written spoils no verdict. */

@@ -5,11 +5,11 @@ import { resolve } from 'node:path';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { bytesText, counted } from '../core/figures.js';
 import { printable } from '../core/printable.js';
-import { bold, type Look, terminal } from '../core/terminal.js';
+import { bold, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
-import { type ListedDatabase, type ListedRun, runsDocument, runsTable } from '../report/stored-runs.js';
-import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
+import { runsDocument, runsTable } from '../report/stored-runs.js';
+import { DEFAULT_DB, type KnownRun, withKnownRuns } from '../results/databases.js';
 import { listedRuns } from '../results/stored-runs.js';
 import { defineCommand } from '../settings/command.js';
 import type { OptionTable, Settings } from '../settings/options.js';
@@ -36,35 +36,33 @@ export const command = defineCommand({
   run: listRuns,
 });
 
-async function listRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
-  return withKnownRuns(settings.db, io, async (known) => {
-    const paths = [...new Set(settings.db.map((file) => resolve(io.cwd, file)))];
-    const databases = paths.map((db) => ({
+async function listRuns(
+  { label, mode, json, quiet, color, db: files }: Settings<typeof OPTIONS>,
+  io: Io,
+): Promise<ExitCode> {
+  return withKnownRuns(files, io, async (known) => {
+    const databases = [...new Set(files.map((file) => resolve(io.cwd, file)))].map((db) => ({
       db,
       bytes: statSync(db).size,
       runs: known.filter((each) => each.path === db).length,
     }));
-    const { label, mode } = settings;
-    const wanted = known.filter(
-      ({ run }) =>
-        (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind)),
-    );
-    const runs = listedRuns(wanted);
-    if (settings.json) {
+    const isWanted = ({ run }: KnownRun) =>
+      (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind));
+    const runs = listedRuns(known.filter(isWanted));
+    if (json) {
       io.stdout.write(`${JSON.stringify(runsDocument(databases, runs))}\n`);
       return EXIT.done;
     }
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(databases.map((database) => blockOf(database, runs, look, io)).join('\n'));
-    if (known.length === 0 && !settings.quiet) io.stderr.write('awb score RUN adds a run\n');
+    const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY };
+    const blocks = databases.map(({ db, bytes, runs: count }) => {
+      const own = runs.filter((run) => run.path === db);
+      const all = count === 0 ? 'no runs' : counted(count, 'run');
+      const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
+      const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
+      return `${bold(printable(title), look)}\n${table}`;
+    });
+    io.stdout.write(blocks.join('\n'));
+    if (known.length === 0 && !quiet) io.stderr.write('awb score RUN adds a run\n');
     return EXIT.done;
   });
-}
-
-function blockOf({ db, bytes, runs: count }: ListedDatabase, runs: readonly ListedRun[], look: Look, io: Io): string {
-  const own = runs.filter((run) => run.path === db);
-  const all = count === 0 ? 'no runs' : counted(count, 'run');
-  const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
-  const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
-  return `${bold(printable(title), look)}\n${table}`;
 }

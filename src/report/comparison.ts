@@ -12,8 +12,7 @@ import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapp
 import { DIMENSIONS } from '../core/types.js';
 import { csvText } from './formats/csv.js';
 import { markdownTable, markdownText } from './formats/markdown.js';
-import { TRUST, type Trust, trustDocument, trustTexts } from './trust.js';
-import { VARIANCE, varianceSource, varianceText } from './variance.js';
+import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 
 /** A run as a comparison names it. Its texts may be hostile. */
 export interface ShownRun {

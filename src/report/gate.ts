@@ -12,6 +12,7 @@ import {
   TIERS,
 } from '../core/decision.js';
 import { asciiJson, documentOf, FIGURE } from '../core/document.js';
+import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
@@ -23,7 +24,7 @@ import { trustTexts } from './trust.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */
 export interface GateReport extends GateDecision {
-  readonly exitCode: number;
+  readonly exitCode: ExitCode;
   readonly policy: {
     /** Where it came from: a file's name, or `flags and defaults`. */
     readonly from: string;
@@ -230,7 +231,11 @@ export function gateJson({ policy, base, candidate, comparison, rules, ...report
     base: base && runSource(base),
     candidate: runSource(candidate),
     rules: rules.map((rule) => ({
-      ...{ ...rule, ...rule.subject, domain: domainOf(rule), pHolds: rule.holdsP, pAdjusted: rule.adjustedP },
+      ...rule,
+      ...rule.subject,
+      domain: domainOf(rule),
+      pHolds: rule.holdsP,
+      pAdjusted: rule.adjustedP,
     })),
     comparison: comparison && comparisonSource(comparison),
   });

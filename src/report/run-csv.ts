@@ -39,47 +39,26 @@ const SCORED = ['total', 'score', 'status', 'class', 'reason', 'flags', 'rollout
 
 /** A figure of a score card under a name, for programs that know no score cards. */
 interface NamedFigure {
-  readonly domain: Domain | typeof OVERALL;
-  /** How it is counted: as the official script does, with the model's failures at the lowest rating, or a measure. */
-  readonly kind: 'official' | 'with_failures' | 'measure';
+  /** `overall` for the mean over domains. */
+  readonly domain: Domain;
+  /** How it is counted: `official` as the script does, `with_failures` with the model's at the lowest rating; or `measure`. */
+  readonly kind: string;
   /** `total`, a dimension, or a measure's name. */
   readonly figure: string;
   readonly estimate: Estimate;
 }
 
-const OVERALL = 'overall';
-
 /** Domains in the card's order, Overall behind them. */
-export function figuresOf(card: ScoreCard): NamedFigure[] {
-  const all = card.domains.map(({ domain, scores, withFailures, measures }) => ({
-    domain,
-    kinds: { official: scores, with_failures: withFailures, measure: measures },
-  }));
-  const overall = {
-    domain: OVERALL,
-    kinds: { official: card.overall, with_failures: card.overallWithFailures, measure: card.overallMeasures },
-  } as const;
-  return [...all, overall].flatMap(({ domain, kinds }) =>
-    (['official', 'with_failures', 'measure'] as const).flatMap((kind) =>
-      Object.entries(kinds[kind]).map(([figure, estimate]) => ({ domain, kind, figure, estimate })),
+export function figuresOf({ domains, ...card }: ScoreCard): NamedFigure[] {
+  const { overall: scores, overallWithFailures: withFailures, overallMeasures: measures } = card;
+  return [...domains, { domain: 'overall', scores, withFailures, measures }].flatMap(({ domain, ...of }) =>
+    Object.entries({ official: of.scores, with_failures: of.withFailures, measure: of.measures }).flatMap(
+      ([kind, set]) => Object.entries<Estimate>(set).map(([figure, estimate]) => ({ domain, kind, figure, estimate })),
     ),
   );
 }
 
-const SCORE_FIELDS = [
-  'label',
-  'run',
-  'domain',
-  'kind',
-  'figure',
-  'value',
-  'low',
-  'high',
-  'se',
-  'df',
-  'rows',
-  'trajectories',
-];
+const SCORE_FIELDS = 'label,run,domain,kind,figure,value,low,high,se,df,rows,trajectories'.split(',');
 
 /** The scores of a run, a line for each figure. */
 export function scoresCsv(card: ScoreCard, { label, id }: RunNames): string {

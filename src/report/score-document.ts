@@ -8,8 +8,7 @@ import type { RolloutCard } from '../stats/rollout.js';
 import type { RunRecord } from '../store/runs.js';
 import { COSTS, costsSource } from './costs.js';
 import { rolloutDocument } from './rollout/tables.js';
-import { TRUST, type Trust, trustDocument } from './trust.js';
-import { VARIANCE, varianceSource } from './variance.js';
+import { TRUST, type Trust, trustDocument, VARIANCE, varianceSource } from './trust.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
 export interface ScoredRun {
@@ -110,16 +109,8 @@ export const SCORE = z.strictObject({
 });
 
 /** What the document of a run on scenarios has beside its figures. */
-const ON_SCENARIOS = SCORE.pick({
-  run: true,
-  db: true,
-  below_min_coverage: true,
-  chosen: true,
-  valid: true,
-  failed: true,
-  coverage: true,
-  costs: true,
-});
+const { run, db, below_min_coverage } = SCORE.shape;
+const ON_SCENARIOS = z.strictObject({ run, db, below_min_coverage, ...COUNTS.shape, costs: COSTS });
 
 /** The document of `--json`. A run on scenarios has one of its own form. */
 export function scoreDocument({ run, card, rollout, trust, short, ...scored }: ScoredRun) {
@@ -142,20 +133,21 @@ export function scoreDocument({ run, card, rollout, trust, short, ...scored }: S
 export function cardSource(card: ScoreCard) {
   return {
     ...card,
-    domains: Object.fromEntries(card.domains.map((score) => [score.domain, domainSource(score)])),
+    domains: Object.fromEntries(
+      card.domains.map(({ domain, scores, withFailures, variance, ...score }) => [
+        domain,
+        {
+          ...score,
+          ...scoresSource(scores),
+          withFailures: scoresSource(withFailures),
+          variance: varianceSource(variance),
+        },
+      ]),
+    ),
     overall: scoresSource(card.overall),
     overallWithFailures: scoresSource(card.overallWithFailures),
     overallMicro: scoresSource(card.overallMicro),
     variance: varianceSource(card.variance),
-  };
-}
-
-function domainSource({ scores, withFailures, variance, ...score }: DomainScore) {
-  return {
-    ...score,
-    ...scoresSource(scores),
-    withFailures: scoresSource(withFailures),
-    variance: varianceSource(variance),
   };
 }
 
@@ -169,21 +161,11 @@ function scoresSource({ total, ...scores }: ScoreSet) {
 }
 
 function equivalenceSource({ domains, overall, macroOf }: EquivalenceCard) {
-  return {
-    domains: Object.fromEntries(domains.map(({ domain, ...own }) => [domain, partSource(own)])),
-    overall: partSource(overall),
-    macroOf,
-  };
-}
-
-function partSource({ predicted, ceiling, floor, gap, found, ...counts }: Equivalence) {
-  const figures = typeof found === 'string' ? { whyNone: found } : { value: found.value, ...found.interval };
-  return {
-    ...counts,
-    agreement: predicted,
-    agentCeiling: ceiling,
-    agentFloor: floor,
+  const source = ({ predicted, ceiling, floor, gap, found, ...counts }: Equivalence) => ({
+    ...{ ...counts, agreement: predicted, agentCeiling: ceiling, agentFloor: floor },
     ceilingMinusFloor: { value: ceiling - floor, ...gap },
-    ...figures,
-  };
+    ...(typeof found === 'string' ? { whyNone: found } : { value: found.value, ...found.interval }),
+  });
+  const byDomain = domains.map(({ domain, ...own }) => [domain, source(own)]);
+  return { domains: Object.fromEntries(byDomain), overall: source(overall), macroOf };
 }

@@ -16,8 +16,7 @@ import { rolloutTables } from './rollout/tables.js';
 import { domainTable, scenarioTable } from './scenarios/tables.js';
 import type { ScoredRun } from './score-document.js';
 import { equivalenceTable, leastText, measureTable, officialTable, scoreTable } from './score-table.js';
-import { trustText } from './trust.js';
-import { varianceText } from './variance.js';
+import { trustText, varianceText } from './trust.js';
 
 /** How a scored run is shown. */
 interface Showing {

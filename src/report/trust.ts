@@ -1,9 +1,11 @@
-// How far a judge can be trusted, as every table and document says it.
+// How far figures can be trusted, as every table and document says it: what a calibration says of their judge, and what their variance is
+// made of.
 
 import { z } from 'zod';
 import { FIGURE } from '../core/document.js';
-import type { JudgeTrust } from '../stats/calibration/document.js';
-import { trustLine } from '../stats/judge-trust.js';
+import { counted } from '../core/figures.js';
+import type { VarianceSplit } from '../core/types.js';
+import type { Calibration, JudgeTrust } from '../stats/calibration/document.js';
 
 /** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';
@@ -43,4 +45,87 @@ export function trustDocument(trust: Trust | undefined): z.infer<typeof TRUST> |
   if (trust === undefined) return null;
   if (trust === 'uncalibrated') return { calibrated: false };
   return { calibrated: true, ...trust };
+}
+
+export function trustOf({ overall }: Calibration): JudgeTrust {
+  const { ceiling, noise, losses, gullibility } = overall;
+  const seeing = (sight: string) => losses.filter((loss) => loss.sight === sight).length;
+  return {
+    ceiling: ceiling?.value ?? null,
+    noise: noise?.sd ?? null,
+    damages: losses.length,
+    blind: seeing('blind'),
+    undecided: seeing('undecided'),
+    gullible: gullibility?.value ?? null,
+  };
+}
+
+/** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`; without a calibration `judge: uncalibrated`. */
+export function trustLine(trust: JudgeTrust | undefined): string {
+  if (trust === undefined) return 'judge: uncalibrated';
+  const { ceiling, noise, gullible, damages, blind, undecided } = trust;
+  const open = undecided === 0 ? '' : ` (${undecided} undecided)`;
+  const parts = [
+    ceiling === null ? 'ceiling unknown' : `ceiling ${pointsText(ceiling)}`,
+    noise === null ? 'noise unknown' : `noise ${pointsText(noise)} a row`,
+    damages === 0 ? 'no damage judged' : `blind to ${blind} of ${counted(damages, 'damage')}${open}`,
+    gullible === null ? 'gullibility unknown' : `gullible ${signedPoints(gullible)}`,
+  ];
+  return `judge: ${parts.join(', ')}`;
+}
+
+/** Points as calibrations show them, with one decimal; what rounds to nothing has no sign. */
+export function pointsText(value: number): string {
+  const text = value.toFixed(1);
+  return text === '-0.0' ? '0.0' : text;
+}
+
+/** The same of a difference, with its sign. */
+export function signedPoints(value: number): string {
+  const text = pointsText(value);
+  return value > 0 && text !== '0.0' ? `+${text}` : text;
+}
+
+/**
+ * The parts of a variance as shares, such as `rows 61 %, generation 27 %, judge 12 %`; undefined where nothing was repeated.
+ * @param parts of which it is the mean: the splits of the domains
+ */
+export function varianceText(split: VarianceSplit | undefined, parts: readonly VarianceSplit[]): string | undefined {
+  const isRepeated = ({ generation, judge }: VarianceSplit) => generation !== undefined || judge !== undefined;
+  if (split === undefined || !parts.some(isRepeated)) return undefined;
+  const { row, generation, judge } = split;
+  const whole = row + (generation ?? 0) + (judge ?? 0);
+  if (whole === 0) return undefined;
+  const share = (part: number) => `${Math.round((part / whole) * 100)} %`;
+  const why = (name: 'generation' | 'judge', once: string) =>
+    parts.some((part) => part[name] !== undefined) ? 'not separable in all domains' : `not separable: ${once}`;
+  if (generation === undefined && judge === undefined)
+    return 'rows, generation and judge are not separable in all domains';
+  if (generation === undefined) {
+    return `rows with generation ${share(row)} (${why('generation', 'no repeats')}), judge ${share(judge ?? 0)}`;
+  }
+  if (judge === undefined) {
+    return `rows ${share(row)}, generation with judge ${share(generation)} (${why('judge', 'judged once')})`;
+  }
+  return `rows ${share(row)}, generation ${share(generation)}, judge ${share(judge)}`;
+}
+
+/** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */
+export const VARIANCE = z.strictObject({
+  row: z.number(),
+  generation: FIGURE,
+  judge: FIGURE,
+  perRepeat: FIGURE,
+  not_separable: z.array(z.string()),
+});
+
+/** What `VARIANCE` is made of. */
+export function varianceSource(split: VarianceSplit | undefined) {
+  if (split === undefined) return undefined;
+  const { generation, judge } = split;
+  const notSeparable = [
+    ...(generation === undefined ? ['generation from row'] : []),
+    ...(judge === undefined ? [generation === undefined ? 'judge from row' : 'judge from generation'] : []),
+  ];
+  return { ...split, notSeparable };
 }

@@ -26,19 +26,11 @@ interface JudgedRun {
   readonly costs: RunCosts;
 }
 
-interface CountedRun {
-  /** Each row with what judging it took, and its prediction. */
-  readonly judgements: readonly StoredJudgement[];
-  readonly costs: RunCosts;
-  /** What each record of those that were asked took, by domain. */
-  readonly spent: Readonly<Record<Asked, () => Iterable<readonly [Domain, Spent | undefined]>>>;
-}
-
 /**
  * Reads what a run cost. A prediction that was judged several times was made once, and its cost is counted once.
  * @throws UserError: 66 for a journal that is there and cannot be read, 130 or 143 once `stop` is aborted.
  */
-export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: AbortSignal): Promise<CountedRun> {
+export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: AbortSignal) {
   const { source, rows, costs: told } = run;
   const journal = await predictionsJournal(run);
   const predicted = journal === undefined ? undefined : await readCosts(journal, prices.world_model, stop);
@@ -49,57 +41,41 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const spent = {
-    world_model: () => (isScenarios ? callsBeside : predictionsIn)(judgements, predicted),
-    judge: () => judgementsIn(judgements),
-  };
+  const asked = (isScenarios ? callsBeside : predictionsIn)(judgements, predicted);
+  const took = judgements.map(({ row, log, usd }) => [row.domain, { log, usd }] as const);
   const costs = {
     ...told,
-    ...(predicted && { world_model: spendingOf(spent.world_model(), prices.world_model) }),
-    ...(judged && { judge: spendingOf(spent.judge(), prices.judge) }),
+    ...(predicted && { world_model: spendingOf(asked, prices.world_model) }),
+    ...(judged && { judge: spendingOf(took, prices.judge) }),
   };
-  return { judgements, costs, spent };
+  return { judgements, costs };
 }
 
-/** What judging took, row by row. */
-function* judgementsIn(judgements: readonly StoredJudgement[]): Generator<readonly [Domain, Spent]> {
-  for (const { row, log, usd } of judgements) {
-    yield [row.domain, { log, usd }];
-  }
-}
+type SpentByDomain = readonly (readonly [Domain, Spent | undefined])[];
 
 /** What predicting took: each prediction once, however often it was judged, and of a rollout the turns between those of its chains. */
-function* predictionsIn(
-  judgements: readonly StoredJudgement[],
-  predicted: ReadonlyMap<string, Spent> | undefined,
-): Generator<readonly [Domain, Spent | undefined]> {
-  const ids = new Set<string>();
-  const chains = new Map<string, Domain>();
-  for (const { row, prediction } of judgements) {
-    const id = rowId(row.key, row.repeat);
-    if (!ids.has(id)) yield [row.domain, prediction];
-    ids.add(id);
-    if (row.rollout !== undefined) chains.set(row.rollout.chain, row.domain);
-  }
-  for (const [id, spent] of chains.size === 0 ? [] : (predicted ?? [])) {
-    const domain = chains.get(chainOf(id) ?? '');
-    if (domain !== undefined) yield [domain, spent];
-  }
+function predictionsIn(judgements: readonly StoredJudgement[], predicted: ReadonlyMap<string, Spent> = new Map()) {
+  const once = new Map(
+    judgements.map(({ row, prediction }) => [rowId(row.key, row.repeat), [row.domain, prediction] as const]),
+  );
+  const chains = new Map(judgements.flatMap(({ row }) => (row.rollout ? [[row.rollout.chain, row.domain]] : [])));
+  return [...once.values(), ...knownOf(predicted, (id) => chains.get(chainOf(id) ?? ''))];
 }
 
 /** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
-function* callsBeside(
-  judgements: readonly StoredJudgement[],
-  predicted: ReadonlyMap<string, Spent> = new Map(),
-): Generator<readonly [Domain, Spent]> {
+function callsBeside(judgements: readonly StoredJudgement[], predicted: ReadonlyMap<string, Spent> = new Map()) {
   const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
-  for (const [id, spent] of predicted) {
-    const domain = domains.get(placeIn(id));
-    if (domain !== undefined) yield [domain, spent];
-  }
+  return knownOf(predicted, (id) => domains.get(placeIn(id)));
 }
 
-function spendingOf(rows: Iterable<readonly [Domain, Spent | undefined]>, price: Price | undefined): Spending {
+function knownOf(predicted: ReadonlyMap<string, Spent>, domainOf: (id: string) => Domain | undefined): SpentByDomain {
+  return [...predicted].flatMap(([id, spent]) => {
+    const domain = domainOf(id);
+    return domain === undefined ? [] : [[domain, spent] as const];
+  });
+}
+
+function spendingOf(rows: SpentByDomain, price: Price | undefined): Spending {
   const domains = costsByDomain(rows);
   return { price, total: sumOf(domains.values()), domains };
 }

@@ -87,7 +87,10 @@ export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] 
 /** Runs of one name, the one that it means first. */
 export function ranked(known: readonly KnownRun[]): KnownRun[] {
   const standing = ({ run }: KnownRun) => ({
-    ...{ card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id },
+    card: run.card,
+    rates: ratesDimensions(run.kind),
+    at: judgedAt(run),
+    number: run.id,
   });
   return latestOf(known).sort((a, b) => byStanding(standing(a), standing(b)));
 }
@@ -124,6 +127,9 @@ export const JUDGED_RUN = {
   required: true,
   help: 'a judged file, its folder, or a run in --db by its label or number',
 } as const satisfies OptionSpec;
+
+/** One of two runs that are held against each other. */
+export const ONE_OF_TWO = { kind: 'text', namesRun: true, value: 'RUN', group: 'Runs' } as const;
 
 /** The options of every command that takes runs by name. */
 export const RUN_OPTIONS = {

@@ -22,34 +22,24 @@ import { type Bill, defaultPolicy, type Evidence, type Policy, parsePolicy } fro
 import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from './comparability.js';
 import { impossibleRows, type ReadRun } from './read-run.js';
 
+const POINTS = { kind: 'number', min: 0, max: 100, group: 'Policy' } as const;
+
 /** The options that make a policy. */
 export const POLICY_OPTIONS = {
   policy: { kind: 'text', value: 'FILE', group: 'Policy', help: 'YAML file of rules, in place of the flags below' },
-  'max-drop': {
-    ...{ kind: 'number', min: 0, max: 100, group: 'Policy' },
-    help: 'points of 0-100 that Overall may lose (default: 2)',
-  },
+  'max-drop': { ...POINTS, help: 'points of 0-100 that Overall may lose (default: 2)' },
   'max-domain-drop': {
-    kind: 'number',
-    min: 0,
-    max: 100,
-    group: 'Policy',
+    ...POINTS,
     help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
   },
-  alpha: {
-    kind: 'number',
-    min: 1e-6,
-    max: 0.5,
-    group: 'Policy',
-    help: 'two-sided level of the intervals (default: 0.05)',
-  },
+  alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
   looks: {
     kind: 'list',
     value: 'N,N',
     group: 'Policy',
     help: 'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
   },
-  'min-overall': { kind: 'number', min: 0, max: 100, group: 'Policy', help: 'score that Overall has to reach' },
+  'min-overall': { ...POINTS, help: 'score that Overall has to reach' },
   min: { kind: 'map', value: 'DOMAIN=SCORE', group: 'Policy', help: 'score that a domain has to reach; repeatable' },
 } as const satisfies OptionTable;
 

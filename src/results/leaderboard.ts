@@ -52,8 +52,14 @@ export function boardRun(known: KnownRun): BoardRun {
   const asked = askedWord(kind) === 'agent' ? ('agent' as const) : undefined;
   const said = { kind, rates: ratesDimensions(kind), lead: leadOf(kind), asked, verdicts: verdictsOf(made) };
   return {
-    ...{ id: `${db}#${run.id}`, db, number: run.id, label: run.label, source: run.source },
-    ...{ card: run.card, costs: run.costs, equivalence: run.equivalence },
+    id: `${db}#${run.id}`,
+    db,
+    number: run.id,
+    label: run.label,
+    source: run.source,
+    card: run.card,
+    costs: run.costs,
+    equivalence: run.equivalence,
     worldModel: made.worldModel,
     judgedWith: { ...said, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout },
     trust: trustIn(made, calibrations),

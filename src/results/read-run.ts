@@ -90,7 +90,12 @@ export async function readJudgedRun(
   const { chosen, label } = made;
   const beside = await calibrationBeside(path, made.judgeKey, note, io.stop);
   return {
-    ...{ source: path, sha256, rows, chosen, manifest, made },
+    source: path,
+    sha256,
+    rows,
+    chosen,
+    manifest,
+    made,
     name: oneLine(label ?? shownPath(path, io), 80),
     trust: trustIn(made, [...calibrations, ...beside]),
     card: aggregate(rows, chosen, measureOf),

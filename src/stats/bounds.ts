@@ -48,8 +48,14 @@ export function dropTests({ comparison, candidate, published }: Evidence, { maxD
   if (comparison === undefined && published !== undefined) return publishedTests(candidate, published, maxDrop);
   const domains = comparison?.domains.map(({ domain, figures }) => ({ domain, set: figures }));
   return stated(maxDrop, domains, comparison?.overall, comparison?.macroOf).map(({ found, points, ...stated }) => ({
-    ...{ ...stated, kind: 'drop', scale: 'difference', bound: -points, lacking: 'no row that both runs rated' },
-    ...{ estimate: found?.difference, split: found?.split, sides: found },
+    ...stated,
+    kind: 'drop',
+    scale: 'difference',
+    bound: -points,
+    lacking: 'no row that both runs rated',
+    estimate: found?.difference,
+    split: found?.split,
+    sides: found,
     demand: `it may lose ${twoDecimals(points)}`,
   }));
 }
@@ -82,7 +88,12 @@ function publishedTests(
 export function floorTests({ candidate }: Evidence, { minScore }: Policy): Test[] {
   const domains = candidate?.domains.map(({ domain, withFailures }) => ({ domain, set: withFailures }));
   return stated(minScore, domains, candidate?.overallWithFailures).map(({ found, points, ...stated }) => ({
-    ...{ ...stated, kind: 'floor', scale: 'score', bound: points, estimate: found, lacking: 'no score' },
+    ...stated,
+    kind: 'floor',
+    scale: 'score',
+    bound: points,
+    estimate: found,
+    lacking: 'no score',
     demand: `it has to reach ${twoDecimals(points)}`,
   }));
 }

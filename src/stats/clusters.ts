@@ -40,9 +40,7 @@ export function clusteredMean(observations: readonly Observation[]): Estimate {
   }
   const rows = observations.length;
   const clusters = byCluster.size;
-  if (clusters < LEAST_CLUSTERS) {
-    return { value, rows, clusters };
-  }
+  if (clusters < LEAST_CLUSTERS) return { value, rows, clusters };
   const residuals = [...byCluster.values()];
   const variance = residuals.reduce((total, one) => total + one.sum ** 2 / (1 - one.rows / rows), 0) / rows ** 2;
   return { value, rows, clusters, se: Math.sqrt(variance), df: freedom(residuals, rows, squares) };
@@ -119,9 +117,7 @@ export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = '
   let variance = unseen?.variance ?? 0;
   let spread = unseen === undefined ? 0 : unseen.variance ** 2 / unseen.df;
   for (const { se, df } of estimates) {
-    if (se === undefined || df === undefined) {
-      return { value, rows, clusters };
-    }
+    if (se === undefined || df === undefined) return { value, rows, clusters };
     variance += se ** 2;
     spread += se ** 4 / df;
   }

@@ -121,7 +121,10 @@ export function compareRuns(
     const missing = (side: Side) =>
       rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
     return {
-      ...{ domain, rows, compared: totals.length, coverage: totals.length / rows },
+      domain,
+      rows,
+      compared: totals.length,
+      coverage: totals.length / rows,
       missing: { base: missing('base'), candidate: missing('candidate') },
       figures,
     };
@@ -141,7 +144,12 @@ function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): 
   return totals
     .filter((row) => row.difference !== 0)
     .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => ({
-      ...{ key, domain, turnIdx, base: mean(base), candidate: mean(candidate), difference },
+      key,
+      domain,
+      turnIdx,
+      base: mean(base),
+      candidate: mean(candidate),
+      difference,
     }))
     .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
 }

@@ -10,9 +10,7 @@ export function normalDensity(z: number): number {
  * 11(4), 2004) near 0, the continued fraction of Laplace (Abramowitz & Stegun 26.2.14) in the tails.
  */
 export function normalTail(z: number): number {
-  if (z < 0) {
-    return 1 - normalTail(-z);
-  }
+  if (z < 0) return 1 - normalTail(-z);
   if (z < 3) {
     let term = z;
     let sum = z;
@@ -31,9 +29,7 @@ export function normalTail(z: number): number {
 
 /** The value that is exceeded with the chance `1 - p`, for `p` between 0 and 1, by Newton's method from the middle outwards. */
 export function normalQuantile(p: number): number {
-  if (p < 0.5) {
-    return -normalQuantile(1 - p);
-  }
+  if (p < 0.5) return -normalQuantile(1 - p);
   let z = 0;
   // The tail is convex here, so that each step stays on this side of the quantile.
   for (let step = 1; step > 1e-13 * (1 + z); z += step) {
@@ -75,13 +71,9 @@ export function studentTTail(t: number, df: number): number {
 
 /** The regularised incomplete beta function `I_x(a, b)`; `y` is `1 - x`, given apart so that none of its digits are lost. */
 function incompleteBeta(x: number, y: number, a: number, b: number): number {
-  if (x <= 0 || y <= 0) {
-    return x <= 0 ? 0 : 1;
-  }
+  if (x <= 0 || y <= 0) return x <= 0 ? 0 : 1;
   // The continued fraction converges fast on this side only; the other is reached by symmetry.
-  if (x > (a + 1) / (a + b + 2)) {
-    return 1 - incompleteBeta(y, x, b, a);
-  }
+  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(y, x, b, a);
   const logFactor = a * Math.log(x) + b * Math.log(y) + logGamma(a + b) - logGamma(a) - logGamma(b);
   return Math.exp(logFactor) / (a * betaFraction(x, a, b));
 }
@@ -96,9 +88,7 @@ function betaFraction(x: number, a: number, b: number): number {
     d = 1 / (1 + coefficient * d);
     c = 1 + coefficient / c;
     result *= c * d;
-    if (Math.abs(c * d - 1) < 1e-16) {
-      break;
-    }
+    if (Math.abs(c * d - 1) < 1e-16) break;
   }
   return result;
 }

@@ -108,7 +108,15 @@ function byWeight(a: RuleResult, b: RuleResult): number {
   return weight(a) - weight(b) || b.impact - a.impact;
 }
 
-const CONDITION = { isCondition: true, tier: 'critical', counts: true } as const;
+/** A result on the evidence itself. */
+function condition(
+  kind: string,
+  name: string,
+  scope: ConditionResult['scope'],
+  found: Pick<ConditionResult, 'verdict' | 'impact' | 'sentence'> & Partial<ConditionResult>,
+): ConditionResult {
+  return { kind, name, scope, isCondition: true, tier: 'critical', counts: true, ...found };
+}
 
 /** Two runs have to share what the policy names. What nobody recorded passes, and its sentence says so. */
 function provenanceRules({ evidence: { comparison, shared }, policy }: Question): ConditionResult[] {
@@ -121,13 +129,14 @@ function provenanceRules({ evidence: { comparison, shared }, policy }: Question)
       different: `The runs differ in their ${name}, so their scores cannot be compared.`,
       unknown: `Whether the runs have the same ${name} is not recorded.`,
     }[state ?? 'unknown'];
-    return {
-      ...{ ...CONDITION, kind: 'identity', name: `same ${name}`, scope: 'run', subject: { identity: name }, sentence },
+    return condition('identity', `same ${name}`, 'run', {
+      subject: { identity: name },
+      sentence,
       kept: state === 'equal' ? `the same ${same.join(' and ')}` : undefined,
       verdict: state === 'different' ? 'INCOMPLETE' : 'GO',
       // Nothing else that is missing weighs as much.
       impact: state === 'different' ? 100 : -100,
-    };
+    });
   });
 }
 
@@ -136,13 +145,9 @@ function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] 
   const found = Object.entries(impossible ?? {}).filter(([, rows]) => rows > 0);
   if (found.length === 0) return [];
   const listed = found.map(([side, rows]) => `${rows} of the ${side}`).join(' and ');
-  return [
-    {
-      ...{ ...CONDITION, kind: 'ratings', name: 'ratings of 1 to 5', scope: 'run', verdict: 'INCOMPLETE', impact: 100 },
-      value: found.reduce((sum, [, rows]) => sum + rows, 0),
-      sentence: `Rows with ratings outside 1 to 5, which no judge can have meant: ${listed}; judge them again (awb score names their lines).`,
-    },
-  ];
+  const value = found.reduce((sum, [, rows]) => sum + rows, 0);
+  const sentence = `Rows with ratings outside 1 to 5, which no judge can have meant: ${listed}; judge them again (awb score names their lines).`;
+  return [condition('ratings', 'ratings of 1 to 5', 'run', { verdict: 'INCOMPLETE', impact: 100, value, sentence })];
 }
 
 /** Each domain has to have enough rows that something is known of. */
@@ -169,15 +174,21 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
     return { ...one, least, isEnough: one.coverage >= least };
   });
   const covered = demanded.filter(({ isEnough }) => isEnough).length;
-  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => ({
-    ...{ ...CONDITION, kind: 'coverage', name: `${domainName(domain)} coverage`, scope: { domain } },
-    kept: `coverage of ${counted(covered, 'domain')}`,
-    verdict: isEnough ? 'GO' : 'INCOMPLETE',
-    value: coverage,
-    bound: least,
-    impact: (least - coverage) * 100,
-    sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
-  }));
+  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) =>
+    condition(
+      'coverage',
+      `${domainName(domain)} coverage`,
+      { domain },
+      {
+        kept: `coverage of ${counted(covered, 'domain')}`,
+        verdict: isEnough ? 'GO' : 'INCOMPLETE',
+        value: coverage,
+        bound: least,
+        impact: (least - coverage) * 100,
+        sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
+      },
+    ),
+  );
 }
 
 /** What the candidate may use. */
@@ -198,14 +209,16 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
         : `${shown}, ${ends[verdict]} the limit of ${text(most)}`;
     return [
       {
-        ...{
-          kind: 'limit',
-          isCondition: false,
-          name: `limit ${name}`,
-          label: `limit ${name}`,
-          subject: { limit: name },
-        },
-        ...{ direction: 'at most', scope: 'run', tier, verdict, counts: doesCount(tier, verdict) },
+        kind: 'limit',
+        isCondition: false,
+        name: `limit ${name}`,
+        label: `limit ${name}`,
+        subject: { limit: name },
+        direction: 'at most',
+        scope: 'run',
+        tier,
+        verdict,
+        counts: doesCount(tier, verdict),
         shown: { candidate: used && `${isWhole ? '' : '≥ '}${text(used.value)}`, bound: text(most) },
         value: used?.value,
         bound: most,

@@ -49,15 +49,11 @@ export function withInterval(estimate: Estimate, scale: Scale): Estimate {
  * 3.1.6). Undefined without a standard error, where all rows say the same and clusters are few, and for a figure at an end or beyond.
  */
 export function intervalAt(estimate: Estimate, alpha: number, scale: Scale = 'difference'): Interval | undefined {
-  if (!isKnown(estimate)) {
-    return undefined;
-  }
+  if (!isKnown(estimate)) return undefined;
   const { value, se, df } = estimate;
   const reach = studentTQuantile(1 - alpha / 2, df) * se;
   const range = endsOf(scale);
-  if (range === undefined) {
-    return { low: value - reach, high: value + reach };
-  }
+  if (range === undefined) return { low: value - reach, high: value + reach };
   const [at, slope] = [logit(value, range), logitSlope(value, range)];
   return Number.isFinite(slope)
     ? { low: fromLogit(at - reach * slope, range), high: fromLogit(at + reach * slope, range) }
@@ -79,13 +75,9 @@ export function chanceAbove(estimate: Estimate, bound: number, scale: Scale = 'd
 }
 
 function chance(estimate: Estimate, bound: number, scale: Scale, direction: 1 | -1): number | undefined {
-  if (!isKnown(estimate)) {
-    return undefined;
-  }
+  if (!isKnown(estimate)) return undefined;
   const { value, se, df } = estimate;
-  if (isUniform(estimate)) {
-    return (direction === 1 ? value < bound : value >= bound) ? 0 : 1;
-  }
+  if (isUniform(estimate)) return (direction === 1 ? value < bound : value >= bound) ? 0 : 1;
   const range = endsOf(scale);
   const distance =
     range === undefined ? bound - value : (logit(bound, range) - logit(value, range)) / logitSlope(value, range);
@@ -102,9 +94,7 @@ function endsOf(scale: Scale): Range | undefined {
 
 /** Infinite for a figure at an end of its range, or beyond. */
 function logit(value: number, [low, high]: Range): number {
-  if (value <= low || value >= high) {
-    return value <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-  }
+  if (value <= low || value >= high) return value <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   return Math.log((value - low) / (high - value));
 }
 

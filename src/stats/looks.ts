@@ -29,9 +29,7 @@ const LOWEST = -8;
  * 0.0277, for 1, 2, 3, 4 it is 0.0182.
  */
 export function alphaOfLook(schedule: Schedule, alpha: number): number {
-  if (schedule.length === 1) {
-    return alpha;
-  }
+  if (schedule.length === 1) return alpha;
   // The secant method: the logarithm of the chance is nearly straight, from one look's boundary to Bonferroni's.
   const excess = (critical: number) => Math.log(chanceOfCrossing(schedule, critical) / (alpha / 2));
   let [before, critical] = [boundaryOf(alpha), boundaryOf(alpha / schedule.length)];

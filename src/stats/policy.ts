@@ -71,8 +71,8 @@ interface Limit {
   readonly name: string;
   /** What it is on, in a sentence. */
   readonly what: string;
-  /** The greatest limit that makes sense, in its unit. */
-  readonly most: number;
+  /** The greatest limit that makes sense, in its unit, where there is one. */
+  readonly most?: number;
   /** A value in its unit, as it reads in a sentence and in a table. */
   text(value: number): string;
   /** What the candidate used, in its unit; undefined where nobody recorded it. */
@@ -91,24 +91,11 @@ export const LIMITS: readonly Limit[] = [
   {
     name: 'tokens_per_row',
     what: 'completion tokens a row',
-    most: Number.POSITIVE_INFINITY,
     text: (value) => String(Number(value.toFixed(1))),
     used: ({ usage }) => (usage?.tokensPerRow === undefined ? undefined : { value: usage.tokensPerRow }),
   },
-  {
-    name: 'cost',
-    what: 'cost',
-    most: Number.POSITIVE_INFINITY,
-    text: dollars,
-    used: ({ usage }) => usedOf(usage?.cost),
-  },
-  {
-    name: 'judge_cost',
-    what: "judge's cost",
-    most: Number.POSITIVE_INFINITY,
-    text: dollars,
-    used: ({ usage }) => usedOf(usage?.judgeCost),
-  },
+  { name: 'cost', what: 'cost', text: dollars, used: ({ usage }) => usedOf(usage?.cost) },
+  { name: 'judge_cost', what: "judge's cost", text: dollars, used: ({ usage }) => usedOf(usage?.judgeCost) },
 ];
 
 function usedOf({ usd, unpriced }: Bill = { unpriced: 0 }): Used | undefined {
@@ -177,7 +164,7 @@ const bound = z
   )
   .transform(({ points, tier }): Bound => ({ value: points, tier }));
 
-function limit(most: number) {
+function limit(most = Number.POSITIVE_INFINITY) {
   return z
     .preprocess(
       (value) => (typeof value === 'number' ? { max: value } : value),

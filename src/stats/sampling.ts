@@ -96,9 +96,7 @@ export function splitVariance(
   generating?: number,
 ): VarianceSplit {
   const ofJudge = judge === undefined ? {} : { judge };
-  if (sampling === undefined) {
-    return { row: Math.max(0, se ** 2 - (judge ?? 0)), ...ofJudge };
-  }
+  if (sampling === undefined) return { row: Math.max(0, se ** 2 - (judge ?? 0)), ...ofJudge };
   const generation = generating ?? Math.max(0, sampling.variance - (judge ?? 0));
   return {
     row: Math.max(0, se ** 2 - generation - (judge ?? 0)),

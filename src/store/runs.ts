@@ -1,6 +1,7 @@
 // Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
 
 import type { RunCosts, Spending, Spent } from '../core/costs.js';
+import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
 import { isObject } from '../core/json.js';
@@ -167,10 +168,11 @@ type Texts = Pick<RunRecord, (typeof TEXTS)[number]>;
 type CostsDocument = Readonly<Record<string, Spending & { readonly domains: object }>>;
 
 function costsIn(document: CostsDocument): RunCosts {
-  const sides = Object.entries(document);
-  return Object.fromEntries(
-    sides.map(([asked, one]) => [asked, { ...one, domains: new Map(Object.entries(one.domains)) }]),
-  );
+  const sides = Object.entries(document).map(([asked, one]) => {
+    const domains = Object.entries(one.domains).sort(([a], [b]) => inTableOrder(a, b));
+    return [asked, { ...one, domains: new Map(domains) }];
+  });
+  return Object.fromEntries(sides);
 }
 
 function isCosts(value: unknown): value is CostsDocument {
@@ -318,7 +320,8 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
     const id = insert(database, 'calibrations', {
       id: before?.number('id'),
       ...Object.fromEntries(Object.entries(texts).map(([name, text]) => [columnOf(name), text])),
-      ...{ sampling: json(sampling), document: json(document) },
+      sampling: json(sampling),
+      document: json(document),
     });
     return { id, replaced: before !== undefined };
   });

@@ -112,8 +112,6 @@ test('a price file that cannot be used is refused before anything is asked', asy
   const { infer, file, source } = await setUp('unit: tokens\nmodels: {}\n');
   const { code, stderr } = await infer(...file);
   expect(code).toBe(EXIT.badData);
-  expect(stderr).toContain(
-    `${source}:1: unknown unit "tokens"; did you mean "token"?`,
-  );
+  expect(stderr).toContain(`${source}:1: unknown unit "tokens"; did you mean "token"?`);
   expect(server?.count).toBe(0);
 });

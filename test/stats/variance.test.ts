@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { documentOf } from '../../src/core/document.js';
 import { randomOf } from '../../src/core/random.js';
 import type { JudgedRow } from '../../src/core/types.js';
-import { VARIANCE, varianceSource, varianceText } from '../../src/report/variance.js';
+import { VARIANCE, varianceSource, varianceText } from '../../src/report/trust.js';
 import { aggregate } from '../../src/stats/aggregate.js';
 
 /** Rows of a domain, each in its own trajectory, with so many repeats, each judged so often. */

@@ -2,10 +2,10 @@
 
 import type { Family } from '../../src/core/calibration.js';
 import { DIMENSIONS } from '../../src/core/types.js';
+import { trustLine, trustOf } from '../../src/report/trust.js';
 import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/stats/calibration/document.js';
 import { notesOn } from '../../src/stats/calibration/limits.js';
-import { trustLine, trustOf } from '../../src/stats/judge-trust.js';
 
 /** An estimate whose 95 % interval reaches so far to both sides. */
 export function around(value: number, reach: number) {

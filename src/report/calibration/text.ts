@@ -10,6 +10,7 @@ import { type Column, dimensionName, NONE } from '../../core/table.js';
 import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
 import { helpOf } from '../../judge/calibrate/variants.js';
+import { pointsText, signedPoints } from '../../report/trust.js';
 import { decidingP } from '../../stats/calibration/calibration.js';
 import type {
   Calibration,
@@ -19,7 +20,6 @@ import type {
   Step,
 } from '../../stats/calibration/document.js';
 import { percent } from '../../stats/coverage.js';
-import { pointsText, signedPoints } from '../../stats/judge-trust.js';
 
 /** The marks that the tables cannot be read without. */
 const LEGEND =

@@ -5,7 +5,7 @@ import { domainName, domainsOfMean, meanName } from '../../core/domains.js';
 import { oneLine } from '../../core/printable.js';
 import type { ScenarioMeasure } from '../../core/scenario-row.js';
 import { type Column, NONE, type Table, withoutIntervalNote } from '../../core/table.js';
-import { pointsText } from '../../stats/judge-trust.js';
+import { pointsText } from '../../report/trust.js';
 import type { ScenarioFigures, ScenarioPart } from '../../stats/scenarios.js';
 
 /** Longest name of a scenario that a table shows whole. */

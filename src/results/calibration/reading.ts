@@ -9,12 +9,11 @@ import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { variantFacts } from '../../judge/calibrate/variants.js';
 import { asksJudge } from '../../judge/modes.js';
-import type { Trust } from '../../report/trust.js';
+import { type Trust, trustOf } from '../../report/trust.js';
 import { type MadeWith, madeWith } from '../../run/made-with.js';
 import { readManifest } from '../../run/manifest.js';
 import { shownPath } from '../../settings/shown-path.js';
 import { calibrationOf } from '../../stats/calibration/calibration.js';
-import { trustOf } from '../../stats/judge-trust.js';
 import type { StoredCalibration } from '../../store/runs.js';
 import { openExistingStore } from '../../store/store.js';
 

@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { saveCalibration } from '../../../src/cli/calibrate.js';
+import { trustOf } from '../../../src/report/trust.js';
 import { madeWith } from '../../../src/run/made-with.js';
-import { trustOf } from '../../../src/stats/judge-trust.js';
 import { openExistingStore } from '../../../src/store/store.js';
 import { calibrationManifest, madeUpDocument } from '../../support/calibrations.js';
 import { temporaryFolder } from '../../support/cli.js';

@@ -1,8 +1,8 @@
 // The line that every table says of its judge.
 
 import { expect, test } from 'vitest';
+import { trustLine, trustOf } from '../../src/report/trust.js';
 import { calibrationOf } from '../../src/stats/calibration/calibration.js';
-import { trustLine, trustOf } from '../../src/stats/judge-trust.js';
 import { judged, KNOWN } from '../support/known-ratings.js';
 
 const UNKNOWN = { ceiling: null, noise: null, damages: 0, blind: 0, undecided: 0, gullible: null };
