@@ -22,7 +22,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   yaml: ['disk/yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['model/prices/'],
   '@huggingface/tokenizers': ['model/tokens/'],
-  ws: ['simulate/environment/socket.ts'],
+  ws: ['simulate/environment/http.ts'],
   hono: ['simulate/environment/http.ts'],
   '@hono/node-server': ['simulate/environment/http.ts'],
   '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],

@@ -9,8 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS, main } from '../src/cli.js';
 import { EXIT, UserError } from '../src/core/errors.js';
 import type { Io } from '../src/core/types.js';
-import { type CommandEntry, type CommandSpec, defineCommand } from '../src/settings/command.js';
-import { COMMON } from '../src/settings/options.js';
+import { COMMON, type CommandEntry, type CommandSpec, defineCommand } from '../src/settings/command.js';
 import { holdMessage } from './support/messages.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

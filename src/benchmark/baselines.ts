@@ -1,7 +1,7 @@
 // World models that need no model: for calibration, and as the leaderboard's lower and upper marks.
 
+import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import { present } from '../core/present.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Sample } from '../core/types.js';
 

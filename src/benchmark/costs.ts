@@ -1,11 +1,9 @@
 // The journal beside a file of predictions or judgements -> what each of its rows took.
 
 import { existsSync } from 'node:fs';
-import { type Spent, usdOfBoth } from '../core/costs.js';
+import { addUsage, callsIn, costOf, countsIn, isUncounted, type Price, type Spent, usdOfBoth } from '../core/costs.js';
 import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
-import { costOf, type Price } from '../core/price.js';
 import type { CallLog } from '../core/types.js';
-import { addUsage, callsIn, countsIn, isUncounted } from '../core/usage.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**

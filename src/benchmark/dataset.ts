@@ -3,9 +3,8 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
-import { present } from '../core/present.js';
 import type { Domain, Sample } from '../core/types.js';
 import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
 import { EqualRows, readRow, readSampleAgain } from './sample.js';

@@ -1,11 +1,10 @@
 // A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
 
 import { createHash } from 'node:crypto';
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
-import { present } from '../core/present.js';
 import { rowId } from '../core/row-id.js';
 import type { Domain, Sample } from '../core/types.js';
 import type { Dataset, RowRef } from './dataset.js';

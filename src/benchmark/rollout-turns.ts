@@ -2,9 +2,8 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
-import { present } from '../core/present.js';
 import { rowId } from '../core/row-id.js';
 import type { Turn } from '../core/turn.js';
 import { badLine, objectLines, openToRead, readAgain, type Span, spanOf } from './line-file.js';

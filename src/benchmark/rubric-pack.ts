@@ -4,9 +4,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, nearest, UserError } from '../core/errors.js';
+import { EXIT, nearest, present, UserError } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
-import { present } from '../core/present.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
 
@@ -41,7 +40,7 @@ interface PackPlaces {
  *                                      optional: these two in place of the pack's own where a rollout is judged by itself
  *
  * A domain's system prompt is the common text, a blank line and the domain's text. It has to explain the delimiters with
- * which src/judge/rubric-messages.ts fills the slots; rubrics/awb-3/common.txt shows how.
+ * which src/judge/rubric.ts fills the slots; rubrics/awb-3/common.txt shows how.
  *
  * **A checkout of the official repository** (QwenLM/Qwen-AgentWorld) holds `prompts/<domain>/judge_system_prompt.txt`, each
  * used as Python reads it, and `eval/lwm_eval_utils/task_configs.py`, whose string JUDGE_USER_PROMPT is the user template.

@@ -1,9 +1,8 @@
 // One line of the benchmark -> a Sample, or the reason why it is not one.
 
 import { createHash } from 'node:crypto';
-import { messageOf } from '../core/errors.js';
+import { messageOf, present } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
-import { present } from '../core/present.js';
 import { withoutRequest } from '../core/turn.js';
 import type { Domain, Sample } from '../core/types.js';
 import { canonicalText, membersOf } from './row-text.js';

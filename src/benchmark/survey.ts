@@ -4,10 +4,8 @@
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inTableOrder } from '../core/domains.js';
-import { throwIfStopped } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
-import { present } from '../core/present.js';
-import { quantile } from '../core/quantile.js';
+import { present, throwIfStopped } from '../core/errors.js';
+import { groupBy, quantile } from '../core/groups.js';
 import type { Domain, Sample } from '../core/types.js';
 import type { BadRow, Dataset, RowRef } from './dataset.js';
 

@@ -1,7 +1,7 @@
 // Whether a prediction tries to win over its judge: patterns that no environment prints, unless the row itself does.
 
 import { folded } from '../core/folded.js';
-import { keysOf } from '../core/keys.js';
+import { keysOf } from '../core/groups.js';
 import { VERDICT_TAG } from '../core/reply.js';
 import { DIMENSIONS, type Sample } from '../core/types.js';
 

@@ -11,8 +11,7 @@ import { rowId } from '../core/row-id.js';
 import type { Io } from '../core/types.js';
 import { agreementText } from '../report/agreement/text.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 

@@ -6,7 +6,7 @@ import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { shellLine } from '../core/shell.js';
+import { shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
 import {
@@ -33,11 +33,16 @@ import type { Manifest } from '../run/manifest.js';
 import type { StageResult } from '../run/stage.js';
 import { printStageResult, stageDocument } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import {
+  defineCommand,
+  EXPLAIN,
+  type OptionTable,
+  programName,
+  type Settings,
+  type ShownSettings,
+  toolVersion,
+} from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import { toolVersion } from '../settings/version.js';
 import { wordsOf } from '../settings/words.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';

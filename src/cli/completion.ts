@@ -1,11 +1,15 @@
 // `awb completion SHELL` prints the script that teaches a shell the commands, flags and values; the script asks back for them.
 
 import tabtab from '@pnpm/tabtab';
-import { EXIT, type ExitCode } from '../core/errors.js';
-import { present } from '../core/present.js';
+import { EXIT, type ExitCode, present } from '../core/errors.js';
 import { DOMAINS, type Io } from '../core/types.js';
-import { type CommandEntry, defineCommand } from '../settings/command.js';
-import type { OptionSpec, OptionTable, Settings } from '../settings/options.js';
+import {
+  type CommandEntry,
+  defineCommand,
+  type OptionSpec,
+  type OptionTable,
+  type Settings,
+} from '../settings/command.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];

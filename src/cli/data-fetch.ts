@@ -3,17 +3,14 @@
 import { join, resolve } from 'node:path';
 import { type FetchedDataset, type FileState, fetchDataset } from '../benchmark/hub/dataset.js';
 import { downloadText, progressText, sizeText } from '../benchmark/hub/download-text.js';
+import { RELEASED } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { printable } from '../core/printable.js';
-import { RELEASED } from '../core/released.js';
-import { shellLine } from '../core/shell.js';
+import { printable, shellLine } from '../core/printable.js';
 import { terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { showLoading } from '../serve/loading.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, type OptionTable, programName, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 // biome-ignore format: a table, a line an option

@@ -3,16 +3,14 @@
 import { resolve } from 'node:path';
 import { type DataStats, type RowStats, type SizeName, statsOf } from '../benchmark/survey.js';
 import { domainName } from '../core/domains.js';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
-import { present } from '../core/present.js';
 import type { Column, Table } from '../core/table.js';
 import { hasBlocks, type Look, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { showLoading } from '../serve/loading.js';
-import { defineCommand } from '../settings/command.js';
-import type { Settings } from '../settings/options.js';
+import { defineCommand, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 /** From the fewest to the most; in front of them what stands for none. */

@@ -9,8 +9,7 @@ import { rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { namesOf } from '../results/read-run.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,

@@ -11,8 +11,7 @@ import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,

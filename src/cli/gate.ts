@@ -4,10 +4,8 @@ import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { adviceText, type GateOutcome, type Provenance } from '../core/decision.js';
-import { codeOf, EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
-import { present } from '../core/present.js';
-import { printable } from '../core/printable.js';
-import { shellLine } from '../core/shell.js';
+import { codeOf, EXIT, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
+import { printable, shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
 import { isOneRun, shownRun } from '../results/comparability.js';
@@ -25,9 +23,7 @@ import {
   type Sides,
 } from '../results/gate.js';
 import { writeText } from '../results/output.js';
-import { defineCommand } from '../settings/command.js';
-import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, EXPLAIN, type OptionTable, programName, type Settings } from '../settings/command.js';
 import { decide } from '../stats/gate.js';
 
 const FILE = { kind: 'text', value: 'FILE', group: 'Output' } as const;

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { shellLine } from '../core/shell.js';
+import { shellLine } from '../core/printable.js';
 import { terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
@@ -23,9 +23,7 @@ import { billOrAsk, runOptions, withRun } from '../run/command.js';
 import type { StageResult } from '../run/stage.js';
 import { printStageResult, stageDocument } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import type { OptionTable } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, type OptionTable, programName, type ShownSettings } from '../settings/command.js';
 import {
   instruct,
   listedSuite,

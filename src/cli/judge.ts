@@ -4,12 +4,10 @@ import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { present } from '../core/present.js';
-import { printable } from '../core/printable.js';
-import { shellLine } from '../core/shell.js';
+import { printable, shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { chooseFile } from '../judge/judged-files.js';
 import { type Judging, judgeIdentity, judgeStage } from '../judge/judging.js';
@@ -26,8 +24,7 @@ import { type Counts, changeSince, type Manifest, readManifest } from '../run/ma
 import { requireNamedTokenizer } from '../run/model.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 export const command = defineCommand({

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
-import { keysOf } from '../core/keys.js';
+import { keysOf } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
@@ -11,8 +11,7 @@ import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
 import { deliver, formatOf, policyHash } from '../results/output.js';
-import { defineCommand } from '../settings/command.js';
-import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
+import { defineCommand, EXPLAIN, type OptionTable, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 const OPTIONS = {

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { type ExitCode, UserError } from '../core/errors.js';
-import { shellLine } from '../core/shell.js';
+import { shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
 import {
@@ -18,8 +18,7 @@ import { billOrAsk, runOptions, withRun } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
 
 export const command = defineCommand({
   description:

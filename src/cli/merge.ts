@@ -4,8 +4,7 @@ import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { type JoinedRun, mergeRuns } from './merge/merging.js';
 

@@ -2,14 +2,18 @@
 
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
-import { keysOf } from '../core/keys.js';
-import { shellLine } from '../core/shell.js';
+import { keysOf } from '../core/groups.js';
+import { shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
 import { panelText } from '../report/panel/text.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import {
+  defineCommand,
+  type OptionTable,
+  programName,
+  type Settings,
+  type ShownSettings,
+} from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 

@@ -11,8 +11,7 @@ import { measureOf } from '../judge/modes.js';
 import { runsDocument, runsTable } from '../report/stored-runs.js';
 import { DEFAULT_DB, type KnownRun, withKnownRuns } from '../results/databases.js';
 import { listedRuns } from '../results/stored-runs.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 const OPTIONS = {

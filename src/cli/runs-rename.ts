@@ -6,8 +6,7 @@ import type { Io } from '../core/types.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRunToChange } from '../results/find.js';
 import { isGiven } from '../results/scored.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 
 const OPTIONS = {

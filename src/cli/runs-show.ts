@@ -8,8 +8,7 @@ import { runDocument, runText } from '../report/stored-runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { storedRun } from '../results/find.js';
 import { shownRun } from '../results/stored-runs.js';
-import { defineCommand } from '../settings/command.js';
-import { EXPLAIN, type OptionTable, type Settings } from '../settings/options.js';
+import { defineCommand, EXPLAIN, type OptionTable, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
   run: {

@@ -16,8 +16,7 @@ import { startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
 import { requirePossible, settingsThatFit } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
-import { defineCommand } from '../settings/command.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
 
 // biome-ignore format: a table, a line an option
 const OPTIONS = {

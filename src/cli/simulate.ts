@@ -2,12 +2,10 @@
 
 import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
-import { printable } from '../core/printable.js';
-import { shellLine } from '../core/shell.js';
+import { printable, shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, type ShownSettings } from '../settings/command.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
 import { serveEnvironment } from '../simulate/environment/http.js';
 import { simulatorOf } from '../simulate/environment/sessions.js';
 import { playEpisodes } from '../simulate/episodes/episodes.js';

@@ -1,24 +1,24 @@
 // awb watch: checkpoints that arrive in a folder are served, inferred, judged, scored and gated against a fixed base.
 
+import { appendFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { codeOf, EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
-import { oneLine } from '../core/printable.js';
-import { shellLine } from '../core/shell.js';
+import { oneLine, printable, shellLine } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
-import { readJson } from '../disk/file-reading.js';
-import { writeJson } from '../disk/files.js';
+import { readJson, writeJson } from '../disk/files.js';
+import { lockFile } from '../disk/lock.js';
 import { wordsFor } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
-import { defineCommand, type RunAwb, type ShownSettings } from '../settings/command.js';
-import type { Settings } from '../settings/options.js';
-import { programName } from '../settings/program-name.js';
+import { defineCommand, programName, type RunAwb, type Settings, type ShownSettings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import { STEPS } from './watch/checkpoints.js';
-import { argumentsOf } from './watch/evaluating.js';
-import { WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
-import { watch } from './watch/watching.js';
+import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
+import { argumentsOf, evaluate, type Result, type Say, type Told, type Work } from './watch/evaluating.js';
+import { type FixedBase, WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
+import { endpointAt, filled, wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
   description:
@@ -132,4 +132,181 @@ function requireNoBatchDir(step: string, shown: JsonObject | undefined): void {
       ? 'awb watch gives each checkpoint batch files of its own: take batch-dir out of the settings of judge, and give --judge-batch'
       : `awb watch asks a checkpoint that is served live: take batch-dir out of the settings of ${step}`,
   );
+}
+
+// The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
+
+/** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
+const WORST_FIRST: readonly ExitCode[] = [
+  ...[EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive],
+  ...[EXIT.later, EXIT.done],
+];
+
+/**
+ * Watches until it is interrupted, or takes what is there.
+ * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder; what
+ * `baseOf` throws, before anything is served and before each gate
+ */
+async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io): Promise<ExitCode> {
+  requireCommands(settings);
+  const dir = resolve(io.cwd, settings.dir);
+  const outputDir = resolve(io.cwd, settings.outputDir);
+  if (settings.dryRun) return showPlan(dir, outputDir, settings, await baseOf(), io);
+  await checkpointsIn(dir, settings.pattern, settings.marker);
+  await makeFolder(outputDir, settings);
+  const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
+  const work: Work = { settings, io, outputDir, baseOf, say: logTo(outputDir, io.stderr, settings.quiet) };
+  io.setLastWords('ended at once: the same command goes on where it was');
+  try {
+    await baseOf();
+    await work.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
+    while (!io.stop.aborted) {
+      const told = await lookOnce(work, dir);
+      if (settings.once && !io.stop.aborted) return showResults(told, settings, io);
+      await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
+    }
+    await work.say('stopped', 'interrupted; the same command goes on where it was');
+    return interruption(io.stop);
+  } finally {
+    release();
+  }
+}
+
+/** To watch.jsonl, and as a line for people to stderr. A log that cannot be written is mentioned once, and stops nothing. */
+function logTo(outputDir: string, stderr: TextSink, quiet: boolean): Say {
+  const path = join(outputDir, 'watch.jsonl');
+  let isBroken = false;
+  return async (type, text, members = {}) => {
+    const at = new Date().toISOString();
+    const line = oneLine(text, 400);
+    if (!quiet) stderr.write(`${at.slice(0, 19)}Z ${line}\n`);
+    await appendFile(path, `${JSON.stringify({ v: 'awb.watch/1', type, at, text: line, ...members })}\n`).catch(
+      (error) => {
+        if (!isBroken) stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch goes on without it\n`);
+        isBroken = true;
+      },
+    );
+  };
+}
+
+/** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
+async function lookOnce(work: Work, dir: string): Promise<Told[]> {
+  const { settings, io, outputDir } = work;
+  const told: Told[] = [];
+  const { complete } = await checkpointsIn(dir, settings.pattern, settings.marker);
+  for (const checkpoint of complete) {
+    if (io.stop.aborted) break;
+    const kept = await keptOf(outputDir, checkpoint);
+    if (stateOf(kept, settings, Date.now()) !== 'due') continue;
+    try {
+      told.push(await evaluate(work, kept));
+    } catch (error) {
+      if (!io.stop.aborted) throw unwritable(error, outputDir);
+    }
+  }
+  return told;
+}
+
+/** A full disk keeps every checkpoint from being evaluated, so that the watch ends; other errors come back as they are. */
+function unwritable(error: unknown, dir: string): unknown {
+  const code = codeOf(error);
+  if (error instanceof UserError || code === undefined) return error;
+  return new UserError(
+    `cannot write into ${dir} (${code}); make room or mend its rights: the same command goes on where it was`,
+    EXIT.cannotWrite,
+  );
+}
+
+/** What a call with --once has found, on standard output. */
+function showResults(told: readonly Told[], { json }: WatchSettings, io: Io): ExitCode {
+  const codes = told.map(({ result }) => codeOfResult(result));
+  const exitCode = WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
+  const results = told.map(({ name, result: { verdict }, path }) => ({ name, verdict, result: path }));
+  const document = { schema: 'awb.watch-results/1', exit_code: exitCode, results };
+  const lines = told.length === 0 ? ['nothing new'] : told.map(({ text }) => printable(text));
+  io.stdout.write(json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
+  return exitCode;
+}
+
+function codeOfResult(result: Result): ExitCode {
+  if (result.verdict === 'FAILED') return EXIT.unavailable;
+  if (result.verdict === 'AWAITING') return EXIT.later;
+  return WORST_FIRST.find((code) => code === result.exit_code) ?? EXIT.unavailable;
+}
+
+/** Under --once nothing waits for another round: the next call is that round. */
+function stateOf({ record }: Kept, settings: WatchSettings, now: number): 'done' | 'given up' | 'waiting' | 'due' {
+  const { verdict, failures, failedAt, awaited } = record;
+  if (verdict !== undefined) return 'done';
+  if (failures >= settings.tries) return 'given up';
+  if (settings.once) return 'due';
+  if (awaited !== undefined && now < awaited.at + settings.retryWait * 1000) return 'waiting';
+  if (failedAt === undefined) return 'due';
+  return now < failedAt + settings.retryWait * 1000 * 2 ** (failures - 1) ? 'waiting' : 'due';
+}
+
+function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {
+  const words = wordsOf(serveCommand, '--serve-command');
+  wordsOf(onResult, '--on-result');
+  const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
+  if (!names('checkpoint') && !names('name')) {
+    throw new UserError('--serve-command names no {checkpoint}: every checkpoint would be served alike');
+  }
+  if (!names('port') && port === undefined && endpoint.includes('{port}')) {
+    throw new UserError('--serve-command names no {port}: put it in, or say with --port where the server listens');
+  }
+}
+
+async function makeFolder(path: string, { outputDir }: WatchSettings): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new UserError(
+      `cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`,
+      EXIT.cannotCreate,
+    );
+  }
+}
+
+/** What would be done, as it stands now. */
+async function showPlan(
+  dir: string,
+  outputDir: string,
+  settings: WatchSettings,
+  base: string,
+  io: Io,
+): Promise<ExitCode> {
+  const { complete, unmarked } = await checkpointsIn(dir, settings.pattern, settings.marker);
+  const plans: object[] = [];
+  const lines: string[] = [];
+  for (const checkpoint of complete) {
+    const kept = await keptOf(outputDir, checkpoint);
+    const state = stateOf(kept, settings, Date.now());
+    const commands = state === 'due' ? commandsFor(checkpoint, kept, settings, base) : [];
+    plans.push({ name: checkpoint.name, path: checkpoint.path, dir: kept.dir, state, commands });
+    const verdict = kept.record.verdict === undefined ? '' : ` (${kept.record.verdict})`;
+    lines.push(
+      `${shellLine([checkpoint.name])}: ${state}${verdict}`,
+      ...commands.map((words) => `  ${shellLine(words)}`),
+    );
+  }
+  for (const name of unmarked) lines.push(`${shellLine([name])}: no ${settings.marker} yet`);
+  lines.push(`${counted(complete.length, 'complete checkpoint')}; nothing was done`);
+  const document = { schema: 'awb.watch-plan/1', checkpoints: plans, unmarked };
+  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
+  return EXIT.done;
+}
+
+function commandsFor(
+  { name, path }: Checkpoint,
+  { dir, record }: Kept,
+  settings: WatchSettings,
+  base: string,
+): string[][] {
+  const port = settings.port === undefined ? '{port}' : String(settings.port);
+  const serve = filled(wordsOf(settings.serveCommand, '--serve-command'), { checkpoint: path, name, port });
+  const left = STEPS.filter((step) => record.steps[step] === undefined);
+  const server = { url: endpointAt(settings.endpoint, port), model: settings.servedModel ?? 'NAME' };
+  const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
+  return [...(left.includes('infer') ? [serve] : []), ...steps];
 }

@@ -1,8 +1,8 @@
-// What a judged run took: calls of the world model and of the judge, in tokens and in US dollars.
+// What calls cost: counts that can be believed, prices, and their sums.
 
-import type { Price } from './price.js';
-import type { CallCost, CallLog, Domain, Usage } from './types.js';
-import { addUsage, isCounted } from './usage.js';
+import { keysOf } from './groups.js';
+import { isInteger, isObject } from './json.js';
+import type { CallCost, CallLog, Domain, Uncounted, Usage } from './types.js';
 
 /** Who is asked in a judged run: the world model for predictions, the judge for judgements. */
 export const ASKED = ['world_model', 'judge'] as const;
@@ -102,4 +102,161 @@ function add(
 /** US dollars where all of them are known, and undefined elsewhere: part of a bill must not be taken for all of it. */
 export function wholeCost({ usd, unpriced }: Cost): number | undefined {
   return unpriced === 0 ? usd : undefined;
+}
+
+// What calls cost: which counts can be believed, and their sums.
+
+/** No call has this many tokens, and up to here the sum over millions of rows is exact. */
+const MOST_TOKENS = 1e9;
+
+/** Whether what a server reports can be a number of tokens. */
+export function isTokenCount(value: unknown): value is number {
+  return isInteger(value) && value >= 0 && value <= MOST_TOKENS;
+}
+
+/** Whether a value, as a journal may hold one, tells what was not counted. */
+export function isUncounted(value: unknown): value is Uncounted {
+  if (!isObject(value)) return false;
+  return [value.sent, value.received].every((count) => isInteger(count) && count >= 0);
+}
+
+const KINDS: Readonly<Record<keyof Usage, true>> = {
+  promptTokens: true,
+  cachedTokens: true,
+  writtenTokens: true,
+  completionTokens: true,
+  reasoningTokens: true,
+};
+const TOKEN_KINDS = keysOf(KINDS);
+
+/** The counts in a usage as a journal may hold one; whatever else stands there is left out. */
+export function countsIn(written: unknown): Usage {
+  const counts: Usage = {};
+  for (const kind of TOKEN_KINDS) {
+    const count = isObject(written) ? written[kind] : undefined;
+    if (isInteger(count) && count >= 0) counts[kind] = count;
+  }
+  return counts;
+}
+
+/** Whether anything was counted. */
+function isCounted(usage: Readonly<Usage>): boolean {
+  return Object.keys(usage).length > 0;
+}
+
+/** Of how many calls a log's counts are. */
+export function callsCounted({ tries, usage }: Pick<CallLog, 'tries' | 'usage'>): number {
+  return tries ?? (isCounted(usage) ? 1 : 0);
+}
+
+/** Of how many calls a journal's log says that its counts are; 1 where it says nothing, as those of one call do. */
+export function callsIn(tries: unknown): number {
+  return isInteger(tries) && tries > 0 ? tries : 1;
+}
+
+/** Adds the counts of a call to a sum. */
+export function addUsage(sum: Usage, more: Usage = {}): void {
+  for (const name of keysOf(more)) sum[name] = (sum[name] ?? 0) + (more[name] ?? 0);
+}
+
+/** What two calls cost together. */
+export function costOfBoth(one: CallCost, other: CallCost): { readonly usage: Usage; readonly uncounted?: Uncounted } {
+  const usage = { ...one.usage };
+  addUsage(usage, other.usage);
+  const uncounted = [one.uncounted, other.uncounted].filter((part) => part !== undefined);
+  if (uncounted.length === 0) return { usage };
+  const sumOf = (name: keyof Uncounted) => uncounted.reduce((sum, part) => sum + part[name], 0);
+  return { usage, uncounted: { sent: sumOf('sent'), received: sumOf('received') } };
+}
+
+/** A call's log with what those before it cost; the rest is the call's own. Characters that were sent belong to one call. */
+export function callsTogether(before: CallLog, { chars: _, ...log }: CallLog): CallLog {
+  const tries = callsCounted(before) + callsCounted(log);
+  return {
+    ...log,
+    ...(tries > 1 ? { tries } : {}),
+    ...costOfBoth(before, log),
+    attempts: before.attempts + log.attempts,
+    ms: before.ms + log.ms,
+  };
+}
+
+// What tokens cost: a price, and the cost of calls under it.
+
+/**
+ * US dollars for a million tokens. With tiers a call whose prompt has more than `start` tokens costs the tier's price for all of
+ * its tokens; the highest such tier holds.
+ */
+type Rate =
+  | number
+  | { readonly base: number; readonly tiers: readonly { readonly start: number; readonly price: number }[] };
+
+/** What asking a model costs. Plain JSON: a run's manifest keeps the price that the run was asked under. */
+export interface Price {
+  /** The model as its price list names it, and the list with its date or file. */
+  readonly model: string;
+  readonly source: string;
+  readonly input: Rate;
+  /** For the part of the prompt that came out of the server's cache; charged as input where absent. */
+  readonly cached?: Rate;
+  /** For the part of the prompt that went into the provider's cache; charged as input where absent. */
+  readonly written?: Rate;
+  /** Thinking included. */
+  readonly output: Rate;
+  /** US dollars for each call. */
+  readonly call?: number;
+}
+
+/** Whether a value is a price, as a manifest may hold one. */
+export function isPrice(value: unknown): value is Price {
+  if (!isObject(value)) return false;
+  const { model, source, input, cached, written, output, call } = value;
+  const isTold = typeof model === 'string' && typeof source === 'string';
+  const isOptional = (isIt: (value: unknown) => boolean, what: unknown) => what === undefined || isIt(what);
+  const areOptional = [cached, written].every((rate) => isOptional(isRate, rate)) && isOptional(isAmount, call);
+  return isTold && isRate(input) && isRate(output) && areOptional;
+}
+
+function isRate(value: unknown): boolean {
+  if (!isObject(value)) return isAmount(value);
+  const { base, tiers } = value;
+  const isTier = (tier: unknown) => isObject(tier) && isAmount(tier.start) && isAmount(tier.price);
+  return isAmount(base) && Array.isArray(tiers) && tiers.every(isTier);
+}
+
+/** A number of 0 or more; JSON has no infinite ones. */
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0;
+}
+
+const MILLION = 1e6;
+
+/**
+ * US dollars for one call, or for several as if all were alike: a price may depend on the length of each prompt, and count calls.
+ * Undefined where the server did not count both prompt and output, since half of a cost would read as the whole. Counts as OpenAI's wire
+ * format has them: cached and written tokens are parts of the prompt, and reasoning tokens part of the completion.
+ */
+export function costOf(usage: Readonly<Usage>, price: Price, calls = 1): number | undefined {
+  const { promptTokens, cachedTokens = 0, writtenTokens = 0, completionTokens } = usage;
+  if (promptTokens === undefined || completionTokens === undefined) return undefined;
+  const cached = Math.min(cachedTokens, promptTokens);
+  const written = Math.min(writtenTokens, promptTokens - cached);
+  const at = (rate: Rate) => rateAt(rate, promptTokens / calls);
+  const tokens =
+    (promptTokens - cached - written) * at(price.input) +
+    cached * at(price.cached ?? price.input) +
+    written * at(price.written ?? price.input) +
+    completionTokens * at(price.output);
+  return tokens / MILLION + calls * (price.call ?? 0);
+}
+
+/** Whether it depends on how long a prompt is, so that of calls of unlike length a sum of tokens gives no exact cost. */
+export function hasTiers({ input, cached, written, output }: Price): boolean {
+  return [input, cached, written, output].some((rate) => typeof rate === 'object');
+}
+
+function rateAt(rate: Rate, promptTokens: number): number {
+  if (typeof rate === 'number') return rate;
+  const reached = rate.tiers.filter(({ start }) => promptTokens > start).sort((a, b) => b.start - a.start);
+  return reached[0]?.price ?? rate.base;
 }

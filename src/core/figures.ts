@@ -1,5 +1,7 @@
 // Figures in words: one rounding, one sign and one plural for all who tell of them.
 
+import type { Cost } from './costs.js';
+
 /**
  * As Python's `.2f` prints it, so that a table and the official script's output agree to the last digit: exact ties (only eighths
  * can be such) go to the even digit, where `toFixed` goes up. What rounds to nothing has no sign.
@@ -57,4 +59,23 @@ export function grouped(count: number): string {
 export function bytesText(bytes: number): string {
   if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+// Money in words: one rounding for all who tell what something costs.
+
+/** Below this a price in dollars has no digit that says anything. */
+const LEAST = 1e-6;
+
+/** US dollars: `$12.35`, `$1,234.57`, `$0.0034`. Below a dollar two digits that count, and cents at least. */
+export function dollars(usd: number): string {
+  if (usd > 0 && usd < LEAST) return '<$0.000001';
+  const decimals = usd >= 1 || usd === 0 ? 2 : Math.max(2, 1 - Math.floor(Math.log10(usd)));
+  const [whole = '', part = ''] = usd.toFixed(decimals).split('.');
+  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${part.replace(/(?<=..)0+$/, '')}`;
+}
+
+/** A cost in a cell of a table: `$12.35`, `unknown`, or `≥ $3.10` where some of it is not known. */
+export function costCell({ usd, unpriced }: Cost): string {
+  if (usd === undefined) return unpriced === 0 ? dollars(0) : 'unknown';
+  return unpriced === 0 ? dollars(usd) : `≥ ${dollars(usd)}`;
 }

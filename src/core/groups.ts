@@ -1,4 +1,4 @@
-// Items in groups, in the order in which each group first comes, and how many are in each.
+// Lists and tables: items in groups, names of a table, quantiles.
 
 /** One item or more. */
 export type Some<T> = readonly [T, ...T[]];
@@ -18,4 +18,21 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
 /** How many items have each key, in the order in which the keys first come. */
 export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Record<string, number> {
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
+}
+
+// The names of a table, in the type that the table gives them.
+
+/** The table's own keys in its order: the choices of an option whose variants stand in one table. */
+export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
+  // A value of a wider type could hold further keys. Tables are constants that hold what their type says.
+  return Object.keys(table) as (keyof Table & string)[];
+}
+
+// Quantiles, as NumPy has them by default and Python under 'inclusive'.
+
+/** The value below which a share (0 to 1) of sorted values lies, between two of them in proportion; undefined where there are none. */
+export function quantile(sorted: readonly number[], share: number): number | undefined {
+  const at = share * (sorted.length - 1);
+  const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return below === undefined || above === undefined ? undefined : below + (above - below) * (at - Math.floor(at));
 }

@@ -59,3 +59,14 @@ function isTree(before: unknown, now: unknown): boolean {
   const sides = [before, now].filter((side) => side !== undefined);
   return sides.every(isObject) && sides.some((side) => Object.keys(side).length > 0);
 }
+
+// What a run is: which stage made it, and whom it asks.
+
+export const RUN_KINDS = ['infer', 'judge', 'calibrate', 'likelihood', 'scenarios', 'simulate'] as const;
+
+export type RunKind = (typeof RUN_KINDS)[number];
+
+/** Whether the run puts rows to the world model; the others ask a judge, or nobody. */
+export function asksWorldModel(kind: RunKind | undefined): boolean {
+  return kind !== undefined && kind !== 'judge' && kind !== 'calibrate';
+}

@@ -1,6 +1,6 @@
 // The sampling parameters: each one's name in settings and on the wire, and how a user leaves it out. One table for all who need them.
 
-import { keysOf } from './keys.js';
+import { keysOf } from './groups.js';
 
 interface Parameter {
   /** Its name in the body of a request. */

@@ -1,6 +1,6 @@
 // The turn that a sample puts to the world model, and the turns before it. Whoever reads a sample has made sure that they are there.
 
-import { present } from './present.js';
+import { present } from './errors.js';
 import type { Sample } from './types.js';
 
 const REQUEST = '\n\nPlease analyze the input above';

@@ -1,12 +1,12 @@
-// Whole files, written so that a reader sees the old one or the new one and never half of either.
+// Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
 
-import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, rm, stat } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { codeOf, EXIT, UserError } from '../core/errors.js';
-import { FileWriter, putInPlace, type WrittenFile } from './make-folder.js';
+import { type JsonObject, parseObject } from '../core/json.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
@@ -157,4 +157,164 @@ function writeError(name: string, error: unknown, remedy: string): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
   return new UserError(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`, EXIT.cannotWrite);
+}
+
+// Files and folders that outlast a crash: made, written and put in place so that a reader sees the old one or the new one.
+
+/**
+ * Makes a folder where there is none, with those above it, one by one: `recursive` never ends where a parent denies that its children
+ * exist (/proc). @throws the file system's error, EEXIST for a file in its place
+ */
+export async function makeFolders(path: string): Promise<void> {
+  try {
+    await makeOne(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (codeOf(error) !== 'ENOENT' || parent === path) throw error;
+    await makeFolders(parent);
+    await makeOne(path);
+  }
+}
+
+async function makeOne(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error;
+  }
+}
+
+/** Makes a file in the place of what a kill may have left under that name; a link that somebody has laid there is not followed. */
+export async function openAnew(path: string): Promise<FileHandle> {
+  await rm(path, { force: true });
+  return open(path, 'wx');
+}
+
+/** Renames a file that is on the disk; its name is there, too, when this resolves. */
+export async function putInPlace(temporary: string, path: string): Promise<void> {
+  await rename(temporary, path);
+  await syncFolder(dirname(path));
+}
+
+/** A new file's name is durable only when its folder is. Platforms that cannot sync a folder need not. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => undefined);
+  await folder?.sync().catch(() => undefined);
+  await folder?.close();
+}
+
+interface WrittenFile {
+  readonly bytes: number;
+  /** Of the bytes, in hex. */
+  readonly sha256: string;
+}
+
+const BLOCK_BYTES = 1 << 20;
+
+/** Writes pieces into an open file in blocks, and says what they came to. */
+export class FileWriter {
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+  #block: Buffer[] = [];
+  #blockBytes = 0;
+
+  constructor(private readonly handle: FileHandle) {}
+
+  async add(piece: string | Uint8Array): Promise<void> {
+    // A copy: bytes may be used again for the next piece.
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece);
+    this.#block.push(bytes);
+    this.#blockBytes += bytes.length;
+    if (this.#blockBytes >= BLOCK_BYTES) await this.#flush();
+  }
+
+  async end(): Promise<WrittenFile> {
+    await this.#flush();
+    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
+  }
+
+  async #flush(): Promise<void> {
+    const block = Buffer.concat(this.#block, this.#blockBytes);
+    this.#block = [];
+    this.#blockBytes = 0;
+    this.#hash.update(block);
+    this.#bytes += block.length;
+    await this.handle.writeFile(block);
+  }
+}
+
+// What is read of a run's files whole: their JSON, their size, their hash.
+
+const READ_BYTES = 1 << 20;
+
+/** Bytes of a file; undefined where there is none, or none that can be looked at. */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.size;
+}
+
+/** SHA-256 hex of a file's bytes. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const handle = await open(path);
+  try {
+    // One buffer for all of it: fresh ones would cost more than the hash.
+    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, READ_BYTES);
+      if (bytesRead === 0) return hash.digest('hex');
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Reads a JSON object out of a small regular file; undefined where there is none. Anything else (a FIFO, a device) could hang or never end.
+ * @throws UserError: 66 where it cannot be read, 65 where it is not a JSON object.
+ */
+export async function readJson(path: string): Promise<JsonObject | undefined> {
+  const remedy = 'move it aside, or start over with --fresh';
+  let text: string | undefined;
+  try {
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      if ((await handle.stat()).isFile()) text = await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    // Under a path that leads through a file there is none either.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (code === undefined) throw error;
+    throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
+  }
+  if (text === undefined) throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
+  const value = parseObject(text);
+  if (value !== undefined) return value;
+  throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
+}
+
+/** Where a line of a file lies. */
+export interface Place {
+  readonly path: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The bytes of a line. @throws UserError (66) where the file cannot be read (any more) */
+export function bytesAt({ path, offset, length }: Place): Buffer {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(length);
+      readSync(file, bytes, 0, length, offset);
+      return bytes;
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw new UserError(`cannot read ${path} (${codeOf(error)}); mend its permissions`, EXIT.inputMissing);
+  }
 }

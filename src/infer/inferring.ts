@@ -5,6 +5,7 @@ import type { Dataset, RowRef } from '../benchmark/dataset.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { ORDERS } from '../benchmark/selection.js';
 import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
+import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
 import {
@@ -14,7 +15,6 @@ import {
   recordedPrediction,
   unpredicted,
 } from '../core/prediction.js';
-import { present } from '../core/present.js';
 import { countTags, PREDICTION_TAG, pythonStrip, readPrediction, withoutThought } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
 import { groundTruthOf } from '../core/turn.js';

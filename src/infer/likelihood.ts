@@ -11,7 +11,7 @@ import type { Manifest } from '../run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
 import { type Run, STAMP_KEY } from '../run/run.js';
 import { markOf, oneByOne, type Stage } from '../run/stage-contract.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import type { OptionTable, Settings } from '../settings/command.js';
 import { askedIdentity, placeOfRow, stageOver } from './chosen-rows.js';
 import { type Inference, type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
 import { buildMessages } from './messages.js';

@@ -6,7 +6,7 @@ import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../
 import { EXIT, nearest, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';
-import { type OptionTable, type Settings, under } from '../settings/options.js';
+import { type OptionTable, type Settings, under } from '../settings/command.js';
 
 /**
  * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.

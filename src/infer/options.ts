@@ -3,14 +3,14 @@
 import { BASELINES } from '../benchmark/baselines.js';
 import { ORDERS } from '../benchmark/selection.js';
 import { UserError } from '../core/errors.js';
-import { keysOf } from '../core/keys.js';
+import { keysOf } from '../core/groups.js';
 import { MOST_REPEATS } from '../core/prediction.js';
 import { DOMAINS, type Io } from '../core/types.js';
 import type { BatchSettings } from '../run/batch/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
-import { type OptionTable, type Settings, under } from '../settings/options.js';
-import { shortLabel } from '../settings/value.js';
+import { type OptionTable, type Settings, under } from '../settings/command.js';
+import { shortLabel } from '../settings/sources.js';
 import { PROTOCOLS, SYSTEM_PROMPT_OPTIONS } from './messages.js';
 
 export const INFER_OPTIONS = {

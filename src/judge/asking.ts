@@ -1,9 +1,8 @@
 // One judgement: the parts of a mode asked one after the other, each until its reply can be read, by one and the same snapshot.
 
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
 import { type JudgementRecord, recordedJudgement } from '../core/judgement.js';
-import { present } from '../core/present.js';
 import type { Manifest } from '../run/manifest.js';
 import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Run } from '../run/run.js';

@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import type { JudgePrompt } from '../benchmark/prompts.js';
+import { present } from '../core/errors.js';
 import { type JudgementRecord, measured, unmeasured, withoutPrediction } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
-import { present } from '../core/present.js';
 import { shownPrediction, withoutMarker } from '../core/reply.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
 import type { ModelReply, Sample } from '../core/types.js';

@@ -2,9 +2,9 @@
 
 import type { AgentAction } from '../benchmark/actions/agent-action.js';
 import { AGREEMENT } from '../core/equivalence.js';
+import { present } from '../core/errors.js';
 import { measured, unmeasured } from '../core/judgement.js';
 import { isModelCaused } from '../core/points.js';
-import { present } from '../core/present.js';
 import { shownPrediction } from '../core/reply.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../core/turn.js';
 import type { ChatMessage, ModelReply, Sample } from '../core/types.js';

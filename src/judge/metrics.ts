@@ -1,13 +1,12 @@
 // The mode `metrics`: text measures of a prediction against its ground truth, without a judge: how alike two texts are by the edits between
 // them, and how many of their lines, or of their JSON values, they share.
 
-import { chrf } from '../core/chrf.js';
+import { chrf, commonCount, encode, intern, numbered } from '../core/chrf.js';
 import { isContainer, parseJson } from '../core/json.js';
 import { measured, unmeasured } from '../core/judgement.js';
 import type { Measure } from '../core/measures.js';
 import { isModelCaused } from '../core/points.js';
 import { withoutMarker, writtenPrediction } from '../core/reply.js';
-import { commonCount, encode, intern, numbered } from '../core/symbols.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Measures } from '../core/types.js';
 import type { Mode } from './mode.js';

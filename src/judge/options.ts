@@ -1,12 +1,12 @@
 // The options of awb judge: the predictions, the mode, and the judge to ask.
 
+import { keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
-import { keysOf } from '../core/keys.js';
 import { BATCH_OPTIONS } from '../run/batch/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
-import { type OptionTable, type Settings, under } from '../settings/options.js';
-import { shortLabel } from '../settings/value.js';
+import { type OptionTable, type Settings, under } from '../settings/command.js';
+import { shortLabel } from '../settings/sources.js';
 import { type Mode, SIGHTS, VERDICT_READINGS } from './mode.js';
 import { MODES } from './modes.js';
 

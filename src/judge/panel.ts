@@ -9,8 +9,8 @@ import { judgedFilesOf, manifestBeside } from '../benchmark/judged-path.js';
 import { decoded, openToRead, readSpan } from '../benchmark/line-file.js';
 import { stampOf } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
-import { sumOf } from '../core/costs.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { addUsage, sumOf } from '../core/costs.js';
+import { EXIT, present, UserError } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { isObject, type JsonObject, parseObject } from '../core/json.js';
@@ -18,7 +18,6 @@ import { JUDGEMENT_KEYS, judgementMembers, remarksIn } from '../core/judged-row.
 import { isUnasked, type JudgementRecord, type NoJudgement, rated, unrated } from '../core/judgement.js';
 import { countedRating, isModelCaused, isRated, ratingToPoints } from '../core/points.js';
 import { readPredictionRow } from '../core/prediction.js';
-import { present } from '../core/present.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import {
@@ -30,13 +29,12 @@ import {
   type Ratings,
   type Usage,
 } from '../core/types.js';
-import { addUsage } from '../core/usage.js';
 import { writeLines } from '../disk/files.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
 import { setAside } from '../run/run.js';
+import { toolVersion } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import { toolVersion } from '../settings/version.js';
 import {
   combinedRating,
   type Offsets,

@@ -1,12 +1,16 @@
 // The mode `rubric`: a judge rates five dimensions under a rubric pack.
 
+import { previousState } from '../benchmark/baselines.js';
+import { equalRuns } from '../core/difference-runs.js';
 import { EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
+import { counted } from '../core/figures.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
-import { readPrediction, withIndent, withoutMarker } from '../core/reply.js';
-import type { RubricPack } from '../core/rubric.js';
-import { groundTruthOf } from '../core/turn.js';
-import type { Verdict } from '../core/types.js';
+import { pythonStrip, readPrediction, withIndent, withoutMarker } from '../core/reply.js';
+import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
+import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
+import type { ChatMessage, Sample, Verdict } from '../core/types.js';
+import { framed, framedHistory, unusedMark } from './answer-mark.js';
 import type { Mode, Part, VerdictReading } from './mode.js';
 
 const RECALL = { one: 'recall of determined facts', many: 'shares of determined facts that were met' };
@@ -26,7 +30,6 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     // Whoever only asks what the mode declares does not load it.
     const { READINGS, SCHEMA_VERSION, verdictFormat } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
-    const { buildJudgeMessages, messageVersions, textsShown } = await import('./rubric-messages.js');
     const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
@@ -95,4 +98,293 @@ function withoutTruth(pack: RubricPack): RubricPack {
     `the rubric pack ${pack.name} has no texts for judging without a truth, which --judge-sees rollout needs; take a pack whose pack.json names them under "without_truth" (the bundled one does), or leave --judge-sees out`,
     EXIT.badData,
   );
+}
+
+// The chat messages that put one prediction to a judge under the five-dimension rubric: the material in its frame, with what the world
+// model was told of its environment, and with what changed, where the pack has slots for it.
+
+/** Changes with the frame around the material: judgements of two frames must not mix in one judging. */
+const FRAME_VERSION = 4;
+
+/** The same of what stands in the optional slots of a pack: they change with what is taken into the excerpt, and with what is listed. */
+const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: 1, changes: 1 };
+
+/** The versions that a pack's messages depend on. Official messages never change, so they have none. */
+function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
+  if (pack.official) return {};
+  const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
+  return { frame: FRAME_VERSION, ...Object.fromEntries(slots) };
+}
+
+/**
+ * The judge's system and user message for a prediction (`readPrediction` of the reply; `withIndent`, unless the pack is official).
+ * With an official pack both are byte for byte what eval/eval.py of QwenLM/Qwen-AgentWorld (cd0aa83) sends.
+ * With any other pack the material is framed so that nothing inside it can pass for its frame, and the rows of a trajectory share
+ * their messages up to the end of the shorter row's history.
+ * @throws UserError where the pack has no prompt for the sample's domain.
+ */
+export function buildJudgeMessages(pack: RubricPack, sample: Sample, prediction: string): ChatMessage[] {
+  const system = pack.systemPrompt(sample.domain);
+  if (system === undefined) {
+    throw new UserError(
+      `rubric pack ${pack.name} has no prompt for the domain "${sample.domain}"; it has ${pack.domains.join(', ')}`,
+    );
+  }
+  const shown = readCase(pack, sample, prediction);
+  const slots = pack.official ? officialSlots(shown) : framedSlots(pack, shown, sample);
+  return [
+    { role: 'system', content: system },
+    { role: 'user', content: fillTemplate(pack, slots) },
+  ];
+}
+
+/** The texts of the case that the pack shows, in whatever frame. */
+export function textsShown(pack: RubricPack, sample: Sample, prediction: string): string[] {
+  const { history, currentTurn, prediction: shown, truth } = readCase(pack, sample, prediction);
+  // What is listed as changed stands in truth and prediction.
+  const told = optionalSlots(pack).includes('told') ? [toldExcerpt(sample.systemPrompt, currentTurn)] : [];
+  return [...textsOf(history), currentTurn, shown, ...(pack.hidesTruth ? [] : [truth]), ...told];
+}
+
+type Case = ReturnType<typeof readCase>;
+
+function readCase({ official }: RubricPack, sample: Sample, prediction: string) {
+  const shown = (text: string) => (official ? withoutMarker(text) : withIndent(withoutMarker(text), text));
+  return {
+    history: earlierTurns(sample),
+    turn: sample.turnIdx,
+    currentTurn: actionOf(sample),
+    prediction: shown(prediction),
+    truth: shown(groundTruthOf(sample)),
+  };
+}
+
+type Slots = Readonly<Partial<Record<TemplateSlot, string>>>;
+
+function officialSlots({ history, currentTurn, prediction, truth }: Case): Slots {
+  const context = history.map(({ prompt, response }) => `${prompt}\n${response}\n\n`).join('');
+  return {
+    context: context && `# Context (Historical Interactions):\n\n${context}`,
+    world_model_input: `# Current Turn:\n\n${currentTurn}`,
+    predicted_observation: `**World Model Output (Simulated):**\n\`\`\`\n${prediction}\n\`\`\``,
+    ground_truth: `**Ground Truth (Real Output):**\n\`\`\`\n${truth}\n\`\`\``,
+  };
+}
+
+/**
+ * The history stands under a mark of its own that depends on the trajectory alone, so that cached prefixes hold over its turns. Turn,
+ * truth and prediction stand under another mark, and what stands in optional slots bears the same. It is made of what no world model
+ * knows, and is another one where the prediction holds it all the same: so no prediction can hold its own mark.
+ */
+function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
+  const { history, turn, currentTurn, prediction, truth } = shown;
+  const before = previousState(sample);
+  const previous = before === undefined ? undefined : withIndent(withoutMarker(before), before);
+  const optional = {
+    told: () => toldExcerpt(sample.systemPrompt, currentTurn),
+    changes: () => changesOf({ truth, prediction, previous }),
+  };
+  const extras = optionalSlots(pack).map((slot) => [slot, optional[slot]()] as const);
+  const historyMark = unusedMark(sample.trajectory, textsOf(history));
+  const texts = [currentTurn, truth, prediction, ...extras.map(([, text]) => text)];
+  const mark = unusedMark([historyMark, sample.key, truth].join('\n'), texts);
+  return {
+    context: framedHistory(historyMark, history),
+    world_model_input: framed('input', mark, turn, currentTurn),
+    predicted_observation: framed('prediction', mark, turn, prediction),
+    ground_truth: framed('truth', mark, turn, truth),
+    ...Object.fromEntries(extras.map(([slot, text]) => [slot, framed(slot, mark, turn, text)])),
+  };
+}
+
+function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): string {
+  const read = readTemplate(userTemplate, hidesTruth);
+  if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
+  return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
+}
+
+/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The longest excerpt, in UTF-16 units. */
+const TOLD_LENGTH = 6_000;
+
+/** Opening braces in front of a tool's name that are tried as the start of its schema, and how long a schema may be. */
+const MOST_BRACES = 40;
+const LONGEST_SCHEMA = 30_000;
+/** Places of names that are looked at: so the time stays bounded, whatever the text is. */
+const MOST_PLACES = 20;
+const LEFT_OUT = (count: number) => `\n[... ${count} characters left out ...]`;
+/** No excerpt is so long that this could be longer. */
+const NOTICE_LENGTH = LEFT_OUT(Number.MAX_SAFE_INTEGER).length;
+
+/**
+ * The system prompt, whole where it is short enough. Of a longer one, the schemas of the tools that the action names stand first, and
+ * then what of its beginning has room; a notice says how much is left out.
+ */
+export function toldExcerpt(systemPrompt: string, action: string): string {
+  if (systemPrompt.length <= TOLD_LENGTH) return systemPrompt;
+  const room = TOLD_LENGTH - NOTICE_LENGTH;
+  const schemas = namedSchemas(systemPrompt, action);
+  const first = schemas.map(({ start, end }) => systemPrompt.slice(start, end)).join('\n');
+  if (first.length >= room) {
+    const kept = wholeLines(first, room);
+    return `${kept}${LEFT_OUT(systemPrompt.length - kept.length)}`;
+  }
+  const rest = schemas
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((text, { start, end }) => text.slice(0, start) + text.slice(end), systemPrompt);
+  const before = first === '' ? '' : `${first}\n\n`;
+  const head = wholeLines(rest, Math.max(0, room - before.length));
+  return `${before}${head}${LEFT_OUT(rest.length - head.length)}`;
+}
+
+/** As many lines of the text as have room; of a first line that is too long, as much as has. */
+function wholeLines(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const end = text.lastIndexOf('\n', room);
+  return end > 0 ? text.slice(0, end) : startOf(text, room);
+}
+
+/** The start of a text, in UTF-16 units: no character is cut in two. */
+function startOf(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\ud800-\udbff]$/, '');
+}
+
+const NAME = /"name"\s*:\s*"([^"\\]{1,200})"/g;
+
+/** Where the JSON objects stand that describe a tool which the action names, in the order in which the action names them. */
+function namedSchemas(systemPrompt: string, action: string): Span[] {
+  const found: { readonly span: Span; readonly at: number }[] = [];
+  let places = 0;
+  for (const match of systemPrompt.matchAll(NAME)) {
+    const at = placeOfName(action, match[1] ?? '');
+    if (at === -1) continue;
+    if (++places > MOST_PLACES) break;
+    const span = objectAround(systemPrompt, match.index);
+    const isNew = span !== undefined && !found.some(({ span: { start, end } }) => span.start < end && start < span.end);
+    if (isNew) found.push({ span, at });
+  }
+  return found.sort((a, b) => a.at - b.at || a.span.start - b.span.start).map(({ span }) => span);
+}
+
+/** Where the action holds the name as a word of its own; -1 where it does not. */
+function placeOfName(action: string, name: string): number {
+  const literal = name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  return action.search(new RegExp(`(?<![\\p{L}\\p{N}_-])${literal}(?![\\p{L}\\p{N}_-])`, 'u'));
+}
+
+/** The smallest JSON object around a place. */
+function objectAround(text: string, place: number): Span | undefined {
+  let start = text.lastIndexOf('{', place);
+  for (let tried = 0; start !== -1 && tried < MOST_BRACES; tried++) {
+    const end = objectEnd(text.slice(start, start + LONGEST_SCHEMA));
+    if (end !== undefined && start + end > place) return { start, end: start + end };
+    start = start === 0 ? -1 : text.lastIndexOf('{', start - 1);
+  }
+  return undefined;
+}
+
+/** Where the object ends (exclusive) that a text begins with, braces within strings not counted; undefined where it never does. */
+function objectEnd(text: string): number | undefined {
+  let depth = 0;
+  for (const { index, 0: token } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|["{}]/gs)) {
+    // A string that never ends.
+    if (token === '"') return undefined;
+    if (token === '{') depth++;
+    if (token === '}' && --depth === 0) return index + 1;
+  }
+  return undefined;
+}
+
+/** UTF-16 units that the lines of one section may take, and one line of them. */
+const SECTION_LENGTH = 1_800;
+const LINE_LENGTH = 200;
+
+/** A line of the first text, of the second, or of both where they are equal. */
+interface Aligned {
+  readonly first?: string;
+  readonly second?: string;
+  /** Its number in the text in which it stands; in the first where it stands in both. */
+  readonly at: number;
+}
+
+/**
+ * The list, in sections of lines with a sign in front: `=` new in the truth, and the prediction has it; `-` in the truth, and the
+ * prediction lacks it; `!` gone in the truth, and the prediction still has it; `+` in the prediction alone. Blank lines, and white space
+ * at line ends, do not count. `previous` is undefined where the row shows no state before the turn.
+ */
+export function changesOf(texts: { previous: string | undefined; truth: string; prediction: string }): string {
+  const { previous, truth, prediction } = texts;
+  const against = aligned(truth, prediction);
+  const differing = against.flatMap(({ first, second }) => {
+    if (first !== undefined && second !== undefined) return [];
+    return [first === undefined ? `+ ${second}` : `- ${first}`];
+  });
+  const many = counted(differing.length, 'line that differs', 'lines that differ');
+  const difference = section(`the prediction against the truth: ${many}`, differing);
+  const numbers = `truth ${linesIn(truth)}, prediction ${linesIn(prediction)}`;
+  if (previous === undefined) return [numbers, ...difference].join('\n');
+
+  const met = new Set(
+    against.filter(({ first, second }) => first !== undefined && second !== undefined).map(({ at }) => at),
+  );
+  const beyond = new Set(against.filter(({ first }) => first === undefined).map(({ second }) => second));
+  const turn = aligned(previous, truth);
+  const added = turn.filter(({ first }) => first === undefined);
+  const gone = turn.filter(({ second }) => second === undefined);
+  const has = added.filter(({ at }) => met.has(at)).length;
+  const kept = gone.flatMap(({ first }) => (beyond.has(first) ? [`! ${first}`] : []));
+  return [
+    `previous state ${linesIn(previous)}, ${numbers}`,
+    ...section(
+      `new in the truth: ${counted(added.length, 'line')}, of which the prediction has ${has}`,
+      added.map(({ second, at }) => `${met.has(at) ? '=' : '-'} ${second}`),
+    ),
+    ...section(
+      `gone in the truth: ${counted(gone.length, 'line')}, of which the prediction still has ${kept.length}`,
+      kept,
+    ),
+    ...difference,
+  ].join('\n');
+}
+
+/** The lines of both texts that are not blank, in order: between lines of both stand those of the first alone, then of the second. */
+function aligned(first: string, second: string): Aligned[] {
+  const [a, b] = [bare(first), bare(second)];
+  const lines: Aligned[] = [];
+  let [atA, atB] = [0, 0];
+  for (const run of [...equalRuns(a, b), { a: a.length, b: b.length, length: 0 }]) {
+    for (; atA < run.a; atA++) lines.push({ first: a[atA] ?? '', at: atA });
+    for (; atB < run.b; atB++) lines.push({ second: b[atB] ?? '', at: atB });
+    for (const end = run.a + run.length; atA < end; atA++)
+      lines.push({ first: a[atA] ?? '', second: b[atB++] ?? '', at: atA });
+  }
+  return lines;
+}
+
+/** The text's lines without blank ones and without white space at their ends. */
+function bare(text: string): string[] {
+  return text.split('\n').flatMap((line) => line.trimEnd() || []);
+}
+
+/** A heading, and as many lines below it as have room. */
+function section(heading: string, lines: readonly string[]): string[] {
+  const shown: string[] = [];
+  let room = SECTION_LENGTH;
+  for (const line of lines) {
+    const short = line.length <= LINE_LENGTH ? line : `${startOf(line, LINE_LENGTH)} [...]`;
+    if (short.length >= room) break;
+    room -= short.length + 1;
+    shown.push(short);
+  }
+  const left = lines.length - shown.length;
+  return [heading, ...shown, ...(left > 0 ? [`[... ${left} more]`] : [])];
+}
+
+function linesIn(text: string): string {
+  return counted(bare(text).length, 'line');
 }

@@ -1,7 +1,7 @@
 // The bill before a run, as its JSON document has it: what is still to be asked, and what that is estimated to take.
 
-import type { Price } from '../core/price.js';
-import type { RunKind } from '../core/run-kind.js';
+import type { Price } from '../core/costs.js';
+import type { RunKind } from '../core/identity.js';
 import type { Domain } from '../core/types.js';
 import type { FitNotice, SizedRow } from './context.js';
 

@@ -4,8 +4,7 @@ import { inTableOrder } from '../core/domains.js';
 import { throwIfStopped, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
-import { CHARS_A_TOKEN } from '../core/question.js';
-import type { Domain } from '../core/types.js';
+import { CHARS_A_TOKEN, type Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
 
 /** What a server tells of its model's context before it is asked. */

@@ -1,18 +1,18 @@
 // Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
 
 import { EXIT, messageOf, UserError } from '../core/errors.js';
-import { charactersOf } from '../core/question.js';
-import type {
-  Asking,
-  Backend,
-  CallLog,
-  Job,
-  ModelFailure,
-  ModelOutcome,
-  ModelReply,
-  ModelRequest,
-  Question,
-  Solve,
+import {
+  type Asking,
+  type Backend,
+  type CallLog,
+  charactersOf,
+  type Job,
+  type ModelFailure,
+  type ModelOutcome,
+  type ModelReply,
+  type ModelRequest,
+  type Question,
+  type Solve,
 } from '../core/types.js';
 import { type BackendOptions, type NamedEndpoints, openEndpoints } from './backend.js';
 import { type Measured, type Room, roomFor } from './context.js';

@@ -1,13 +1,11 @@
 // What a run cost, as JSON and as a table: tokens and dollars of the world model and of the judge.
 
 import { z } from 'zod';
-import { ASKED, type Asked, type Cost, type RunCosts, type Spending } from '../core/costs.js';
+import { ASKED, type Asked, type Cost, hasTiers, type RunCosts, type Spending } from '../core/costs.js';
 import { FIGURE } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
-import { counted } from '../core/figures.js';
-import { costCell } from '../core/money.js';
-import { hasTiers } from '../core/price.js';
+import { costCell, counted } from '../core/figures.js';
 import { oneLine } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 

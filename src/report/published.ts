@@ -1,6 +1,6 @@
 // The published results of AgentWorldBench: the fourteen rows of the model card.
 
-import { present } from '../core/present.js';
+import { present } from '../core/errors.js';
 import { DOMAINS, type Domain } from '../core/types.js';
 
 /** Where the figures come from: scores of 0-100, each a mean of the five dimensions over all 2,170 rows of the benchmark. */

@@ -232,7 +232,7 @@ export const RUNS = z.strictObject({
 });
 
 /** A SQLite file whose runs were asked for: its absolute path, its size, and how many runs it holds. */
-export type ListedDatabase = z.infer<typeof RUNS>['databases'][number];
+type ListedDatabase = z.infer<typeof RUNS>['databases'][number];
 
 export function runsDocument(databases: readonly ListedDatabase[], runs: readonly ListedRun[]) {
   return documentOf(RUNS, {

@@ -3,12 +3,20 @@
 import { dirname, resolve } from 'node:path';
 import { readCosts } from '../benchmark/costs.js';
 import { journalBeside, manifestBeside } from '../benchmark/judged-path.js';
-import { type Asked, costsByDomain, NO_CALL, type RunCosts, type Spending, type Spent, sumOf } from '../core/costs.js';
+import {
+  type Asked,
+  costsByDomain,
+  NO_CALL,
+  type Price,
+  type RunCosts,
+  type Spending,
+  type Spent,
+  sumOf,
+} from '../core/costs.js';
+import { asksWorldModel } from '../core/identity.js';
 import { isObject } from '../core/json.js';
-import type { Price } from '../core/price.js';
 import { chainOf } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
-import { asksWorldModel } from '../core/run-kind.js';
 import { placeIn } from '../core/scenario-row.js';
 import type { Domain, Io, JudgedRow } from '../core/types.js';
 import { openPriceList, type PriceList } from '../model/prices/prices.js';

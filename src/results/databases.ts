@@ -9,7 +9,7 @@ import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
-import type { OptionSpec, OptionTable } from '../settings/options.js';
+import type { OptionSpec, OptionTable } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { byStanding } from '../stats/coverage.js';
 import type { StoredCalibration, StoredRun } from '../store/runs.js';

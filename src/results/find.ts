@@ -4,14 +4,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { judgedFileOf } from '../benchmark/judged-path.js';
-import { heedStop, nearest, UserError } from '../core/errors.js';
+import { heedStop, nearest, present, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import { present } from '../core/present.js';
 import { oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { shownPath } from '../settings/shown-path.js';
-import { shortLabel } from '../settings/value.js';
+import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { calibrationsIn } from './calibration/reading.js';

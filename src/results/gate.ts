@@ -15,7 +15,7 @@ import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
 import type { ShownRun } from '../report/comparison.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
-import type { OptionTable, Settings } from '../settings/options.js';
+import type { OptionTable, Settings } from '../settings/command.js';
 import { compareRuns } from '../stats/compare.js';
 import { repeatsOf } from '../stats/looks.js';
 import { type Bill, defaultPolicy, type Evidence, type Policy, parsePolicy } from '../stats/policy.js';

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { extname, resolve } from 'node:path';
 import { UserError } from '../core/errors.js';
-import { keysOf } from '../core/keys.js';
+import { keysOf } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';

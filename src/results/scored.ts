@@ -2,15 +2,13 @@
 
 import { UserError } from '../core/errors.js';
 import { canonicalJson, parseObject } from '../core/json.js';
-import { printable } from '../core/printable.js';
+import { printable, shellLine } from '../core/printable.js';
 import { askedName } from '../core/rollout.js';
-import { shellLine } from '../core/shell.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import { checkedManifest } from '../run/manifest.js';
-import { programName } from '../settings/program-name.js';
-import { toolVersion } from '../settings/version.js';
+import { programName, toolVersion } from '../settings/command.js';
 import { isCovered } from '../stats/coverage.js';
 import type { RunRecord, StoredName, StoredRun } from '../store/runs.js';
 import { judgedAt, wordsFor } from './databases.js';

@@ -1,11 +1,10 @@
 // The bill for a terminal: a table by domain, and below it what each figure comes from.
 
+import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
-import { counted } from '../core/figures.js';
-import { dollars } from '../core/money.js';
-import type { Price } from '../core/price.js';
+import { counted, dollars } from '../core/figures.js';
+import { asksWorldModel } from '../core/identity.js';
 import { oneLine, printable } from '../core/printable.js';
-import { asksWorldModel } from '../core/run-kind.js';
 import type { Table } from '../core/table.js';
 import { type Look, terminal, wrapped } from '../core/terminal.js';
 import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns } from '../model/bill.js';

@@ -3,15 +3,13 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { costOf, type Price } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, type ExitCode, throwIfStopped, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, present, throwIfStopped, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
-import { present } from '../core/present.js';
-import { costOf, type Price } from '../core/price.js';
-import { CHARS_A_TOKEN, charactersOf } from '../core/question.js';
-import { asksWorldModel } from '../core/run-kind.js';
-import type { Domain, Io, TextSink, Usage } from '../core/types.js';
+import { asksWorldModel } from '../core/identity.js';
+import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type TextSink, type Usage } from '../core/types.js';
 import { serverFacts } from '../model/backend.js';
 import type { Bill, BillDocument, Charges, EarlierRuns, Estimated, ServerFacts, TimeBasis } from '../model/bill.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';

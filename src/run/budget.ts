@@ -1,10 +1,8 @@
 // What a run has spent over all its sessions, in tokens and dollars, and `--budget-usd` and `--budget-tokens`, which bound it.
 
-import { grouped } from '../core/figures.js';
-import { dollars } from '../core/money.js';
-import { costOf, type Price } from '../core/price.js';
-import { CHARS_A_TOKEN } from '../core/question.js';
-import type { CallCost, Usage } from '../core/types.js';
+import { costOf, type Price } from '../core/costs.js';
+import { dollars, grouped } from '../core/figures.js';
+import { type CallCost, CHARS_A_TOKEN, type Usage } from '../core/types.js';
 import type { BudgetSettings } from './options.js';
 
 /** Looks so often whether a call in flight has ended. */

@@ -2,8 +2,7 @@
 
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode } from '../core/errors.js';
-import { CHARS_A_TOKEN } from '../core/question.js';
-import type { Io } from '../core/types.js';
+import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { printBill } from './bill.js';
 import { reachedIn, spendingOf, spendingText } from './budget.js';
 import { eventsListener } from './events.js';

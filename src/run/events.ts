@@ -7,7 +7,7 @@ import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
-import { toolVersion } from '../settings/version.js';
+import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
 import type { BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress.js';

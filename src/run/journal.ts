@@ -7,9 +7,9 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
+import { syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
 import { type Line, splitLines } from '../disk/lines.js';
-import { syncFolder } from '../disk/make-folder.js';
 
 /** One finished row. A later record with the same id replaces an earlier one. */
 export interface JournalRecord {

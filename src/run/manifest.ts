@@ -2,14 +2,12 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { isPrice, isUncounted, type Price } from '../core/costs.js';
 import { EXIT, UserError } from '../core/errors.js';
+import { RUN_KINDS } from '../core/identity.js';
 import { canonicalJson, isObject, type JsonObject } from '../core/json.js';
-import { isPrice, type Price } from '../core/price.js';
-import { RUN_KINDS } from '../core/run-kind.js';
 import type { Uncounted } from '../core/types.js';
-import { isUncounted } from '../core/usage.js';
-import { readJson } from '../disk/file-reading.js';
-import { writeJson } from '../disk/files.js';
+import { readJson, writeJson } from '../disk/files.js';
 
 const COUNT = z.int().min(0);
 const AMOUNT = z.number().min(0);

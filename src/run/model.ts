@@ -1,9 +1,8 @@
 // How a stage's model is opened, and the rows that are told to be too long for it before the first of them is asked.
 
 import { resolve } from 'node:path';
-import { present } from '../core/present.js';
-import { charactersOf, textsOf } from '../core/question.js';
-import type { Io, Question } from '../core/types.js';
+import { present } from '../core/errors.js';
+import { charactersOf, type Io, type Question, textsOf } from '../core/types.js';
 import { type OpenBackend, openEndpoints } from '../model/backend.js';
 import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
 import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';

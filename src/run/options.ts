@@ -4,7 +4,7 @@ import type { Identity } from '../core/identity.js';
 import { hideKeys } from '../core/redaction.js';
 import { PARAMETERS, type Sampling, type SamplingFlag, type SamplingValues } from '../core/sampling.js';
 import { PRICE_OPTIONS } from '../model/prices/prices.js';
-import { type OptionSpec, type OptionTable, type Settings, under } from '../settings/options.js';
+import { type OptionSpec, type OptionTable, type Settings, under } from '../settings/command.js';
 import { madeWith } from './made-with.js';
 import type { Manifest } from './manifest.js';
 

@@ -1,8 +1,8 @@
 // Progress of a run on stderr, from its beginning to its end: a live block on a terminal, a line now and then elsewhere.
 
 import { domainName, inTableOrder } from '../core/domains.js';
+import { present } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { present } from '../core/present.js';
 import { oneLine, printable, shortened, widthOf } from '../core/printable.js';
 import { barLines, bold, dim, hasBlocks, withRedFailures, wrapped } from '../core/terminal.js';
 import type { BackendStatus, Domain, Io, TextSink } from '../core/types.js';

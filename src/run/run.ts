@@ -3,16 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { callsIn, isUncounted, type Price } from '../core/costs.js';
 import { codeOf, EXIT, UserError } from '../core/errors.js';
 import { type Identity, requireSameIdentity } from '../core/identity.js';
 import { isObject } from '../core/json.js';
-import type { Price } from '../core/price.js';
 import type { Usage } from '../core/types.js';
-import { callsIn, isUncounted } from '../core/usage.js';
-import { sizeOf } from '../disk/file-reading.js';
-import { clearRemains } from '../disk/files.js';
+import { clearRemains, makeFolders, sizeOf } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
-import { makeFolders } from '../disk/make-folder.js';
 import { Ledger } from './budget.js';
 import { type Journal, type JournalRecord, openJournal, type Summarise, viewJournal } from './journal.js';
 import { type Manifest, readManifest } from './manifest.js';

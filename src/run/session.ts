@@ -1,13 +1,11 @@
 // One session of asking: rows that are not done go to the backend, and each record is on the disk before the next call starts.
 
 import pLimit from 'p-limit';
-import { EXIT, type ExitCode, messageOf, UserError } from '../core/errors.js';
+import { callsTogether, costOfBoth } from '../core/costs.js';
+import { EXIT, type ExitCode, messageOf, present, UserError } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { asObject, isInteger } from '../core/json.js';
-import { present } from '../core/present.js';
-import { charactersOf } from '../core/question.js';
-import type { Ask, CallCost, CallLog, Io, Job } from '../core/types.js';
-import { callsTogether, costOfBoth } from '../core/usage.js';
+import { type Ask, type CallCost, type CallLog, charactersOf, type Io, type Job } from '../core/types.js';
 import type { JournalRecord } from './journal.js';
 import type { Unrecorded } from './manifest.js';
 import type { Model, OpenModel } from './model.js';

@@ -1,9 +1,9 @@
 // What a stage is: the rows that a run is about, and what infer or judge does with each of them.
 
+import type { Price } from '../core/costs.js';
 import type { ExitCode } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
 import { asObject } from '../core/json.js';
-import type { Price } from '../core/price.js';
 import type {
   BackendStatus,
   CallCost,
@@ -16,7 +16,7 @@ import type {
   ModelRequest,
   Question,
 } from '../core/types.js';
-import type { OptionTable } from '../settings/options.js';
+import type { OptionTable } from '../settings/command.js';
 import type { BatchSettings } from './batch/options.js';
 import type { Ledger } from './budget.js';
 import type { JournalRecord } from './journal.js';

@@ -1,16 +1,13 @@
 // A stage from beginning to end: rows that are not done are asked, the output is assembled, and the manifest says what it came to.
 
 import { hostname } from 'node:os';
-import { costsByDomain, usdOfBoth } from '../core/costs.js';
+import { addUsage, costOf, costsByDomain, countsIn, type Price, usdOfBoth } from '../core/costs.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { countBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
-import { costOf, type Price } from '../core/price.js';
 import type { Domain, Io, Usage } from '../core/types.js';
-import { addUsage, countsIn } from '../core/usage.js';
-import { sha256Of, sizeOf } from '../disk/file-reading.js';
-import { writeLines } from '../disk/files.js';
-import { toolVersion } from '../settings/version.js';
+import { sha256Of, sizeOf, writeLines } from '../disk/files.js';
+import { toolVersion } from '../settings/command.js';
 import { type DomainCost, type Manifest, writeManifest } from './manifest.js';
 import { type OpenModel, openModel } from './model.js';
 import type { RowSummary } from './run.js';

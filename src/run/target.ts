@@ -1,13 +1,13 @@
 // Whom a run asks: the words by which a user names it, and what they name.
 
+import type { Price } from '../core/costs.js';
 import { UserError } from '../core/errors.js';
-import type { Price } from '../core/price.js';
 import type { Io } from '../core/types.js';
 import type { NamedEndpoints } from '../model/backend.js';
 import { proxyFor } from '../model/http/address.js';
 import { startLocal } from '../model/local.js';
 import { openPriceList, type PRICE_OPTIONS } from '../model/prices/prices.js';
-import type { Settings } from '../settings/options.js';
+import type { Settings } from '../settings/command.js';
 import type { AskingSettings, BudgetSettings } from './options.js';
 import type { Pricing, Run } from './run.js';
 

@@ -5,8 +5,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
-import { replaceFile } from '../disk/files.js';
-import { makeFolders } from '../disk/make-folder.js';
+import { makeFolders, replaceFile } from '../disk/files.js';
 import { type Gpu, lineOf, startLlama } from './runtime.js';
 
 /** A model's file, or all parts of a split one, whose path is that of its first. */

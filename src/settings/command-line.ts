@@ -1,13 +1,19 @@
 // The words behind `awb` as a command and its flags, by commander; help and version are answered here.
 
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT, type ExitCode, nearest, UserError } from '../core/errors.js';
-import { present } from '../core/present.js';
+import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import type { CommandEntry, CommandLine, CommandSpec, FlagValues } from './command.js';
-import { COMMON, type OptionSpec, type OptionTable } from './options.js';
-import { toolVersion } from './version.js';
+import {
+  COMMON,
+  type CommandEntry,
+  type CommandLine,
+  type CommandSpec,
+  type FlagValues,
+  type OptionSpec,
+  type OptionTable,
+  toolVersion,
+} from './command.js';
 
 /** What `awb --help` says first. */
 const DESCRIPTION = 'The evaluation harness for language world models: infer, judge and score AgentWorldBench.';

@@ -4,10 +4,16 @@ import { printable } from '../core/printable.js';
 import { hideKeys } from '../core/redaction.js';
 import type { Io } from '../core/types.js';
 import { cutPasswords, passwordsIn } from './address.js';
-import type { CommandLine, FlagValues, ShownSettings } from './command.js';
-import type { ConfigFile } from './config-file.js';
-import { FLAGS_ONLY, type OptionSpec, type OptionTable, variableOf } from './options.js';
-import type { Found } from './sources.js';
+import {
+  type CommandLine,
+  FLAGS_ONLY,
+  type FlagValues,
+  type OptionSpec,
+  type OptionTable,
+  type ShownSettings,
+  variableOf,
+} from './command.js';
+import type { ConfigFile, Found } from './sources.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;

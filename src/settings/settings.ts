@@ -1,15 +1,30 @@
 // The settings of one call: brought together from all that gives them, and refused where something is wrong.
 
-import { nearest, UserError } from '../core/errors.js';
-import { present } from '../core/present.js';
+import { nearest, present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
 import { cutPasswords, withoutCallPath } from './address.js';
-import type { CommandEntry, CommandLine, ShownSettings } from './command.js';
+import {
+  COMMON,
+  type CommandEntry,
+  type CommandLine,
+  camel,
+  FLAGS_ONLY,
+  type OptionTable,
+  type Settings,
+  type ShownSettings,
+  variableOf,
+} from './command.js';
 import { flagOf, indented } from './command-line.js';
-import { type ConfigFile, type Entries, readConfig } from './config-file.js';
-import { COMMON, camel, FLAGS_ONLY, type OptionTable, type Settings, variableOf } from './options.js';
 import { noteKeys, notePasswords, noteSecrets, noteSecretsOf, shownSettings } from './secrets.js';
-import { defaultValue, type Found, givenValue, type Sources } from './sources.js';
+import {
+  type ConfigFile,
+  defaultValue,
+  type Entries,
+  type Found,
+  givenValue,
+  readConfig,
+  type Sources,
+} from './sources.js';
 
 /** The settings of one call, with all that is wrong with them. */
 interface Resolved {

@@ -1,14 +1,15 @@
-// Where a setting's value comes from: its flag, its variable in the environment, the configuration file, or its default.
+// Values of settings: what a text means to an option, and which source gives it.
 
-import { UserError } from '../core/errors.js';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
+import { isObject, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { namesKey } from '../core/redaction.js';
 import type { Io } from '../core/types.js';
+import { entriesOf, parseYaml, type YamlEntry } from '../disk/yaml-file.js';
 import { cutPasswords } from './address.js';
-import type { FlagValues } from './command.js';
-import { type ConfigFile, readEntry } from './config-file.js';
-import { type OptionSpec, variableOf } from './options.js';
-import { type Read, readTexts } from './value.js';
+import { type Check, type FlagValues, type NumericOption, type OptionSpec, variableOf } from './command.js';
 
 /** What a value is looked for in. */
 export interface Sources {
@@ -80,4 +81,193 @@ function valueOrError(read: Read, option: OptionSpec, where: string, given: stri
   const shown =
     option.secret || (option.kind === 'json' && namesKey(given)) ? '' : ` "${oneLine(cutPasswords(given), 60)}"`;
   throw new UserError(`${where}${shown}: expected ${read.expected}`);
+}
+
+// Reading one value from text: what an option of each kind takes, and what was expected of a text that will not do.
+
+/** What came of reading a value: the value, or what was expected instead. */
+type Read = { readonly value: unknown } | { readonly expected: string };
+
+/** Reads an option's value from text, as flags and the environment have it. Items of a list are split on commas, unless they are whole words; those of a map are not. */
+function readTexts(option: OptionSpec, texts: readonly string[]): Read {
+  const text = texts.at(-1) ?? '';
+  switch (option.kind) {
+    case 'text':
+      return readText(option.check, text);
+    case 'integer':
+    case 'number':
+    case 'duration':
+      return readNumber(option, text);
+    case 'boolean': {
+      const yes = /^(true|1|yes|on)$/i.test(text);
+      return yes || /^(false|0|no|off)$/i.test(text) ? { value: yes } : { expected: 'true or false' };
+    }
+    case 'choice':
+      return readChoice(option.choices, text);
+    case 'list':
+      return readList(option.check, option.whole ? texts : texts.flatMap((part) => part.split(',')));
+    case 'map':
+      return readMap(texts);
+    case 'json':
+      return readJson(text);
+    default:
+      return option satisfies never;
+  }
+}
+
+function readText(check: Check | undefined, text: string): Read {
+  const expected = text.trim() === '' ? 'a text that is not empty' : check?.(text);
+  return expected === undefined ? { value: text } : { expected };
+}
+
+/** Characters that a label may have: it is part of file names, and stands in tables. */
+const LONGEST_LABEL = 200;
+
+/** The check of a label. */
+export function shortLabel(text: string): string | undefined {
+  return text.length > LONGEST_LABEL ? `a name of at most ${LONGEST_LABEL} characters` : undefined;
+}
+
+const NUMBER_FORMS = {
+  integer: /^[+-]?\d+$/,
+  number: /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i,
+  duration: /^(\d+\.?\d*|\.\d+)\s*[smh]?$/,
+};
+
+/** Reads a number in the option's form and range, or one of its words. A duration is read in seconds. */
+function readNumber(option: NumericOption, text: string): Read {
+  const trimmed = text.trim();
+  if (option.words?.includes(trimmed)) return { value: trimmed };
+  const seconds = option.kind === 'duration' ? ({ m: 60, h: 3600 }[trimmed.slice(-1)] ?? 1) : 1;
+  const value = Number.parseFloat(trimmed) * seconds;
+  const whole = option.kind !== 'integer' || Number.isSafeInteger(value);
+  const inRange = value >= (option.min ?? -Infinity) && value <= (option.max ?? Infinity);
+  const good = NUMBER_FORMS[option.kind].test(trimmed) && Number.isFinite(value) && whole && inRange;
+  return good ? { value } : { expected: numberExpected(option) };
+}
+
+/** What a numeric option takes, as an error says it. */
+function numberExpected(option: NumericOption): string {
+  const { min, max } = option;
+  const kind = { integer: 'an integer', number: 'a number', duration: 'a duration (900, 900s, 15m, 2h)' }[option.kind];
+  const unit = option.kind === 'duration' ? ' s' : '';
+  let range = '';
+  if (min !== undefined && max !== undefined) range = ` from ${min}${unit} to ${max}${unit}`;
+  else if (min !== undefined) range = ` of at least ${min}${unit}`;
+  else if (max !== undefined) range = ` of at most ${max}${unit}`;
+  return [`${kind}${range}`, ...(option.words ?? [])].join(' or ');
+}
+
+function readChoice(choices: readonly string[], text: string): Read {
+  if (choices.includes(text)) return { value: text };
+  const near = text === '' ? undefined : nearest(text, choices);
+  return { expected: `one of ${choices.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}` };
+}
+
+/** Reads a list from its items. Empty items are left out. */
+function readList(check: Check | undefined, parts: readonly string[]): Read {
+  const items = parts.map((part) => part.trim()).filter((part) => part !== '');
+  if (items.length === 0) return { expected: 'a list separated by commas' };
+  const expected = items.map((item) => check?.(item)).find((wrong) => wrong !== undefined);
+  return expected === undefined ? { value: items } : { expected };
+}
+
+function readMap(texts: readonly string[]): Read {
+  const entries = texts.map((text) => /^\s*([^=\s][^=]*?)\s*=(.*)$/s.exec(text));
+  if (entries.some((entry) => entry === null)) return { expected: 'key=value' };
+  return { value: Object.fromEntries(entries.map((entry) => [entry?.[1], entry?.[2]?.trim()])) };
+}
+
+function readJson(text: string): Read {
+  const value = parseObject(text);
+  return value === undefined ? { expected: 'a JSON object such as {"top_k": 20}' } : { value };
+}
+
+// The configuration file: settings by flag name in YAML, at the top level or in a section that has a command's name.
+
+/** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
+function readEntry(option: OptionSpec, { value, written }: YamlEntry): Read {
+  const text = typeof written === 'string' ? written : '';
+  const type = typeof value;
+  switch (option.kind) {
+    case 'text':
+    case 'choice':
+      return readTexts(option, [type === 'string' || type === 'number' ? text : '']);
+    case 'integer':
+    case 'number':
+    case 'duration': {
+      const isWord = typeof value === 'string' && (option.kind === 'duration' || option.words?.includes(value));
+      return type === 'number' || isWord ? readNumber(option, String(value)) : { expected: numberExpected(option) };
+    }
+    case 'boolean':
+      return type === 'boolean' ? { value } : { expected: 'true or false' };
+    case 'list':
+      if (type !== 'object') return readTexts(option, [text]);
+      return Array.isArray(value) && isListOf(isText, written)
+        ? readList(option.check, written)
+        : { expected: 'a list' };
+    case 'map':
+      return isObject(value) && isListOf(isPair, written)
+        ? { value: Object.fromEntries(written) }
+        : { expected: 'a mapping of keys to values' };
+    case 'json':
+      return isObject(value) ? { value } : { expected: 'a mapping' };
+    default:
+      return option satisfies never;
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isPair = (value: unknown): value is readonly [string, string] => isListOf(isText, value);
+
+function isListOf<T>(is: (item: unknown) => item is T, value: unknown): value is readonly T[] {
+  return Array.isArray(value) && value.every(is);
+}
+
+/** Values by the name that stands in the file. */
+export type Entries = ReadonlyMap<string, YamlEntry>;
+
+/** A configuration file as a command reads it. */
+export interface ConfigFile {
+  /** The path as the user gave it. */
+  readonly path: string;
+  /** The command's own section, empty where the file has none. It takes precedence over the top level. */
+  readonly section: Entries;
+  readonly top: Entries;
+}
+
+/**
+ * Reads the file for a command.
+ * @param from where the path was given
+ * @throws UserError (2) where it holds no settings, (66) where it cannot be read
+ */
+export async function readConfig(path: string, from: string, cwd: string, command: string): Promise<ConfigFile> {
+  let text: string;
+  try {
+    text = await readFile(resolve(cwd, path), 'utf8');
+  } catch (error) {
+    const code = codeOf(error) ?? String(error);
+    throw new UserError(`cannot read the configuration file ${path} (${from}): ${code}`, EXIT.inputMissing);
+  }
+  const file = await parseYaml(text, path, EXIT.usage);
+  const root = file.document.contents;
+  if (root !== null && !file.yaml.isMap(root)) {
+    throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
+  }
+  const top = byKey(root === null ? [] : entriesOf(file, root, LEVELS));
+  return { path, section: sectionOf(path, top, command), top };
+}
+
+/** Settings, and those in a section. */
+const LEVELS = 2;
+
+function byKey(entries: readonly YamlEntry[]): Entries {
+  return new Map(entries.map((entry) => [entry.key, entry]));
+}
+
+function sectionOf(path: string, top: Entries, command: string): Entries {
+  const entry = top.get(command);
+  if (entry?.entries !== undefined) return byKey(entry.entries);
+  if (entry === undefined || entry.value === null) return new Map();
+  throw new UserError(`${path}:${entry.line}: ${command}: expected settings by name, indented below it`);
 }

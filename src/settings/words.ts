@@ -1,7 +1,6 @@
 // Settings as the words of a command line, so that a command can be given once more.
 
-import type { ShownSettings } from './command.js';
-import type { OptionSpec, OptionTable } from './options.js';
+import type { OptionSpec, OptionTable, ShownSettings } from './command.js';
 
 /** The flags that say what these settings say, in the table's order; what is as it would be without them is left out. */
 export function wordsOf(table: OptionTable, shown: ShownSettings): string[] {

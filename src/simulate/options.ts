@@ -6,7 +6,7 @@ import { UserError } from '../core/errors.js';
 import { INFER_OPTIONS } from '../infer/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
-import { type OptionTable, type Settings, under } from '../settings/options.js';
+import { type OptionTable, type Settings, under } from '../settings/command.js';
 
 const {
   'data-dir': dataDir,

@@ -4,11 +4,10 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
+import { addUsage, callsCounted } from '../core/costs.js';
 import { codeOf, EXIT, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
-import { charactersOf } from '../core/question.js';
-import type { CallLog, Io, ModelReply, ModelRequest, Usage } from '../core/types.js';
-import { addUsage, callsCounted } from '../core/usage.js';
+import { type CallLog, charactersOf, type Io, type ModelReply, type ModelRequest, type Usage } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { afterReply, freshWorld, requestOf, type World, worldAt } from '../infer/world.js';

@@ -1,7 +1,6 @@
 // What drawing again says of a mean over clusters: the bootstrap's interval and the sign-flip test's p.
 import type { Interval } from '../core/comparison.js';
-import { groupBy } from '../core/groups.js';
-import { quantile } from '../core/quantile.js';
+import { groupBy, quantile } from '../core/groups.js';
 import { randomOf } from '../core/random.js';
 import { LEAST_CLUSTERS } from '../core/types.js';
 import type { Observation } from './clusters.js';

@@ -3,8 +3,7 @@
 import { z } from 'zod';
 import { COUNT, ESTIMATE, estimateDocument } from '../core/document.js';
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
-import { countBy, groupBy, type Some } from '../core/groups.js';
-import { keysOf } from '../core/keys.js';
+import { countBy, groupBy, keysOf, type Some } from '../core/groups.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure, type ScenarioRow } from '../core/scenario-row.js';
 import type { Domain, Estimate } from '../core/types.js';
 import { clusteredEstimate, meanOfEstimates } from './clusters.js';

@@ -1,9 +1,9 @@
 // Which predictions people are given to rate, drawn by a seed, and the samples that the page for raters shows of them.
 
 import { domainName, inTableOrder } from '../core/domains.js';
+import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import { isRated } from '../core/points.js';
-import { present } from '../core/present.js';
 import { type Random, randomOf, shuffled } from '../core/random.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type Io, type JudgedRow } from '../core/types.js';

@@ -2,8 +2,8 @@
 
 import { basename } from 'node:path';
 import type { RunCosts } from '../core/costs.js';
+import { present } from '../core/errors.js';
 import { DEFAULT_MEASURE, type Measure, type MeasureLookup } from '../core/measures.js';
-import { present } from '../core/present.js';
 import { askedName } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
 import type { Estimate, JudgedRow, ScoreCard } from '../core/types.js';

@@ -2,7 +2,7 @@
 
 import type { Spent } from '../core/costs.js';
 import { EXIT, UserError } from '../core/errors.js';
-import { dollars } from '../core/money.js';
+import { dollars } from '../core/figures.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';

@@ -2,8 +2,8 @@
 
 import { basename } from 'node:path';
 import { objectsIn } from '../benchmark/line-file.js';
+import { present } from '../core/errors.js';
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
-import { present } from '../core/present.js';
 import { writtenPrediction } from '../core/reply.js';
 import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
 import type { JudgedRow } from '../core/types.js';

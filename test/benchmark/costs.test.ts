@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCosts } from '../../src/benchmark/costs.js';
+import type { Price } from '../../src/core/costs.js';
 import { EXIT } from '../../src/core/errors.js';
-import type { Price } from '../../src/core/price.js';
 import type { CallLog } from '../../src/core/types.js';
 import { temporaryFolder } from '../support/cli.js';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { checkRows } from '../../src/benchmark/survey.js';
-import { RELEASED } from '../../src/core/released.js';
+import { RELEASED } from '../../src/core/domains.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { surveyOf } from '../support/surveys.js';
 

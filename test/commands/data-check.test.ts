@@ -3,8 +3,8 @@
 import { appendFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { RELEASED } from '../../src/core/domains.js';
 import { EXIT } from '../../src/core/errors.js';
-import { RELEASED } from '../../src/core/released.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { awb, RECORDED, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { entryOf, openHub } from '../support/hub.js';

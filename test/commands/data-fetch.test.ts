@@ -5,8 +5,8 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { RELEASED } from '../../src/core/domains.js';
 import { EXIT } from '../../src/core/errors.js';
-import { RELEASED } from '../../src/core/released.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { closeServers, entryOf, listenTo, openHub, sendRange, sha256, TOKEN } from '../support/hub.js';
 

@@ -1,7 +1,7 @@
 // What calls cost under a price.
 
 import { expect, test } from 'vitest';
-import { costOf, type Price } from '../../src/core/price.js';
+import { costOf, type Price } from '../../src/core/costs.js';
 
 const price: Price = { model: 'm', source: 'x', input: 2, cached: 0.5, output: 10 };
 

@@ -1,7 +1,7 @@
 // Quantiles, held against Python's.
 
 import { expect, test } from 'vitest';
-import { quantile } from '../../src/core/quantile.js';
+import { quantile } from '../../src/core/groups.js';
 
 // min, statistics.median, the ninth of statistics.quantiles(n=10, method='inclusive'), max
 test.each([

@@ -3,8 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { printable } from '../../src/core/printable.js';
-import { shellLine } from '../../src/core/shell.js';
+import { printable, shellLine } from '../../src/core/printable.js';
 
 test.each([
   ['plain/path-1.jsonl', 'plain/path-1.jsonl'],

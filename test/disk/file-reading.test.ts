@@ -5,8 +5,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import { readJson, sha256Of, sizeOf } from '../../src/disk/file-reading.js';
-import { writeJson } from '../../src/disk/files.js';
+import { readJson, sha256Of, sizeOf, writeJson } from '../../src/disk/files.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { FileWriter, makeFolders } from '../../src/disk/make-folder.js';
+import { FileWriter, makeFolders } from '../../src/disk/files.js';
 import { folderOf } from '../support/folder.js';
 
 describe('making folders', () => {

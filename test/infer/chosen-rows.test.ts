@@ -3,8 +3,8 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { RELEASED } from '../../src/core/domains.js';
 import { EXIT } from '../../src/core/errors.js';
-import { RELEASED } from '../../src/core/released.js';
 import { awb, startAwb, temporaryFolder } from '../support/cli.js';
 import { openHub } from '../support/hub.js';
 import { rowText, writeText } from '../support/rows.js';

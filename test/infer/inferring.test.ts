@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RowRef } from '../../src/benchmark/dataset.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { inAskingOrder, jobsOf } from '../../src/infer/inferring.js';
 import { dataOf, keyOf, rowRefs } from '../support/row-refs.js';
 

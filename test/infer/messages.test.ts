@@ -1,6 +1,6 @@
 // The messages to the world model, by protocol.
 import { describe, expect, test } from 'vitest';
-import { keysOf } from '../../src/core/keys.js';
+import { keysOf } from '../../src/core/groups.js';
 import type { Sample } from '../../src/core/types.js';
 import { buildMessages, PROTOCOLS } from '../../src/infer/messages.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readRow } from '../../src/benchmark/sample.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { afterReply, freshWorld, trajectoryRow, worldAt } from '../../src/infer/world.js';
 
 const start = freshWorld({ domain: 'terminal', systemPrompt: 'You are a terminal.', task: 'Tidy up.' });

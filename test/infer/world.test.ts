@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readRow } from '../../src/benchmark/sample.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { DOMAINS, type Sample } from '../../src/core/types.js';
 import { PROTOCOLS } from '../../src/infer/messages.js';
 import { actionPrompt, afterReply, freshWorld, requestOf, rewound, undone, worldAt } from '../../src/infer/world.js';

@@ -1,8 +1,8 @@
 // Parts of a judgement, asked one after the other.
 
 import { describe, expect, it } from 'vitest';
+import { present } from '../../src/core/errors.js';
 import { measured, unmeasured } from '../../src/core/judgement.js';
-import { present } from '../../src/core/present.js';
 import type { ModelFailure, ModelReply } from '../../src/core/types.js';
 import { judgementOf } from '../../src/judge/asking.js';
 import { jobsOf, seedOffsetOf } from '../../src/judge/judging.js';

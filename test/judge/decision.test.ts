@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { loadAgentPrompts } from '../../src/benchmark/prompts.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import type { ModelReply, Sample } from '../../src/core/types.js';
 import { decision } from '../../src/judge/decision.js';
 import type { Subject } from '../../src/judge/mode.js';

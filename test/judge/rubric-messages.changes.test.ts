@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { changesOf } from '../../src/judge/rubric-messages.js';
+import { changesOf } from '../../src/judge/rubric.js';
 
 describe('what changed', () => {
   test('is told by line: new and met, new and lacking, gone and kept, and what differs', () => {

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { BUNDLED_PACK, loadRubricPack } from '../../src/benchmark/rubric-pack.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { type RubricPack, readTemplate } from '../../src/core/rubric.js';
 import { DOMAINS, type Sample } from '../../src/core/types.js';
-import { buildJudgeMessages, textsShown } from '../../src/judge/rubric-messages.js';
+import { buildJudgeMessages, textsShown } from '../../src/judge/rubric.js';
 import { PLAIN_PACK } from '../support/cli.js';
 
 const sample: Sample = {

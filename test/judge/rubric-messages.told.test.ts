@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toldExcerpt } from '../../src/judge/rubric-messages.js';
+import { toldExcerpt } from '../../src/judge/rubric.js';
 
 const tool = (name: string, size = 300) =>
   JSON.stringify({

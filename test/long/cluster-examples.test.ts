@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { EXIT } from '../../src/core/errors.js';
-import { present } from '../../src/core/present.js';
+import { EXIT, present } from '../../src/core/errors.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { AT_A_TIME, startClusterTrial } from '../support/cluster-trial.js';
 

@@ -9,7 +9,7 @@ import { COMMANDS } from '../../src/cli.js';
 import { EXIT } from '../../src/core/errors.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
 import { openPriceList } from '../../src/model/prices/prices.js';
-import { COMMON } from '../../src/settings/options.js';
+import { COMMON } from '../../src/settings/command.js';
 import { awb, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { holdText } from '../support/messages.js';
 

@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { ROOT } from '../support/cli.js';
 import { AT_A_TIME, type ClusterTrial, startClusterTrial } from '../support/cluster-trial.js';
 import { processes } from '../support/processes.js';

@@ -3,13 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { UserError } from '../../src/core/errors.js';
-import { present } from '../../src/core/present.js';
+import { present, UserError } from '../../src/core/errors.js';
 import { withoutMarker } from '../../src/core/reply.js';
 import { earlierTurns, groundTruthOf, textsOf } from '../../src/core/turn.js';
 import { DOMAINS, type Sample } from '../../src/core/types.js';
-import type { Scenario } from '../../src/simulate/scenarios/scenario.js';
-import { scenarioAt } from '../../src/simulate/scenarios/scenario.js';
+import { type Scenario, scenarioAt } from '../../src/simulate/scenarios/scenario.js';
 import { loadScenarioSuite } from '../../src/simulate/scenarios/suite.js';
 import { outcomeOf, type ScenarioOutcome } from '../../src/simulate/scenarios/verify.js';
 import { ROOT } from '../support/cli.js';

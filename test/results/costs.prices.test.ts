@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Price } from '../../src/core/price.js';
+import type { Price } from '../../src/core/costs.js';
 import { pricesOf } from '../../src/results/costs.js';
 import { temporaryFolder } from '../support/cli.js';
 

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Price } from '../../src/core/price.js';
+import type { Price } from '../../src/core/costs.js';
 import type { JudgedRow } from '../../src/core/types.js';
 import { countCosts, manifestCosts } from '../../src/results/costs.js';
 import type { Manifest } from '../../src/run/manifest.js';

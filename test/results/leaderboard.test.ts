@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { present } from '../../src/core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../../src/core/measures.js';
-import { present } from '../../src/core/present.js';
 import { withKnownRuns } from '../../src/results/databases.js';
 import { boardRun, tiesOf } from '../../src/results/leaderboard.js';
 import { temporaryFolder } from '../support/cli.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { isAlive } from '../../src/run/run.js';
 import { processOf } from '../support/processes.js';
 

@@ -3,8 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { EXIT } from '../../src/core/errors.js';
-import { present } from '../../src/core/present.js';
+import { EXIT, present } from '../../src/core/errors.js';
 import type { ModelOutcome } from '../../src/core/types.js';
 import { Ledger, Reserve, reachedIn } from '../../src/run/budget.js';
 import { budgetListener } from '../../src/run/command.js';

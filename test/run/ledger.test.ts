@@ -1,7 +1,7 @@
 // What a run has spent: counts, estimates of what nobody counted, and money.
 
 import { expect, test } from 'vitest';
-import type { Price } from '../../src/core/price.js';
+import type { Price } from '../../src/core/costs.js';
 import { Ledger } from '../../src/run/budget.js';
 
 const PRICE: Price = { model: 'm', source: 'test', input: 2, cached: 1, output: 10 };

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import { madeWith } from '../../src/run/made-with.js';
 import { readManifest } from '../../src/run/manifest.js';
 import { ROOT } from '../support/cli.js';

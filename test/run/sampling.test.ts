@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkedManifest } from '../../src/run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings, samplingIdentity, samplingOf } from '../../src/run/options.js';
-import type { OptionSpec } from '../../src/settings/options.js';
+import type { OptionSpec } from '../../src/settings/command.js';
 
 function settings(given: Partial<AskingSettings> = {}): AskingSettings {
   return { maxTokens: 100, temperature: 0.6, allowParamDrop: false, fitMaxTokens: false, ...given } as AskingSettings;

@@ -1,7 +1,7 @@
 // What a run has come to, counted from its rows.
 
 import { describe, expect, test } from 'vitest';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import type { ModelOutcome, Usage } from '../../src/core/types.js';
 import { temporaryFolder } from '../support/cli.js';
 import { fine, runMadeUp } from '../support/made-up-stage.js';

@@ -1,7 +1,7 @@
 // What --print-config shows.
 
 import { expect, test } from 'vitest';
-import { COMMON } from '../../src/settings/options.js';
+import { COMMON } from '../../src/settings/command.js';
 import { describeSettings } from '../../src/settings/secrets.js';
 import { commandWith, KINDS, lineOf, resolveWith } from '../support/settings.js';
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
-import type { OptionTable } from '../../src/settings/options.js';
+import type { OptionTable } from '../../src/settings/command.js';
 import { describeSettings } from '../../src/settings/secrets.js';
 import { commandWith, type Given, KINDS, lineOf, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 

@@ -1,7 +1,7 @@
 // What is said of names that no option has.
 
 import { describe, expect, test } from 'vitest';
-import type { OptionTable } from '../../src/settings/options.js';
+import type { OptionTable } from '../../src/settings/command.js';
 import { resolveSettings } from '../../src/settings/settings.js';
 import {
   commandWith,

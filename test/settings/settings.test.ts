@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
-import { defineCommand } from '../../src/settings/command.js';
-import type { OptionTable } from '../../src/settings/options.js';
+import { defineCommand, type OptionTable } from '../../src/settings/command.js';
 import { requireSettings } from '../../src/settings/settings.js';
 import { lineOf, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 

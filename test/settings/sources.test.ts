@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import type { OptionTable } from '../../src/settings/options.js';
+import type { OptionTable } from '../../src/settings/command.js';
 import { cwd, type Given, KINDS, refusalOf, resolveWith, settingsWith } from '../support/settings.js';
 
 describe('where a value comes from', () => {

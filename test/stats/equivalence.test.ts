@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { AGREEMENT } from '../../src/core/equivalence.js';
-import { present } from '../../src/core/present.js';
+import { present } from '../../src/core/errors.js';
 import type { JudgedRow } from '../../src/core/types.js';
 import { equivalenceCard } from '../../src/stats/equivalence.js';
 

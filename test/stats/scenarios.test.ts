@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type EstimateDocument, estimateDocument } from '../../src/core/document.js';
-import { keysOf } from '../../src/core/keys.js';
+import { keysOf } from '../../src/core/groups.js';
 import { measuresOf } from '../../src/core/measures.js';
 import { SCENARIO_MEASURES, type ScenarioRow } from '../../src/core/scenario-row.js';
 import { DOMAINS, type Estimate } from '../../src/core/types.js';

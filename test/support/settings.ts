@@ -5,8 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EXIT, UserError } from '../../src/core/errors.js';
 import { httpUrl } from '../../src/settings/address.js';
-import type { CommandLine, CommandSpec, FlagValues } from '../../src/settings/command.js';
-import { COMMON, type OptionSpec, type OptionTable } from '../../src/settings/options.js';
+import {
+  COMMON,
+  type CommandLine,
+  type CommandSpec,
+  type FlagValues,
+  type OptionSpec,
+  type OptionTable,
+} from '../../src/settings/command.js';
 import { requireSettings, resolveSettings } from '../../src/settings/settings.js';
 
 /** The working directory, with the file `awb.yaml` where one was given. */

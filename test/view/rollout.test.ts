@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { html } from '../../src/report/html.js';
 import { type RolloutCard, rolloutCard } from '../../src/stats/rollout.js';
-import { rolloutBlocks } from '../../src/view/rollout.js';
+import { rolloutBlocks } from '../../src/view/overview.js';
 import { EVIL, pageOf, reportOf } from '../support/reports.js';
 import { type MadeStep, steppedRow } from '../support/rollouts.js';
 

@@ -6,8 +6,8 @@ import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
+import { makeFolders } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
-import { makeFolders } from '../../disk/make-folder.js';
 import {
   bytesOf,
   type HubOptions,

@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { EXIT, UserError } from '../../core/errors.js';
-import { shellLine } from '../../core/shell.js';
+import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
 import { BatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
@@ -20,7 +20,7 @@ import {
 import { Results } from '../../model/batch/results.js';
 import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
-import { programName } from '../../settings/program-name.js';
+import { programName } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { ServerSettings } from './options.js';
 

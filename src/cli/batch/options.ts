@@ -2,7 +2,7 @@
 
 import { ASKING_OPTIONS } from '../../run/options.js';
 import { httpUrl } from '../../settings/address.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import type { OptionTable, Settings } from '../../settings/command.js';
 
 const FOLDER_OPTION = {
   'batch-dir': {

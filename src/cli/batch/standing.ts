@@ -2,14 +2,13 @@
 
 import { EXIT, type ExitCode } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
-import { oneLine, printable } from '../../core/printable.js';
-import { shellLine } from '../../core/shell.js';
+import { oneLine, printable, shellLine } from '../../core/printable.js';
 import { NONE, type Table } from '../../core/table.js';
 import { type Look, terminal } from '../../core/terminal.js';
 import { type BatchPart, isLive, resultsToFetch, type Sent } from '../../model/batch/folder.js';
 import { requestsIn } from '../../model/batch/requests.js';
 import { waitOf } from '../../model/schedule/outages.js';
-import { programName } from '../../settings/program-name.js';
+import { programName } from '../../settings/command.js';
 import { type BatchClient, readingCommand } from './client.js';
 
 /** How a folder stands, as `--json` prints it. */

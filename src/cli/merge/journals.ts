@@ -1,9 +1,8 @@
 // Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
 
 import { createHash } from 'node:crypto';
-import { throwIfStopped } from '../../core/errors.js';
-import { present } from '../../core/present.js';
-import { bytesAt, type Place } from '../../disk/file-reading.js';
+import { present, throwIfStopped } from '../../core/errors.js';
+import { bytesAt, type Place } from '../../disk/files.js';
 import type { Line } from '../../disk/lines.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 

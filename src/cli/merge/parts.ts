@@ -6,7 +6,7 @@ import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
-import { sizeOf } from '../../disk/file-reading.js';
+import { sizeOf } from '../../disk/files.js';
 import { RECHECK } from '../../judge/judged-files.js';
 import { type Manifest, type MergedPart, readManifest } from '../../run/manifest.js';
 import { pathsOf, requireNoStray } from '../../run/run.js';

@@ -7,8 +7,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, EXIT, UserError } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
-import { readJson, sizeOf } from '../../disk/file-reading.js';
-import { writeJson } from '../../disk/files.js';
+import { readJson, sizeOf, writeJson } from '../../disk/files.js';
 
 export interface Checkpoint {
   /** Its name in the folder. */

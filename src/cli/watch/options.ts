@@ -1,6 +1,6 @@
 // The options of awb watch: where checkpoints arrive, how one is served, what it is held against, and where results go.
 
-import type { OptionTable, Settings } from '../../settings/options.js';
+import type { OptionTable, Settings } from '../../settings/command.js';
 
 export const WATCH_OPTIONS = {
   dir: {

@@ -1,11 +1,11 @@
 // awb calibrate: its options, and predictions of known quality through a judge, in an open run, by the engine that judges any others.
 
 import type { Dataset } from '../../benchmark/dataset.js';
+import { present } from '../../core/errors.js';
 import { fingerprintOf, type Identity } from '../../core/identity.js';
 import { judgementMembers } from '../../core/judged-row.js';
 import { MOST_JUDGEMENTS, recordedJudgement } from '../../core/judgement.js';
 import { MOST_REPEATS } from '../../core/prediction.js';
-import { present } from '../../core/present.js';
 import type { Io } from '../../core/types.js';
 import { manifestOfData, placeOfRow } from '../../infer/chosen-rows.js';
 import { INFER_OPTIONS } from '../../infer/options.js';
@@ -15,8 +15,7 @@ import { ASKING_OPTIONS } from '../../run/options.js';
 import type { Pricing, Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced, type Target } from '../../run/target.js';
-import type { ShownSettings } from '../../settings/command.js';
-import { type OptionTable, type Settings, under } from '../../settings/options.js';
+import { type OptionTable, type Settings, type ShownSettings, under } from '../../settings/command.js';
 import { identityOfJudge, openJudge } from '../asking.js';
 import type { Method } from '../mode.js';
 import { JUDGE_INSTRUMENT } from '../options.js';

@@ -1,6 +1,6 @@
 // Neutral rewrites of the truth: what another run would have said in other words, and what must cost nothing.
 
-import { present } from '../../core/present.js';
+import { present } from '../../core/errors.js';
 import { type Random, shuffled } from '../../core/random.js';
 import { type RuntimeToken, runtimeTokens, tokensOf } from './tokens.js';
 import { inOrder, type JsonSpan, type Replaced, readJson, type Span, withReplaced } from './units.js';

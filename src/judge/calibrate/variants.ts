@@ -2,8 +2,7 @@
 
 import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
-import { nearest, UserError } from '../../core/errors.js';
-import { present } from '../../core/present.js';
+import { nearest, present, UserError } from '../../core/errors.js';
 import { CANARIES } from './canaries.js';
 import { CORRUPTIONS } from './corruptions.js';
 import { REWRITES } from './rewrites.js';

@@ -1,19 +1,19 @@
 // What lies in a batch folder, given to a question as an endpoint would give it: try after try, by the same rules.
 
+import { addUsage, callsCounted, costOfBoth } from '../../core/costs.js';
 import { UserError } from '../../core/errors.js';
-import { charactersOf } from '../../core/question.js';
 import { hideKeys, keysIn, openRedaction, type Redact } from '../../core/redaction.js';
-import type {
-  Asking,
-  CallCost,
-  CallLog,
-  FileHooks,
-  ModelFailure,
-  ModelReply,
-  ModelRequest,
-  Usage,
+import {
+  type Asking,
+  type CallCost,
+  type CallLog,
+  charactersOf,
+  type FileHooks,
+  type ModelFailure,
+  type ModelReply,
+  type ModelRequest,
+  type Usage,
 } from '../../core/types.js';
-import { addUsage, callsCounted, costOfBoth } from '../../core/usage.js';
 import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
 import type { BackendOptions, NamedEndpoints } from '../backend.js';
 import { type ContextWatch, openContextWatch } from '../context.js';

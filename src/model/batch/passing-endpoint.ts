@@ -1,12 +1,12 @@
 // An endpoint that is sent the bodies of a batch as they are, and whose answers are kept as they come.
 
 import { randomBytes } from 'node:crypto';
+import { isTokenCount } from '../../core/costs.js';
 import { EXIT, UserError } from '../../core/errors.js';
 import { asObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { openRedaction, type Redact } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
-import { isTokenCount } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, INTERRUPTED } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { classify } from '../failures/classify.js';

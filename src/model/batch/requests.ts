@@ -3,9 +3,8 @@
 import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, EXIT, throwIfStopped, UserError } from '../../core/errors.js';
-import { present } from '../../core/present.js';
-import type { Place } from '../../disk/file-reading.js';
+import { codeOf, EXIT, present, throwIfStopped, UserError } from '../../core/errors.js';
+import type { Place } from '../../disk/files.js';
 import { splitLines } from '../../disk/lines.js';
 import { type BatchPart, unreadable } from './folder.js';
 

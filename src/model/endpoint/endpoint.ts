@@ -1,10 +1,10 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
+import { addUsage, isTokenCount } from '../../core/costs.js';
 import { EXIT, messageOf, nearest, UserError } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { keysIn, openGrowingRedaction, openRedaction, type Redact, redactValue } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
-import { addUsage, isTokenCount } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch, ServedContext } from '../context.js';
 import { classify } from '../failures/classify.js';

@@ -1,10 +1,10 @@
 // Reads a reply as it grows: events or one JSON document -> the answer, or what is wrong with it. Nothing of it is trusted.
 
 import { StringDecoder } from 'node:string_decoder';
+import { isTokenCount } from '../../core/costs.js';
 import { EXIT, UserError } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { TokenScore, Usage } from '../../core/types.js';
-import { isTokenCount } from '../../core/usage.js';
 import type { AttemptFailure, AttemptReply, Hear } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { isHtml } from '../failures/error-body.js';

@@ -1,7 +1,7 @@
 // Reads what a server said about an error, in any of the forms that servers use.
 
+import { isTokenCount } from '../../core/costs.js';
 import { asObject, isContainer, parseJson } from '../../core/json.js';
-import { isTokenCount } from '../../core/usage.js';
 import { MOST_LOOKED_THROUGH } from '../http/wording.js';
 
 export interface Said {

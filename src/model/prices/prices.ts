@@ -1,12 +1,17 @@
-// What a model costs: by the user's price file (`--prices`), else by the catalogue, else unknown.
+// Prices: from the user's file, or the catalogue that comes with the package.
 
-import { EXIT, nearest, UserError } from '../../core/errors.js';
-import type { Price } from '../../core/price.js';
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
+import { z } from 'zod';
+import type { Price } from '../../core/costs.js';
+import { codeOf, EXIT, nearest, UserError } from '../../core/errors.js';
+import { keysOf } from '../../core/groups.js';
 import { oneLine } from '../../core/printable.js';
+import { faultsOf, mapping, oneOf, type Path } from '../../core/schema.js';
 import type { Io } from '../../core/types.js';
-import type { OptionTable } from '../../settings/options.js';
-import { type Catalogue, openCatalogue } from './catalogue.js';
-import { type PriceRule, readPriceFile } from './price-file.js';
+import { parseYaml } from '../../disk/yaml-file.js';
+import type { OptionTable } from '../../settings/command.js';
 
 export const PRICE_OPTIONS = {
   prices: {
@@ -101,4 +106,216 @@ function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void
     ? `price of "${oneLine(model, 60)}" at ${provider}; give input and output instead`
     : `provider "${oneLine(provider, 60)}"; ${near === undefined ? 'leave like out, and give input and output' : `did you mean ${near}?`}`;
   throw new UserError(`${path}:${rule.line}: ${catalogue.source} has no ${what}`, EXIT.badData);
+}
+
+// The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
+
+/** The release whose prices these are, and its day: the package itself holds none. */
+export const CATALOGUE = { name: 'genai-prices', version: '0.1.8', released: '2026-09-23' } as const;
+type Rate = Price['input'];
+const HOUR_MS = 3_600_000;
+
+const SOURCE = `${CATALOGUE.name} ${CATALOGUE.version} of ${CATALOGUE.released}`;
+
+interface Catalogue {
+  /** The release and its day. */
+  readonly source: string;
+  /** Ids of providers. */
+  readonly providers: readonly string[];
+  /** The provider that a host (with its port, where it has one) belongs to. */
+  providerOf(host: string): string | undefined;
+  /** Whether the provider has the model, with a price that calls of plain text can be charged by. */
+  knows(provider: string, model: string): boolean;
+  /** The provider's price of a model; undefined where it is not known, or charges for what calls do not report. */
+  priceOf(provider: string, model: string, at: Date): Price | undefined;
+}
+
+/** Opens the catalogue: some 20 MB of memory and 50 ms, the first time. */
+export async function openCatalogue(): Promise<Catalogue> {
+  const { calcPrice, waitForUpdate } = await import('@pydantic/genai-prices');
+  const providers = (await waitForUpdate()) ?? [];
+  const priceOf: Catalogue['priceOf'] = (providerId, model, at) => {
+    // A run takes hours, and no bill or budget may be too low: of prices by the hour the dearest holds.
+    const day = Date.parse(at.toISOString().slice(0, 10));
+    const times = [at, ...Array.from({ length: 24 }, (_, hour) => new Date(day + hour * HOUR_MS))];
+    const usage = { input_tokens: 0, output_tokens: 0 };
+    const prices = times.flatMap((timestamp) => priceIn(calcPrice(usage, model, { providerId, timestamp })) ?? []);
+    return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
+  };
+  return {
+    source: SOURCE,
+    providers: providers.map(({ id }) => id),
+    providerOf: (host) => providers.find((provider) => ownsHost(provider, host))?.id,
+    knows: (provider, model) => priceOf(provider, model, new Date(CATALOGUE.released)) !== undefined,
+    priceOf,
+  };
+}
+
+/** Providers whose hosts are their customers' own servers, which charge by other prices. */
+const RENTED = ['modal'];
+
+/**
+ * Whether the whole host is the provider's: patterns of the catalogue match beginnings, and `api.openai.com.example.org` is not
+ * OpenAI. One that ends in a dot leaves the top-level domain open. Providers that are told by a path are told by no host.
+ */
+function ownsHost({ id, api_pattern: pattern }: Provider, host: string): boolean {
+  if (RENTED.includes(id)) return false;
+  const address = `https://${host}/`;
+  const [matched] = new RegExp(`^(?:${pattern})`).exec(address) ?? [];
+  if (matched === undefined) return false;
+  const rest = address.slice(matched.length);
+  return rest === '' || rest === '/' || (matched.endsWith('.') && /^[a-z]+\/$/.test(rest));
+}
+
+function base(rate: Rate): number {
+  return typeof rate === 'number' ? rate : rate.base;
+}
+
+/** Prices of what no call here has: sound, pictures, pages, searches by the server, a cache kept for an hour. */
+const OF_OTHER_CALLS = /audio|image|video|document|^(?:web|storage)_searches_kcount$|^cache_write_1h_mtok$/;
+const TAKEN = /^(?:(?:in|out)put_mtok|cache_(?:read|write)_mtok|requests_kcount)$/;
+
+function priceIn(found: PriceCalculation | null): Price | undefined {
+  if (found === null) return undefined;
+  const { provider, model, model_price: price } = found;
+  const { input_mtok: input, cache_read_mtok: cached, cache_write_mtok: written, output_mtok: output } = price;
+  const { requests_kcount: thousandCalls } = price;
+  // Nothing is said of a model that has no price, and what is charged beside the tokens that a call reports cannot be known.
+  const isComplete = Object.keys(price).every((key) => TAKEN.test(key) || OF_OTHER_CALLS.test(key));
+  if (input === undefined || output === undefined || !isComplete) return undefined;
+  return {
+    model: `${provider.id}/${model.id}`,
+    source: SOURCE,
+    input: rateOf(input),
+    ...(cached !== undefined && { cached: rateOf(cached) }),
+    ...(written !== undefined && { written: rateOf(written) }),
+    output: rateOf(output),
+    ...(typeof thousandCalls === 'number' && { call: thousandCalls / 1000 }),
+  };
+}
+
+function rateOf(rate: NonNullable<ModelPrice[string]>): Rate {
+  if (typeof rate === 'number') return rate;
+  return { base: rate.base, tiers: rate.tiers.map(({ start, price }) => ({ start, price })) };
+}
+
+// A price file: what a user says that models cost. Read and checked -> rules, or an error with file, line and remedy.
+
+/** What a price file says of the models that a name or a pattern holds for: a price, or whose price in the catalogue holds. */
+type PriceRule = { readonly pattern: string; readonly line: number } & (
+  | { readonly price: Price }
+  | { readonly like: { readonly provider: string; readonly model: string } }
+);
+
+/** How many tokens a price is for; a million where the file says nothing, as providers' own price lists do. */
+const UNITS = { 'million-tokens': 1e6, 'thousand-tokens': 1e3, token: 1 } as const;
+/** US dollars for a million tokens: a hundred times what any model costs. More is a price in another unit. */
+const MOST_PRICE = 100_000;
+/** US dollars for a call: far beyond what any costs. */
+const MOST_CALL = 100;
+/** Some 7,000 models. YAML of many more takes minutes to read, since every key is held against every other. */
+const MOST_BYTES = 250_000;
+const EXAMPLE = 'models: { my-model: { input: 0.20, cached: 0.02, output: 0.80 } }';
+
+function amount(name: string, most = Number.MAX_VALUE) {
+  const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= most;
+  const bounds = most === Number.MAX_VALUE ? 'of at least 0' : `from 0 to ${most}`;
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `${name} has to be a number ${bounds}; it is ${shown(input)}`;
+  return z.custom<number>(isAmount, { error }).optional();
+}
+
+const MODEL = mapping('the price of a model', {
+  input: amount('input'),
+  cached: amount('cached'),
+  written: amount('written'),
+  output: amount('output'),
+  call: amount('call', MOST_CALL),
+  like: z
+    .string()
+    .regex(/^[^/]+\/.+$/s, 'like has to name a provider and its model, such as openai/gpt-5.2')
+    .optional(),
+}).superRefine(({ like, input, output, ...others }, context) => {
+  const refuse = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', message, path });
+  const isPriced = [input, output, ...Object.values(others)].some((price) => price !== undefined);
+  if (like !== undefined && isPriced) refuse('like stands beside a price; leave one of them out', 'like');
+  if (like !== undefined) return;
+  for (const [name, price] of Object.entries({ input, output })) {
+    if (price === undefined) refuse(`no price for ${name}; add ${name} (0 where it costs nothing)`);
+  }
+});
+const NO_MODELS = `models has to name at least one model with its price, such as ${EXAMPLE}`;
+const FILE = mapping('a price file', {
+  currency: z
+    .literal('USD', {
+      error: ({ input }) => `unknown currency ${shown(input)}; prices are in US dollars: currency: USD`,
+    })
+    .optional(),
+  unit: oneOf('unit', keysOf(UNITS)).default('million-tokens'),
+  models: z.record(z.string(), MODEL, NO_MODELS).default({}),
+}).refine(({ models }) => Object.keys(models).length > 0, { error: NO_MODELS, path: ['models'] });
+
+/** @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word. */
+async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<readonly PriceRule[]> {
+  let text: string;
+  try {
+    text = await readStart(resolve(io.cwd, path), MOST_BYTES + 1);
+  } catch (error) {
+    throw new UserError(`cannot read the price file ${path} (--prices): ${codeOf(error)}`, EXIT.inputMissing);
+  }
+  if (Buffer.byteLength(text) > MOST_BYTES) {
+    throw new UserError(
+      `the price file ${path} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
+      EXIT.badData,
+    );
+  }
+  const { document, plain, lineOf } = await parseYaml(text, path, EXIT.badData);
+  return priceRules(plain(document), path, lineOf);
+}
+
+/** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
+export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {
+  const refusal = (place: Path, text: string) => new UserError(`${path}:${lineOf(place)}: ${text}`, EXIT.badData);
+  const read = FILE.safeParse(content);
+  const [fault] = read.success ? [] : faultsOf(read.error);
+  if (!read.success) throw refusal(fault?.path ?? [], fault?.text ?? NO_MODELS);
+  const { unit, models } = read.data;
+  return Object.entries(models).map(([pattern, { like, call, ...prices }]): PriceRule => {
+    const perMillion = Object.entries(prices).flatMap(([name, price]) => {
+      if (price === undefined) return [];
+      // Multiplied first: 0.0002 for a thousand is 0.2 for a million, and not 0.19999999999999998.
+      const million = Number((price * (1e6 / UNITS[unit])).toPrecision(15));
+      if (million <= MOST_PRICE) return [[name, million] as const];
+      const what = `${name} ${price} is ${million.toExponential(1)} dollars for a million tokens`;
+      throw refusal(['models', pattern, name], `${what}; check the file's unit`);
+    });
+    const place = ['models', pattern];
+    if (like === undefined) {
+      const { input = 0, output = 0, ...others }: Partial<Record<string, number>> = Object.fromEntries(perMillion);
+      const price = { model: pattern, source: path, input, ...others, output, ...(call !== undefined && { call }) };
+      return { pattern, line: lineOf(place), price };
+    }
+    const [provider = '', ...model] = like.split('/');
+    return { pattern, line: lineOf([...place, 'like']), like: { provider, model: model.join('/') } };
+  });
+}
+
+/** Up to so many bytes of a file; a device may have no end. */
+async function readStart(path: string, most: number): Promise<string> {
+  const file = await open(path);
+  try {
+    const bytes = Buffer.alloc(most);
+    let length = 0;
+    for (let read = 1; read > 0 && length < most; length += read) {
+      read = (await file.read(bytes, length, most - length)).bytesRead;
+    }
+    return bytes.toString('utf8', 0, length);
+  } finally {
+    await file.close();
+  }
+}
+
+function shown(value: unknown): string {
+  // .inf and .nan of YAML are null in JSON.
+  return oneLine(typeof value === 'number' ? String(value) : JSON.stringify(value), 60);
 }

@@ -1,7 +1,16 @@
 // What the pool works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
 
-import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
-import type { AskSignals, CallCost, CallLog, Job, ModelRequest, Outage, Solve } from '../../core/types.js';
+import {
+  type AskSignals,
+  type CallCost,
+  type CallLog,
+  CHARS_A_TOKEN,
+  charactersOf,
+  type Job,
+  type ModelRequest,
+  type Outage,
+  type Solve,
+} from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { afterRateLimit, afterReply, afterTrouble, type LimitState, startLimit } from './concurrency.js';

@@ -1,7 +1,6 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
-import { EXIT, UserError } from '../../core/errors.js';
-import { present } from '../../core/present.js';
+import { EXIT, present, UserError } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
 import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';

@@ -1,9 +1,8 @@
 // The clock that the pool waits by, and the pace of a run: no more calls and tokens a minute than the user has said, over all endpoints.
 
 import { setTimeout } from 'node:timers/promises';
-import { CHARS_A_TOKEN } from '../../core/question.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import type { Usage } from '../../core/types.js';
+import { CHARS_A_TOKEN, type Usage } from '../../core/types.js';
 
 /** A test brings its own. */
 export interface Clock {

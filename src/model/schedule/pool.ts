@@ -1,20 +1,20 @@
 // Decides which job goes to which endpoint and when, and how many at once, and which failures are tried again. Outages have a file of their own.
 
-import { present } from '../../core/present.js';
-import { charactersOf } from '../../core/question.js';
-import type {
-  Asking,
-  AskSignals,
-  Backend,
-  BackendStatus,
-  Job,
-  ModelInterruption,
-  ModelOutcome,
-  ModelRequest,
-  Solve,
-  WorkHooks,
+import { callsCounted, costOfBoth } from '../../core/costs.js';
+import { present } from '../../core/errors.js';
+import {
+  type Asking,
+  type AskSignals,
+  type Backend,
+  type BackendStatus,
+  charactersOf,
+  type Job,
+  type ModelInterruption,
+  type ModelOutcome,
+  type ModelRequest,
+  type Solve,
+  type WorkHooks,
 } from '../../core/types.js';
-import { callsCounted, costOfBoth } from '../../core/usage.js';
 import { type Attempt, type AttemptFailure, costOfTry, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';

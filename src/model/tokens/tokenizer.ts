@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
 import { asObject, isContainer, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
-import { textsOf } from '../../core/question.js';
-import type { Question } from '../../core/types.js';
+import { type Question, textsOf } from '../../core/types.js';
 
 interface Tokenizer {
   /**

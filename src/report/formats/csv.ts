@@ -1,6 +1,6 @@
 // A leaderboard as CSV: a line for each run.
 
-import { present } from '../../core/present.js';
+import { present } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { askedName } from '../../core/rollout.js';
 import { type BoardRow, figureIds, type Leaderboard, officialIn } from '../leaderboard/board.js';

@@ -3,9 +3,8 @@
 import type { Asked } from '../../core/costs.js';
 import { domainName, inTableOrder } from '../../core/domains.js';
 import { nearest, UserError } from '../../core/errors.js';
-import { twoDecimals } from '../../core/figures.js';
+import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
-import { dollars } from '../../core/money.js';
 import { oneLine } from '../../core/printable.js';
 import { type Column, dimensionName, intervalCell, NONE } from '../../core/table.js';
 import { DIMENSIONS, DOMAINS, type Domain } from '../../core/types.js';

@@ -2,10 +2,10 @@
 
 import { resolve } from 'node:path';
 import { UserError } from '../../core/errors.js';
-import { keysOf } from '../../core/keys.js';
-import { shellLine } from '../../core/shell.js';
+import { keysOf } from '../../core/groups.js';
+import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import type { OptionTable, Settings } from '../../settings/options.js';
+import type { OptionTable, Settings } from '../../settings/command.js';
 
 export const BATCH_OPTIONS = {
   'batch-dir': {

@@ -8,7 +8,7 @@ import { exists } from '../../benchmark/prompts.js';
 import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/make-folder.js';
+import { makeFolders } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import type { SimulationSettings } from '../options.js';

@@ -3,6 +3,7 @@
 
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { addUsage } from '../../core/costs.js';
 import { EXIT, type ExitCode, interruption } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
@@ -10,7 +11,6 @@ import { fingerprintOf, type Identity } from '../../core/identity.js';
 import { printable } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import type { Io, Usage } from '../../core/types.js';
-import { addUsage } from '../../core/usage.js';
 import { writeLines } from '../../disk/files.js';
 import { openFreshPrompts } from '../../infer/messages.js';
 import { trajectoryRow } from '../../infer/world.js';
@@ -21,9 +21,8 @@ import { openProgress } from '../../run/progress.js';
 import { openRun } from '../../run/run.js';
 import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
 import { openPricing, targetAt } from '../../run/target.js';
-import type { ShownSettings } from '../../settings/command.js';
+import { type ShownSettings, toolVersion } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
-import { toolVersion } from '../../settings/version.js';
 import type { EpisodeSettings } from '../options.js';
 import { Budget, openRowPrompts, openSimulation, openStarts, type Simulation } from '../simulation.js';
 import { openAgent } from './agent.js';

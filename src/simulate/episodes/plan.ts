@@ -2,13 +2,11 @@
 
 import { resolve } from 'node:path';
 import { readText } from '../../benchmark/prompts.js';
+import { costOf } from '../../core/costs.js';
 import { EXIT, UserError } from '../../core/errors.js';
-import { counted, grouped } from '../../core/figures.js';
-import { dollars } from '../../core/money.js';
-import { costOf } from '../../core/price.js';
-import { CHARS_A_TOKEN, charactersOf } from '../../core/question.js';
+import { counted, dollars, grouped } from '../../core/figures.js';
 import { wrapped } from '../../core/terminal.js';
-import type { Domain, Io } from '../../core/types.js';
+import { CHARS_A_TOKEN, charactersOf, type Domain, type Io } from '../../core/types.js';
 import { requestOf } from '../../infer/world.js';
 import type { Pricing } from '../../run/run.js';
 import type { ShownSettings } from '../../settings/command.js';

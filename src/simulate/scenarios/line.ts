@@ -1,11 +1,11 @@
 // A line of scenarios.jsonl: what was answered, and at the end of a chain what came of the scenario, held against its twin.
 
+import { present } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { judgementMembers } from '../../core/judged-row.js';
 import { measured, unmeasured, withoutPrediction } from '../../core/judgement.js';
 import { isModelCaused } from '../../core/points.js';
 import { type NoPrediction, readPredictionRow, recordedPrediction } from '../../core/prediction.js';
-import { present } from '../../core/present.js';
 import { writtenPrediction } from '../../core/reply.js';
 import type { ScenarioMeasure } from '../../core/scenario-row.js';
 import type { Flag } from '../../core/types.js';

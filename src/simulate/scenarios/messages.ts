@@ -1,6 +1,6 @@
 // What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
 
-import { present } from '../../core/present.js';
+import { present } from '../../core/errors.js';
 import { OBSERVATION_MARKER, withoutMarker } from '../../core/reply.js';
 import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
 import type { ChatMessage, Domain } from '../../core/types.js';

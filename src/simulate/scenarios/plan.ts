@@ -4,10 +4,9 @@
 
 import { createHash } from 'node:crypto';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
-import { throwIfStopped, UserError } from '../../core/errors.js';
+import { present, throwIfStopped, UserError } from '../../core/errors.js';
 import { grouped } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
-import { present } from '../../core/present.js';
 import { rowId } from '../../core/row-id.js';
 import { ownStart, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
 import type { Domain, Io } from '../../core/types.js';

@@ -8,7 +8,7 @@ import { counted, grouped } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/make-folder.js';
+import { makeFolders } from '../../disk/files.js';
 import { actionFlaw, afterReply, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { Simulation, StepOutcome } from '../simulation.js';

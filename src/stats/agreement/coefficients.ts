@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { COUNT, FIGURE } from '../../core/document.js';
+import { present } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
-import { present } from '../../core/present.js';
 import { DIMENSIONS, type Dimension } from '../../core/types.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 

@@ -2,8 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, FIGURE } from '../../core/document.js';
-import { groupBy } from '../../core/groups.js';
-import { keysOf } from '../../core/keys.js';
+import { groupBy, keysOf } from '../../core/groups.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
 import { mean } from '../mean.js';
 import type { Resampling } from '../resampling.js';

@@ -3,12 +3,11 @@
 import { type CalibratedRow, EQUIVALENT_POINTS, isDamage, type VariantFacts } from '../../core/calibration.js';
 import { FIGURES, type Figure } from '../../core/comparison.js';
 import { type EstimateDocument, estimateDocument } from '../../core/document.js';
-import { inTableOrder } from '../../core/domains.js';
+import { inTableOrder, RELEASED } from '../../core/domains.js';
+import { present } from '../../core/errors.js';
 import { countBy, groupBy } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { countedPoints, possibleRating } from '../../core/points.js';
-import { present } from '../../core/present.js';
-import { RELEASED } from '../../core/released.js';
 import { DIMENSIONS, type Dimension, type Domain, type Estimate, LEAST_CLUSTERS } from '../../core/types.js';
 import { clusteredEstimate, clusteredMean, type Observation } from '../clusters.js';
 import { normalQuantile, studentTQuantile } from '../distributions.js';

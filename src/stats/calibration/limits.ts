@@ -3,9 +3,8 @@
 
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { domainName } from '../../core/domains.js';
-import { EXIT } from '../../core/errors.js';
+import { EXIT, present } from '../../core/errors.js';
 import { besideLimit, intervalText, twoDecimals } from '../../core/figures.js';
-import { present } from '../../core/present.js';
 import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { inInputOrder } from '../../../src/benchmark/selection.js';
-import { present } from '../../../src/core/present.js';
+import { present } from '../../../src/core/errors.js';
 import type { PlannedChain, RolloutPlan } from '../../../src/infer/rollout/plan.js';
 import { turnJobsOf } from '../../../src/infer/rollout/rolling-out.js';
 import { dataOf, keyOf, rowRefs } from '../../support/row-refs.js';

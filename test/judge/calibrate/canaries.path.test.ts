@@ -5,7 +5,7 @@ import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
 import { readPrediction, shownPrediction } from '../../../src/core/reply.js';
 import type { ModelReply } from '../../../src/core/types.js';
 import { CANARIES } from '../../../src/judge/calibrate/canaries.js';
-import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
+import { buildJudgeMessages } from '../../../src/judge/rubric.js';
 import { READINGS } from '../../../src/judge/verdicts.js';
 import { verdict } from '../../support/judging.js';
 import { recordedSubjects } from '../../support/subjects.js';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type Dataset, openDataset } from '../../../src/benchmark/dataset.js';
-import { present } from '../../../src/core/present.js';
+import { present } from '../../../src/core/errors.js';
 import { openMadePredictions } from '../../../src/judge/calibrate/plan.js';
 import { RECORDED } from '../../support/cli.js';
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { domainName } from '../../../src/core/domains.js';
-import { present } from '../../../src/core/present.js';
+import { present } from '../../../src/core/errors.js';
 import { type Random, randomOf } from '../../../src/core/random.js';
 import { DOMAINS, type Sample } from '../../../src/core/types.js';
 import { type DeterminedToken, tokensOf } from '../../../src/judge/calibrate/tokens.js';

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import { describe, expect, test } from 'vitest';
-import { costOf } from '../../../src/core/price.js';
-import { CATALOGUE, openCatalogue } from '../../../src/model/prices/catalogue.js';
+import { costOf } from '../../../src/core/costs.js';
+import { CATALOGUE, openCatalogue } from '../../../src/model/prices/prices.js';
 import { randomFrom } from '../../support/random.js';
 
 const catalogue = await openCatalogue();

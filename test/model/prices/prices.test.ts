@@ -1,8 +1,7 @@
 // Which price holds for whom: the file's, the catalogue's, or none.
 
 import { describe, expect, test } from 'vitest';
-import { priceRules } from '../../../src/model/prices/price-file.js';
-import { openPrices } from '../../../src/model/prices/prices.js';
+import { openPrices, priceRules } from '../../../src/model/prices/prices.js';
 
 const at = new Date('2026-10-01T12:00:00Z');
 const OPENAI = ['api.openai.com'];

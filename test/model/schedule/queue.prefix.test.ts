@@ -7,13 +7,13 @@ import { type Dataset, openDataset, type RowRef } from '../../../src/benchmark/d
 import type { PredictionRef } from '../../../src/benchmark/predictions.js';
 import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
 import { chooseRows } from '../../../src/benchmark/selection.js';
-import { present } from '../../../src/core/present.js';
+import { present } from '../../../src/core/errors.js';
 import { randomOf } from '../../../src/core/random.js';
 import type { Job, Sample } from '../../../src/core/types.js';
 import { inAskingOrder, jobsOf as inferJobs } from '../../../src/infer/inferring.js';
 import { buildMessages } from '../../../src/infer/messages.js';
 import { inJudgeOrder, jobsOf } from '../../../src/judge/judging.js';
-import { buildJudgeMessages } from '../../../src/judge/rubric-messages.js';
+import { buildJudgeMessages } from '../../../src/judge/rubric.js';
 import { Groups } from '../../../src/model/schedule/todo.js';
 
 const SLOTS = 4;

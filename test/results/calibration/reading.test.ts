@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { keysOf } from '../../../src/core/keys.js';
+import { keysOf } from '../../../src/core/groups.js';
 import { DIMENSIONS } from '../../../src/core/types.js';
 import { VARIANTS } from '../../../src/judge/calibrate/variants.js';
 import { calibrationBeside, readCalibration } from '../../../src/results/calibration/reading.js';
