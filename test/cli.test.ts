@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const paint = defineCommand({
   description: 'Paints every row in a colour that is described here at such length that the line must be broken.',
-  examples: [{ line: 'awb paint --row 3 \\\n  --api-key K', does: 'one row' }],
+  examples: { 'awb paint --row 3 \\\n  --api-key K': 'one row' },
   options: {
     row: { kind: 'integer', min: 1, required: true, group: 'Rows', help: 'which row' },
     'row-label': { kind: 'text', group: 'Rows', help: 'what to call it' },
@@ -69,7 +69,7 @@ async function runMain(
 /** A command that does nothing but this. */
 function doing(run: CommandSpec['run']): { readonly command: CommandSpec } {
   const options = { ...COMMON, key: { kind: 'text', secret: true, help: 'x' } } as const;
-  return { command: { description: 'x', examples: [], options, run } };
+  return { command: { description: 'x', examples: {}, options, run } };
 }
 
 describe('commands of two words', () => {

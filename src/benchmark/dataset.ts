@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { inputMissing, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import type { Domain, Sample } from '../core/types.js';
 import { openToRead, readAgain, readLines, type Span, spanOf, textOf, unreadable } from './line-file.js';
@@ -127,10 +127,7 @@ async function listFiles(dir: string): Promise<string[]> {
   }
   const files = names.filter((name) => name.endsWith('_test.jsonl')).sort();
   if (files.length === 0) {
-    throw new UserError(
-      `no *_test.jsonl file in ${dir}; --data-dir names the folder that holds the benchmark's files`,
-      EXIT.inputMissing,
-    );
+    throw inputMissing(`no *_test.jsonl file in ${dir}; --data-dir names the folder that holds the benchmark's files`);
   }
   return files;
 }

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { shownPath } from '../settings/shown-path.js';
@@ -52,10 +52,7 @@ export function predictionsFileOf(path: string, io: Pick<Io, 'cwd'>): string {
 function requireNoJournal(path: string, io: Pick<Io, 'cwd'>): string {
   if (!JOURNAL.test(path)) return path;
   const file = shownPath(path.replace(JOURNAL, '.jsonl'), io);
-  throw new UserError(
-    `${shownPath(path, io)} is a journal, which a command keeps for itself while it works; name ${file}`,
-    EXIT.badData,
-  );
+  throw badData(`${shownPath(path, io)} is a journal, which a command keeps for itself while it works; name ${file}`);
 }
 
 /** The manifest of a judged file, or of predictions. */

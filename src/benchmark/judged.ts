@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../core/judged-row.js';
@@ -58,11 +58,10 @@ export async function readJudged(
     rows.push(row);
     onRow(row, fields, line);
   }
-  if (rows.length === 0) throw new UserError(`${path} holds no rows; run awb judge first`, EXIT.badData);
+  if (rows.length === 0) throw badData(`${path} holds no rows; run awb judge first`);
   if (!judged) {
-    throw new UserError(
+    throw badData(
       `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
-      EXIT.badData,
     );
   }
   const { found } = confusing;

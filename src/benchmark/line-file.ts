@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { codeOf, EXIT, throwIfStopped, UserError } from '../core/errors.js';
+import { badData, codeOf, inputMissing, throwIfStopped, type UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { type Line, LONGEST_LINE_BYTES, splitLines } from '../disk/lines.js';
 
@@ -23,10 +23,7 @@ export async function openToRead(path: string, hint: string): Promise<FileHandle
     const found = await handle.stat();
     if (found.isFile()) return handle;
     await handle.close();
-    throw new UserError(
-      `cannot read ${path}: it is ${found.isDirectory() ? 'a folder' : 'no regular file'}; ${hint}`,
-      EXIT.inputMissing,
-    );
+    throw inputMissing(`cannot read ${path}: it is ${found.isDirectory() ? 'a folder' : 'no regular file'}; ${hint}`);
   } catch (error) {
     throw unreadable(path, error, hint);
   }
@@ -72,7 +69,7 @@ export function unreadable(path: string, error: unknown, hint: string): unknown 
   const code = codeOf(error);
   if (code === undefined) return error;
   const cause = { EISDIR: 'it is a folder', ENOENT: 'there is no such file or folder' }[code] ?? code;
-  return new UserError(`cannot read ${path}: ${cause}; ${hint}`, EXIT.inputMissing);
+  return inputMissing(`cannot read ${path}: ${cause}; ${hint}`);
 }
 
 /** Of smaller rows, as many as are in flight are parsed and put into messages within some milliseconds. */
@@ -114,7 +111,7 @@ export async function readAgain(handle: FileHandle, { offset, length, checksum }
   const bytes = await readSpan(handle, offset, length);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
   if (text !== undefined) return text;
-  throw new UserError(`${path} was changed while it was being read; run the same command again`, EXIT.badData);
+  throw badData(`${path} was changed while it was being read; run the same command again`);
 }
 
 /** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */
@@ -198,5 +195,5 @@ export const REMEDY = 'mend the line or take it out';
 
 /** What is wrong with a line of a file, named by both. */
 export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
-  return new UserError(`${shown}:${number}: ${reason}`, EXIT.badData);
+  return badData(`${shown}:${number}: ${reason}`);
 }

@@ -1,7 +1,7 @@
 // A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
 
 import { createHash } from 'node:crypto';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { badData, present } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
@@ -122,11 +122,10 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
 /** @throws UserError (65) for a file without a single prediction. */
 function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
   if (refs.some(({ failure }) => failure?.class !== 'absent')) return;
-  throw new UserError(
+  throw badData(
     refs.length === 0
       ? `${path} holds no rows; run awb infer first`
       : `${path} holds rows without predictions (none has a "gen"); run awb infer on them first`,
-    EXIT.badData,
   );
 }
 

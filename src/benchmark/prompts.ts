@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { badData, codeOf, inputMissing } from '../core/errors.js';
 import { isDomain } from './sample.js';
 
 // Seen from src/bench as from dist/bench, the package's root is two folders up.
@@ -55,18 +55,12 @@ function domainPrompts(all: readonly Prompt[]): DomainPrompts {
 async function ownPrompts(folder: string): Promise<Prompt[]> {
   const prompts = await promptsIn(folder);
   if (prompts.length === 0) {
-    throw new UserError(
-      `${folder} holds no prompt: name each file <domain>${ENDING}, such as terminal${ENDING}`,
-      EXIT.badData,
-    );
+    throw badData(`${folder} holds no prompt: name each file <domain>${ENDING}, such as terminal${ENDING}`);
   }
   const odd = prompts.find(([name]) => !isDomain(name));
   if (odd !== undefined) {
     const file = join(folder, `${odd[0]}${ENDING}`);
-    throw new UserError(
-      `${file} names no domain: its name has to be one word, as the last part of a row's "task" is`,
-      EXIT.badData,
-    );
+    throw badData(`${file} names no domain: its name has to be one word, as the last part of a row's "task" is`);
   }
   return prompts;
 }
@@ -100,9 +94,8 @@ export async function listFolder(folder: string, flag = '--rubrics'): Promise<st
   try {
     return await readdir(folder);
   } catch (error) {
-    throw new UserError(
+    throw inputMissing(
       `cannot read the folder ${folder} (${codeOf(error) ?? error}); check the path of ${flag}, or install the package again if it is the package's own`,
-      EXIT.inputMissing,
     );
   }
 }
@@ -113,16 +106,15 @@ export async function readText(file: string, remedy = 'put it back, or point to 
   try {
     bytes = await readFile(file);
   } catch (error) {
-    throw new UserError(`cannot read ${file} (${codeOf(error) ?? error}); ${remedy}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read ${file} (${codeOf(error) ?? error}); ${remedy}`);
   }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new UserError(`${file} is not UTF-8; save it as UTF-8`, EXIT.badData);
+    throw badData(`${file} is not UTF-8; save it as UTF-8`);
   }
-  if (text.trim() === '')
-    throw new UserError(`${file} is empty; write its text or take it from the source`, EXIT.badData);
+  if (text.trim() === '') throw badData(`${file} is empty; write its text or take it from the source`);
   return text.replace(/\r\n?/g, '\n');
 }
 

@@ -1,7 +1,7 @@
 // Files of people's ratings -> ratings with their places: JSONL as the page of awb rate saves it, or CSV.
 
 import type { FileHandle } from 'node:fs/promises';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, type UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../core/person-rating.js';
 import { DIMENSIONS } from '../core/types.js';
@@ -37,7 +37,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
         ratings.push(placed(fields, `${shown}:${line.number}`));
       }
     }
-    if (ratings.length === 0) throw new UserError(`${shown} holds no ratings; ${HINT}`, EXIT.badData);
+    if (ratings.length === 0) throw badData(`${shown} holds no ratings; ${HINT}`);
     return ratings;
   } finally {
     await handle.close();
@@ -46,7 +46,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
 
 async function readCsv(handle: FileHandle, path: string, shown: string): Promise<PlacedRating[]> {
   const text = decoded(await bytesOf(handle, path));
-  if (text === undefined) throw new UserError(`${shown}: not valid UTF-8; save it as CSV in UTF-8`, EXIT.badData);
+  if (text === undefined) throw badData(`${shown}: not valid UTF-8; save it as CSV in UTF-8`);
   const [header, ...records] = recordsOf(text, shown);
   if (header === undefined) return [];
   const names = header.cells.map((cell) => cell.trim().toLowerCase());
@@ -105,7 +105,7 @@ function placed(fields: JsonObject, place: string): PlacedRating {
 }
 
 function bad(place: string, reason: string): UserError {
-  return new UserError(`${place}: ${reason}; ${REMEDY}`, EXIT.badData);
+  return badData(`${place}: ${reason}; ${REMEDY}`);
 }
 
 // CSV read as RFC 4180 has it: cells between commas, quoted where they hold commas, quotes or line ends.

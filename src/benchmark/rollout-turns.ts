@@ -2,7 +2,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { badData, present } from '../core/errors.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
 import { rowId } from '../core/row-id.js';
 import type { Turn } from '../core/turn.js';
@@ -51,7 +51,7 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal): Promis
         const texts = await Promise.all(spans.map((span) => readAgain(handle, span, path)));
         const lines = texts.map((text) => present(turnOf(present(parseObject(text)))));
         const own = lines.pop();
-        if (own === undefined) throw new UserError(`${path} has no turn of the row ${key}; ${REMEDY}`, EXIT.badData);
+        if (own === undefined) throw badData(`${path} has no turn of the row ${key}; ${REMEDY}`);
         const turns = lines.map(({ prompt, observation }) => ({ prompt, response: observation }));
         return { turns, from: own.from, prompt: own.prompt };
       },

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, nearest, present, UserError } from '../core/errors.js';
+import { badData, inputMissing, nearest, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
@@ -58,9 +58,8 @@ export async function loadRubricPack(
   if (entries.includes('prompts') && entries.includes('eval')) {
     return assemblePack({ name: OFFICIAL, version: '', official: true, ...(await readOfficialRubrics(folder)) });
   }
-  throw new UserError(
+  throw inputMissing(
     `${folder} is no rubric pack: it has neither ${PACK_FILE} nor the folders eval and prompts of an official checkout; leave --rubrics out to use the bundled pack`,
-    EXIT.inputMissing,
   );
 }
 
@@ -73,9 +72,8 @@ async function entriesOf(folder: string, given: string): Promise<string[]> {
   const earlier = /^awb-[12]$/.test(given)
     ? `; ${given} came with an earlier version, which still judges under it`
     : '';
-  throw new UserError(
+  throw inputMissing(
     `there is no rubric pack "${given}": --rubrics takes ${BUNDLED_PACK} (bundled), ${OFFICIAL} (fetched) or a folder, and there is no folder ${folder}${earlier}`,
-    EXIT.inputMissing,
   );
 }
 
@@ -105,7 +103,7 @@ type Pack = z.infer<typeof PACK>;
 
 /** The first fault is told. @throws UserError (65) */
 function readPackFile(text: string, path: string): Pack {
-  const wrong = (what: string) => new UserError(`${path}: ${what}`, EXIT.badData);
+  const wrong = (what: string) => badData(`${path}: ${what}`);
   const fields = parseObject(text);
   if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
   const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
@@ -155,7 +153,7 @@ function assemblePack({ version, prompts, templateFile, ...pack }: PackContents)
   const { name, official, userTemplate, facts, hidesTruth } = pack;
   const template = readTemplate(userTemplate, hidesTruth);
   if (template.status === 'bad') {
-    throw new UserError(`the user template in ${templateFile} has ${template.reason}; mend that file`, EXIT.badData);
+    throw badData(`the user template in ${templateFile} has ${template.reason}; mend that file`);
   }
   return {
     ...pack,
@@ -194,17 +192,15 @@ async function readOfficialRubrics(folder: string): Promise<OfficialRubrics> {
     if (await exists(file)) prompts.set(domain, await readText(file));
   }
   if (prompts.size === 0) {
-    throw new UserError(
+    throw inputMissing(
       `${join(folder, 'prompts')} holds no <domain>/${OFFICIAL_PROMPT_FILE}; check the official repository out again in full`,
-      EXIT.inputMissing,
     );
   }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
   const read = readAssignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
   if (read.status === 'bad') {
-    throw new UserError(
+    throw badData(
       `${templateFile}: ${read.reason}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
-      EXIT.badData,
     );
   }
   return { prompts, userTemplate: read.value, templateFile };

@@ -1,7 +1,7 @@
 // Which rows a run takes, and in which order it asks for them.
 
 import { createHash } from 'node:crypto';
-import { EXIT, UserError } from '../core/errors.js';
+import { EXIT, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import type { Domain } from '../core/types.js';
 import type { RowRef } from './dataset.js';
@@ -25,9 +25,8 @@ export interface Choice {
  */
 export function chooseRows(rows: readonly RowRef[], choice: Choice): readonly RowRef[] {
   if (rows.length === 0) {
-    throw new UserError(
+    throw inputMissing(
       'the files of the data folder (*_test.jsonl) hold no rows; awb data fetch brings those of the benchmark',
-      EXIT.inputMissing,
     );
   }
   let chosen = rows;

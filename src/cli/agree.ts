@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
-import { EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
+import { badData, EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
@@ -11,25 +11,23 @@ import { rowId } from '../core/row-id.js';
 import type { Io } from '../core/types.js';
 import { agreementText } from '../report/agreement/text.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 
 const OPTIONS = {
-  ratings: {
-    kind: 'list',
-    value: 'F',
-    required: true,
-    help: 'files of ratings, as the page of awb rate saves them, or CSV with the same names in its header',
-  },
-  predictions: {
-    kind: 'list',
-    value: 'RUN',
-    required: true,
-    help: 'the judged.jsonl that was rated, or its folder; several where people rated several runs',
-  },
-  draws: { kind: 'integer', min: 100, max: 1_000_000, default: 10_000, help: 'resamples behind each interval' },
-  seed: { kind: 'integer', min: 0, default: 1, help: 'seed of the resamples' },
+  ratings: option.list(
+    'F',
+    'files of ratings, as the page of awb rate saves them, or CSV with the same names in its header',
+    { required: true },
+  ),
+  predictions: option.list(
+    'RUN',
+    'the judged.jsonl that was rated, or its folder; several where people rated several runs',
+    { required: true },
+  ),
+  draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
+  seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
 } as const satisfies OptionTable;
 
 type AgreeSettings = Settings<typeof OPTIONS>;
@@ -37,13 +35,10 @@ type AgreeSettings = Settings<typeof OPTIONS>;
 export const command = defineCommand({
   description:
     "Holds a judge against people who rated the same predictions: weighted kappa and bias by dimension, interval alpha of the totals, and the people's agreement among themselves, which is the ceiling.",
-  examples: [
-    { line: 'awb agree --ratings ratings.jsonl --predictions out/judged.jsonl', does: 'one rater against the judge' },
-    {
-      line: 'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total',
-      does: 'two raters; unrounded figures',
-    },
-  ],
+  examples: {
+    'awb agree --ratings ratings.jsonl --predictions out/judged.jsonl': 'one rater against the judge',
+    'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total': 'two raters; unrounded figures',
+  },
   options: OPTIONS,
   run: agree,
 });
@@ -68,9 +63,8 @@ async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
   if (!settings.quiet)
     for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
   if (matched.predictions.length === 0) {
-    throw new UserError(
+    throw badData(
       `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
-      EXIT.badData,
     );
   }
   const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });

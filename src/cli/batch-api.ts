@@ -5,7 +5,7 @@ import { counted } from '../core/figures.js';
 import type { Io } from '../core/types.js';
 import { Refused } from '../model/batch/api.js';
 import { isLive } from '../model/batch/folder.js';
-import { defineCommand, type OptionTable } from '../settings/command.js';
+import { defineCommand, type OptionTable, option } from '../settings/command.js';
 import { BatchClient } from './batch/client.js';
 import { SERVER_OPTIONS, type ServerSettings } from './batch/options.js';
 import { exitCodeOf, type Standing, standingOf, standingText } from './batch/standing.js';
@@ -13,19 +13,19 @@ import { fetchResults, submit as submitParts } from './batch/transfers.js';
 
 const SUBMIT_OPTIONS = {
   ...SERVER_OPTIONS,
-  wait: { kind: 'boolean', help: 'look again and again until every batch has ended' },
-  poll: { kind: 'duration', min: 0.01, default: 60, help: 'under --wait, longest time between two looks' },
-  again: { kind: 'boolean', help: 'submit once more what has ended without a result' },
+  wait: option.flag('look again and again until every batch has ended'),
+  poll: option.duration('under --wait, longest time between two looks', { min: 0.01, default: 60 }),
+  again: option.flag('submit once more what has ended without a result'),
 } as const satisfies OptionTable;
 
 export const submit = defineCommand({
   description:
     "Submits a batch folder's parts to a server with OpenAI's Files and Batches API. The same command goes on where it ended, and submits nothing twice. Exit code 0: all batches have ended; 75: they are awaited; 3: a part came to less than it should.",
-  examples: [
-    { line: 'awb batch submit B --base-url https://api.openai.com/v1', does: 'all parts; the key is OPENAI_API_KEY' },
-    { line: 'awb batch submit B --wait && awb batch fetch B', does: 'wait until all have ended, then fetch' },
-    { line: 'awb batch submit B --again', does: 'once more what failed or expired' },
-  ],
+  examples: {
+    'awb batch submit B --base-url https://api.openai.com/v1': 'all parts; the key is OPENAI_API_KEY',
+    'awb batch submit B --wait && awb batch fetch B': 'wait until all have ended, then fetch',
+    'awb batch submit B --again': 'once more what failed or expired',
+  },
   options: SUBMIT_OPTIONS,
   operands: ['batch-dir'],
   async run({ again, wait, poll, ...settings }, io) {
@@ -37,10 +37,10 @@ export const submit = defineCommand({
 export const status = defineCommand({
   description:
     'Shows how far the batches of a folder are: state, requests done and failed, age, and when they expire. It changes nothing. Exit code 0: all have ended; 75: some have not; 3: a part came to less than it should.',
-  examples: [
-    { line: 'awb batch status B', does: 'a line a part' },
-    { line: "awb batch status B --json | jq '.parts[].state'", does: 'for a script' },
-  ],
+  examples: {
+    'awb batch status B': 'a line a part',
+    "awb batch status B --json | jq '.parts[].state'": 'for a script',
+  },
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   run: async (settings, io) => exitCodeOf(await withClient('status', settings, io, (client) => client.refresh(true))),
@@ -49,7 +49,7 @@ export const status = defineCommand({
 export const fetch = defineCommand({
   description:
     'Fetches the results of batches that have ended, whole or in part, into outputs-0001.jsonl and errors-0001.jsonl of the folder. Nothing is fetched twice. Exit code 0: everything is here; 75: batches are awaited; 3: a part came to less than it should.',
-  examples: [{ line: 'awb batch fetch B', does: 'whatever has come; then the command that wrote B, once more' }],
+  examples: { 'awb batch fetch B': 'whatever has come; then the command that wrote B, once more' },
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   async run(settings, io) {
@@ -64,7 +64,7 @@ export const fetch = defineCommand({
 export const cancel = defineCommand({
   description:
     'Cancels every batch of a folder that has not ended. What was answered by then is charged, and awb batch fetch gets it.',
-  examples: [{ line: 'awb batch cancel B', does: 'then awb batch fetch B, for what was done' }],
+  examples: { 'awb batch cancel B': 'then awb batch fetch B, for what was done' },
   options: SERVER_OPTIONS,
   operands: ['batch-dir'],
   async run(settings, io) {

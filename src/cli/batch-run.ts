@@ -32,13 +32,10 @@ const GROUP = 32;
 export const command = defineCommand({
   description:
     'Answers a batch folder by live calls to a model here or to any endpoint: every request without a result, its body sent as it is. Results go to answers.jsonl of the folder; the same command goes on where it ended.',
-  examples: [
-    { line: 'awb batch run B --local my-judge-Q8_0.gguf', does: 'serve, answer and stop in one' },
-    {
-      line: 'awb batch run B --model-base-url http://node1:8000/v1,http://node2:8000/v1',
-      does: 'two endpoints of a cluster',
-    },
-  ],
+  examples: {
+    'awb batch run B --local my-judge-Q8_0.gguf': 'serve, answer and stop in one',
+    'awb batch run B --model-base-url http://node1:8000/v1,http://node2:8000/v1': 'two endpoints of a cluster',
+  },
   options: RUN_OPTIONS,
   operands: ['batch-dir'],
   alsoNeeds: ({ local }) => (local === undefined ? ['model-base-url'] : []),

@@ -2,7 +2,7 @@
 // terminal or as JSON, as a page, to the SQLite file, and against the limits that the judge is held to.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { badData, EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
@@ -37,10 +37,12 @@ import {
   defineCommand,
   EXPLAIN,
   type OptionTable,
+  option,
   programName,
   type Settings,
   type ShownSettings,
   toolVersion,
+  under,
 } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { wordsOf } from '../settings/words.js';
@@ -51,32 +53,24 @@ import { calibrationPage } from '../view/calibration.js';
 
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,
-  db: {
-    kind: 'text',
-    value: 'FILE',
-    default: DEFAULT_DB,
-    group: 'Output',
-    help: 'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
-  },
-  html: { kind: 'text', value: 'FILE', group: 'Output', help: 'write a page about it, with dose curves' },
+  ...under('Output', {
+    db: option.text(
+      'FILE',
+      'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
+      { default: DEFAULT_DB },
+    ),
+    html: option.text('FILE', 'write a page about it, with dose curves'),
+  }),
   ...EXPLAIN,
-  'min-ceiling': {
-    kind: 'number',
-    min: 0,
-    max: 100,
-    value: 'X',
-    group: 'Limits',
-    help: 'least score of neutral rewrites of the truth (each limit: exit 4 where it is broken, 5 where it is undecided)',
-  },
-  'max-noise': {
-    kind: 'number',
-    min: 0,
-    value: 'X',
-    group: 'Limits',
-    help: 'largest SD of judgements of one prediction, in points',
-  },
-  'max-blind': { kind: 'integer', min: 0, group: 'Limits', help: 'how many damages the judge may not see' },
-  'max-gullible': { kind: 'number', value: 'X', group: 'Limits', help: 'most points that a trick may buy' },
+  ...under('Limits', {
+    'min-ceiling': option.number(
+      'least score of neutral rewrites of the truth (each limit: exit 4 where it is broken, 5 where it is undecided)',
+      { min: 0, max: 100, value: 'X' },
+    ),
+    'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0, value: 'X' }),
+    'max-blind': option.integer('how many damages the judge may not see', { min: 0 }),
+    'max-gullible': option.number('most points that a trick may buy', { value: 'X' }),
+  }),
 } as const satisfies OptionTable;
 
 type CalibrateSettings = Settings<typeof OPTIONS>;
@@ -90,18 +84,14 @@ const WAY_OF_ASKING = [
 export const command = defineCommand({
   description:
     'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damage of growing dose, and tricks. It tells what the judge sees, how noisy it is, and what deceives it. The same command continues an interrupted calibration.',
-  examples: [
-    {
-      line: 'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
-      does: 'the bill first, then at most 3,000 calls',
-    },
-    { line: 'awb calibrate … --dry-run', does: 'the bill alone; nothing is asked or written' },
-    {
-      line: 'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2',
-      does: 'a gate for judges: exit 0, 4, or 5 where undecided',
-    },
-    { line: 'awb calibrate … --html judge.html', does: 'a page with dose curves' },
-  ],
+  examples: {
+    'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
+      'the bill first, then at most 3,000 calls',
+    'awb calibrate … --dry-run': 'the bill alone; nothing is asked or written',
+    'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2':
+      'a gate for judges: exit 0, 4, or 5 where undecided',
+    'awb calibrate … --html judge.html': 'a page with dose curves',
+  },
   daily: [
     ...(['data-dir', 'output-dir', 'domains', 'fresh', 'max-calls', 'damages', 'canaries'] as const),
     ...(['judge-base-url', 'judge-model', 'judge-api-key', 'rubrics', 'local'] as const),
@@ -240,9 +230,8 @@ export function saveCalibration(
   const { judge, judgeKey, rubricFingerprint } = made;
   const { startedAt, endedAt } = manifest;
   if (judge === undefined || judgeKey === undefined) {
-    throw new UserError(
+    throw badData(
       `the manifest of ${source} names no judge; the same awb calibrate command with --fresh makes both anew`,
-      EXIT.badData,
     );
   }
   const store = openStore(db);

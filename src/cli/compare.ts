@@ -25,7 +25,7 @@ import { ONE_OF_TWO, provenanceIn, RUN_OPTIONS } from '../results/databases.js';
 import { readPair } from '../results/find.js';
 import { deliver, formatOf } from '../results/output.js';
 import { type Pair, type ReadRun, warningsOn } from '../results/read-run.js';
-import { defineCommand, EXPLAIN, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, EXPLAIN, type OptionTable, option, type Settings, under } from '../settings/command.js';
 import { compareRuns } from '../stats/compare.js';
 
 const COUNT = { kind: 'integer', min: 0, group: 'Output' } as const;
@@ -38,15 +38,15 @@ const OPTIONS = {
   candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
   ...RUN_OPTIONS,
   moved: { ...COUNT, default: 10, help: 'rows that moved most to show' },
-  dimensions: { kind: 'boolean', group: 'Output', help: "show each domain's five dimensions too" },
+  dimensions: option.flag("show each domain's five dimensions too", { group: 'Output' }),
   seed: { ...COUNT, default: 1, help: 'seed of the permutation test and the bootstrap' },
-  format: {
-    kind: 'choice',
-    choices: keysOf(COMPARISON_FORMATS),
-    group: 'Output',
-    help: "form of the output; without it the file's ending decides, else terminal",
-  },
-  output: { kind: 'text', value: 'FILE', short: 'o', group: 'Output', help: 'write it to a file instead of stdout' },
+  ...under('Output', {
+    format: option.choice(
+      keysOf(COMPARISON_FORMATS),
+      "form of the output; without it the file's ending decides, else terminal",
+    ),
+    output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+  }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
 
@@ -55,10 +55,10 @@ type CompareSettings = Settings<typeof OPTIONS>;
 export const command = defineCommand({
   description:
     'Compares two judged runs on the rows of both, paired row by row: differences with intervals by domain and dimension, and the rows that moved most.',
-  examples: [
-    { line: 'awb compare step-100 step-200', does: 'two checkpoints that awb score stored' },
-    { line: 'awb compare base/judged.jsonl new/judged.jsonl -o comparison.md', does: 'two judged files, as Markdown' },
-  ],
+  examples: {
+    'awb compare step-100 step-200': 'two checkpoints that awb score stored',
+    'awb compare base/judged.jsonl new/judged.jsonl -o comparison.md': 'two judged files, as Markdown',
+  },
   options: OPTIONS,
   operands: ['base', 'candidate'],
   run: compare,

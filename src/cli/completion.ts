@@ -8,6 +8,7 @@ import {
   defineCommand,
   type OptionSpec,
   type OptionTable,
+  option,
   type Settings,
 } from '../settings/command.js';
 
@@ -17,16 +18,16 @@ const PROGRAMS = ['awb', 'agentworldbench'];
 const FILES = '__tabtab_complete_files__';
 
 const OPTIONS = {
-  shell: { kind: 'choice', choices: SHELLS, required: true, help: 'the shell to write for' },
+  shell: option.choice(SHELLS, 'the shell to write for', { required: true }),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description: 'Prints a script that completes commands, flags and their values. awb has to be on the path.',
-  examples: [
-    { line: 'source <(awb completion bash)', does: 'this shell; for all, in ~/.bashrc' },
-    { line: 'source <(awb completion zsh)', does: 'the same in ~/.zshrc, after compinit' },
-    { line: 'awb completion fish > ~/.config/fish/completions/awb.fish', does: 'fish, for good' },
-  ],
+  examples: {
+    'source <(awb completion bash)': 'this shell; for all, in ~/.bashrc',
+    'source <(awb completion zsh)': 'the same in ~/.zshrc, after compinit',
+    'awb completion fish > ~/.config/fish/completions/awb.fish': 'fish, for good',
+  },
   options: OPTIONS,
   operands: ['shell'],
   async run({ shell }: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {

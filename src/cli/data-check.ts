@@ -24,10 +24,10 @@ const LABEL_COLUMNS = 12;
 export const command = defineCommand({
   description:
     'Checks a copy of the benchmark: rows by domain beside the release, unusable lines, duplicates, contexts that are too long, and files that changed since they were fetched. Exit code 0: as released; 3: it differs; 65: lines cannot be used.',
-  examples: [
-    { line: 'awb data check', does: 'what lies in the folder data' },
-    { line: 'awb data check my-rows --json | jq .differences', does: 'what differs from the release' },
-  ],
+  examples: {
+    'awb data check': 'what lies in the folder data',
+    'awb data check my-rows --json | jq .differences': 'what differs from the release',
+  },
   options: SURVEY_OPTIONS,
   operands: ['data-dir'],
   run: check,

@@ -10,14 +10,14 @@ import { printable, shellLine } from '../core/printable.js';
 import { terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { showLoading } from '../serve/loading.js';
-import { defineCommand, type OptionTable, programName, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, programName, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 // biome-ignore format: a table, a line an option
 const OPTIONS = {
-  'output-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder for the files' },
-  revision: { kind: 'text', value: 'REV', default: RELEASED.commit, check: (text) => (/^[\w./-]+$/.test(text) && !text.includes('..') ? undefined : 'a commit, branch or tag, such as main'), help: 'commit, branch or tag; main is the newest' },
-  replace: { kind: 'boolean', help: 'take the place of files that are there, differ and were not fetched; they are kept aside' },
+  'output-dir': option.text('DIR', 'folder for the files', { default: 'data' }),
+  revision: option.text('REV', 'commit, branch or tag; main is the newest', { default: RELEASED.commit, check: (text) => (/^[\w./-]+$/.test(text) && !text.includes('..') ? undefined : 'a commit, branch or tag, such as main') }),
+  replace: option.flag('take the place of files that are there, differ and were not fetched; they are kept aside'),
 } as const satisfies OptionTable;
 
 type FetchSettings = Settings<typeof OPTIONS>;
@@ -36,11 +36,11 @@ const STATES: Readonly<Record<FileState, string>> = {
 export const command = defineCommand({
   description:
     'Fetches AgentWorldBench (402 MB) from the Hugging Face Hub and checks every file. The same command continues a download that was cut off, and checks what is there. HF_ENDPOINT names a mirror, HF_TOKEN is sent to the hub.',
-  examples: [
-    { line: 'awb data fetch', does: 'into the folder data, where awb infer looks for it' },
-    { line: 'HF_ENDPOINT=https://hf-mirror.com awb data fetch', does: 'from a mirror' },
-    { line: 'awb data fetch --revision main --output-dir data-new', does: 'the newest rows, into another folder' },
-  ],
+  examples: {
+    'awb data fetch': 'into the folder data, where awb infer looks for it',
+    'HF_ENDPOINT=https://hf-mirror.com awb data fetch': 'from a mirror',
+    'awb data fetch --revision main --output-dir data-new': 'the newest rows, into another folder',
+  },
   options: OPTIONS,
   run: fetch,
 });

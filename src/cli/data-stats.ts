@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { type DataStats, type RowStats, type SizeName, statsOf } from '../benchmark/survey.js';
 import { domainName } from '../core/domains.js';
-import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
+import { badData, EXIT, type ExitCode, present } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import type { Column, Table } from '../core/table.js';
 import { hasBlocks, type Look, terminal } from '../core/terminal.js';
@@ -26,10 +26,10 @@ const TITLES: readonly (readonly [size: SizeName, title: string])[] = [
 export const command = defineCommand({
   description:
     'Shows how many rows, trajectories and turns a copy of the benchmark has by domain, and how large prompts and ground truths are: median, 90th percentile, longest, and a histogram.',
-  examples: [
-    { line: 'awb data stats', does: 'of what lies in the folder data' },
-    { line: 'awb data stats my-rows --json | jq .all.context_tokens.max', does: 'the longest prompt' },
-  ],
+  examples: {
+    'awb data stats': 'of what lies in the folder data',
+    'awb data stats my-rows --json | jq .all.context_tokens.max': 'the longest prompt',
+  },
   options: SURVEY_OPTIONS,
   operands: ['data-dir'],
   run: stats,
@@ -44,7 +44,7 @@ async function stats(settings: Settings<typeof SURVEY_OPTIONS>, io: Io): Promise
   const { rows, unusable } = survey;
   const next = `awb data check lists ${unusable.length === 1 ? 'it' : 'them'}`;
   if (rows.length === 0) {
-    throw new UserError(`no usable row in ${shownPath(folder, io)}; ${next}`, EXIT.badData);
+    throw badData(`no usable row in ${shownPath(folder, io)}; ${next}`);
   }
   if (unusable.length > 0 && !settings.quiet) {
     io.stderr.write(

@@ -9,23 +9,23 @@ import { rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { namesOf } from '../results/read-run.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
-  output: { kind: 'text', value: 'FILE', help: 'file to write (default: stdout)' },
-  scores: { kind: 'boolean', help: 'the figures by domain in place of the judgements' },
+  output: option.text('FILE', 'file to write (default: stdout)'),
+  scores: option.flag('the figures by domain in place of the judgements'),
   db: RUN_OPTIONS.db,
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Writes a run as CSV (RFC 4180), a line for each judgement with ratings, score, status and measures, or a line for each figure. What a spreadsheet would take for a formula has an apostrophe in front.',
-  examples: [
-    { line: 'awb export csv results/step-100 --output rows.csv', does: 'a line for each judgement' },
-    { line: 'awb export csv results/step-100 --scores', does: 'the figures by domain, with intervals' },
-    { line: 'awb export csv step-100 --db runs.sqlite | head', does: 'of a stored run' },
-  ],
+  examples: {
+    'awb export csv results/step-100 --output rows.csv': 'a line for each judgement',
+    'awb export csv results/step-100 --scores': 'the figures by domain, with intervals',
+    'awb export csv step-100 --db runs.sqlite | head': 'of a stored run',
+  },
   options: OPTIONS,
   operands: ['run'],
   run: exportCsv,

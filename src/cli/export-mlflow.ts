@@ -1,6 +1,6 @@
 // awb export mlflow: a run with its settings and scores into an MLflow server, over its REST API. Whatever is there already is not doubled.
 
-import { EXIT, type ExitCode, interruption, messageOf, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
@@ -11,37 +11,25 @@ import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
-  'tracking-uri': {
-    kind: 'text',
-    value: 'URL',
-    check: httpUrl,
-    help: 'address of the MLflow server (default: MLFLOW_TRACKING_URI)',
-  },
-  experiment: {
-    kind: 'text',
-    value: 'NAME',
-    help: 'experiment to put the run in, made where there is none (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)',
-  },
+  'tracking-uri': option.text('URL', 'address of the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
+  experiment: option.text(
+    'NAME',
+    'experiment to put the run in, made where there is none (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)',
+  ),
   db: RUN_OPTIONS.db,
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Puts a judged run into an MLflow server: settings and identity as parameters, scores by domain as metrics (at the step of --meta step=N), scores and manifest as files. The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
-  examples: [
-    {
-      line: 'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000',
-      does: 'into the experiment agentworldbench',
-    },
-    {
-      line: 'awb export mlflow step-100 --db runs.sqlite --experiment nightly',
-      does: 'a stored run, to MLFLOW_TRACKING_URI',
-    },
-  ],
+  examples: {
+    'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000': 'into the experiment agentworldbench',
+    'awb export mlflow step-100 --db runs.sqlite --experiment nightly': 'a stored run, to MLFLOW_TRACKING_URI',
+  },
   options: OPTIONS,
   operands: ['run'],
   run: exportMlflow,
@@ -149,7 +137,7 @@ function listIn(found: JsonObject, name: string): JsonObject[] {
 function textIn(found: JsonObject, name: string, { root }: MlflowServer): string {
   const value = found[name];
   if (typeof value === 'string' && value !== '') return value;
-  throw new UserError(`${root} answers, but not as an MLflow server does; check --tracking-uri`, EXIT.unavailable);
+  throw unavailable(`${root} answers, but not as an MLflow server does; check --tracking-uri`);
 }
 
 type MlflowServer = ReturnType<typeof mlflowAt>;
@@ -185,7 +173,7 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
         const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
         const why = clean(messageOf(cause) || 'connection failed');
         const remedy = 'check --tracking-uri, and that the server runs';
-        throw new UserError(`no answer from the MLflow server at ${root} (${why}); ${remedy}`, EXIT.unavailable);
+        throw unavailable(`no answer from the MLflow server at ${root} (${why}); ${remedy}`);
       });
     const { status } = response;
     const found = parseObject(text);

@@ -46,19 +46,13 @@ type GateSettings = Settings<typeof OPTIONS>;
 export const command = defineCommand({
   description:
     'Decides whether a candidate passes, on the interval of its paired difference from a base. Exit codes: 0 GO, 4 NO-GO, 5 INCONCLUSIVE (not enough evidence), 3 INCOMPLETE (evidence is missing), 0 ADVICE (nothing was to be decided).',
-  examples: [
-    { line: 'awb gate step-100 step-200', does: 'two checkpoints, the default policy' },
-    {
-      line: 'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml',
-      does: 'a policy, and a report for CI',
-    },
-    {
-      line: 'awb gate step-100 step-200 --looks 1,3',
-      does: 'asked after one repeat, and once more after three',
-    },
-    { line: 'awb gate step-200 --min-overall 55 --min terminal=50', does: 'a floor, without a base' },
-    { line: 'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200', does: 'a published row, as advice' },
-  ],
+  examples: {
+    'awb gate step-100 step-200': 'two checkpoints, the default policy',
+    'awb gate base.jsonl new.jsonl --policy gate.yaml --junit gate.xml': 'a policy, and a report for CI',
+    'awb gate step-100 step-200 --looks 1,3': 'asked after one repeat, and once more after three',
+    'awb gate step-200 --min-overall 55 --min terminal=50': 'a floor, without a base',
+    'awb gate --base published:Qwen-AgentWorld-35B-A3B step-200': 'a published row, as advice',
+  },
   options: OPTIONS,
   operands: ['base', 'candidate'],
   alsoNeeds: missingNames,

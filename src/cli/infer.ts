@@ -38,25 +38,17 @@ const OPTIONS = { ...INFER_OPTIONS, ...SCENARIO_OPTIONS, ...BATCH_OPTIONS } as c
 export const command = defineCommand({
   description:
     'Puts every chosen row of the benchmark to a world model and writes predictions.jsonl. The same command continues an interrupted run.',
-  examples: [
-    {
-      line: 'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
-      does: 'the whole benchmark',
-    },
-    { line: 'awb infer … --batch-dir batch', does: 'by files for a batch engine; docs/batch.md' },
-    { line: 'awb infer … --dry-run', does: 'what that would cost; nothing is asked or written' },
-    { line: 'awb infer … --shard 1/4', does: 'a part of the rows; awb merge joins the parts' },
-    { line: 'awb infer … --sample 20 --label step-100 --meta step=100', does: '20 rows of each domain' },
-    {
-      line: 'awb infer … --rollout --output-dir results/rollout',
-      does: "whole trajectories, behind the model's own predictions",
-    },
-    {
-      line: 'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence',
-      does: 'no model needed',
-    },
-    { line: 'awb infer … --scenarios standard', does: 'what the model makes of instructions; no judge needed' },
-  ],
+  examples: {
+    'awb infer --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100':
+      'the whole benchmark',
+    'awb infer … --batch-dir batch': 'by files for a batch engine; docs/batch.md',
+    'awb infer … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb infer … --shard 1/4': 'a part of the rows; awb merge joins the parts',
+    'awb infer … --sample 20 --label step-100 --meta step=100': '20 rows of each domain',
+    'awb infer … --rollout --output-dir results/rollout': "whole trajectories, behind the model's own predictions",
+    'awb infer --data-dir data --baseline persistence \\\n  --output-dir results/persistence': 'no model needed',
+    'awb infer … --scenarios standard': 'what the model makes of instructions; no judge needed',
+  },
   daily: [
     'output-dir',
     'domains',

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
-import { EXIT, type ExitCode, present, UserError } from '../core/errors.js';
+import { badData, type ExitCode, present } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
 import { printable, shellLine } from '../core/printable.js';
@@ -30,28 +30,18 @@ import { shownPath } from '../settings/shown-path.js';
 export const command = defineCommand({
   description:
     'Rates every prediction against its ground truth and writes judged.jsonl. The same command continues an interrupted run; rows whose prediction has changed are judged again.',
-  examples: [
-    {
-      line: 'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2',
-      does: 'the bundled rubric',
-    },
-    {
-      line: 'awb judge … --rubrics official',
-      does: "the paper's judge: its prompts, fetched at their commit, and its reading",
-    },
-    { line: 'awb judge … --batch-dir batch', does: 'by batch files, at half the price; docs/batch.md' },
-    { line: 'awb judge … --dry-run', does: 'what that would cost; nothing is asked or written' },
-    { line: 'awb judge results/step-100 --mode metrics', does: 'text metrics, no judge needed' },
-    {
-      line: 'awb judge … --mode reference --reference base/predictions.jsonl',
-      does: 'how often the prediction is nearer to the truth than that of another file',
-    },
-    { line: 'awb judge … --mode turing', does: 'how often the prediction is taken for the real observation' },
-    {
-      line: 'awb judge … --mode decision',
-      does: 'how often an agent, named in place of the judge, does what it would',
-    },
-  ],
+  examples: {
+    'awb judge results/step-100 \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
+      'the bundled rubric',
+    'awb judge … --rubrics official': "the paper's judge: its prompts, fetched at their commit, and its reading",
+    'awb judge … --batch-dir batch': 'by batch files, at half the price; docs/batch.md',
+    'awb judge … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb judge results/step-100 --mode metrics': 'text metrics, no judge needed',
+    'awb judge … --mode reference --reference base/predictions.jsonl':
+      'how often the prediction is nearer to the truth than that of another file',
+    'awb judge … --mode turing': 'how often the prediction is taken for the real observation',
+    'awb judge … --mode decision': 'how often an agent, named in place of the judge, does what it would',
+  },
   daily: [
     'output-dir',
     'label',
@@ -103,7 +93,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
     const predictions = keep(await withBeside(mode, method, await open(path), () => open(present(rival))));
     for (const { domain, line } of predictions.refs) {
       const refusal = method.refusal?.(domain);
-      if (refusal !== undefined) throw new UserError(`${predictions.path}:${line}: ${refusal}`, EXIT.badData);
+      if (refusal !== undefined) throw badData(`${predictions.path}:${line}: ${refusal}`);
     }
     const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
     const change = changeSince(beside, shownPath(path, io), predictions.sha256);

@@ -1,7 +1,7 @@
 // awb leaderboard: the runs of SQLite files -> tables of what was judged alike, in any format.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, heedStop, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, heedStop, inputMissing } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -11,71 +11,41 @@ import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
 import { deliver, formatOf, policyHash } from '../results/output.js';
-import { defineCommand, EXPLAIN, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, EXPLAIN, type OptionTable, option, type Settings, under } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 const OPTIONS = {
-  db: {
-    kind: 'list',
-    value: 'FILE',
-    default: [DEFAULT_DB],
-    group: 'Runs',
-    help: 'SQLite files of awb score',
-  },
-  run: { kind: 'list', namesRun: true, value: 'NAME', group: 'Runs', help: 'only these runs, by label or number' },
-  show: {
-    kind: 'choice',
-    choices: ['latest', 'best', 'all'],
-    default: 'latest',
-    group: 'Runs',
-    help: 'which runs of one name',
-  },
-  per: {
-    kind: 'choice',
-    choices: ['label', 'model'],
-    default: 'label',
-    group: 'Runs',
-    help: 'what names a run: its label (its model where it has none), or its model',
-  },
-  'with-published': { kind: 'boolean', group: 'Runs', help: 'add the fourteen published rows to the official block' },
-  'assume-same': {
-    kind: 'boolean',
-    group: 'Runs',
-    help: 'runs whose judge or protocol was not recorded had the same one',
-  },
-  'min-coverage': {
-    kind: 'number',
-    min: 0,
-    max: 1,
-    default: 0.99,
-    group: 'Runs',
-    help: 'share of rows that a run needs in each domain, of those chosen and of the most that any run has, to be tested and marked',
-  },
-  columns: {
-    kind: 'list',
-    group: 'Table',
-    help: 'columns behind the name, such as mcp,web,overall,interval,facts-recall,cost,tokens',
-  },
-  sort: { kind: 'text', value: 'COLUMN', group: 'Table', help: 'column to sort by (default: overall)' },
-  dimensions: { kind: 'boolean', group: 'Table', help: 'add the five dimensions, each a mean over domains' },
-  measure: {
-    kind: 'text',
-    value: 'NAME',
-    group: 'Table',
-    help: 'what is shown of runs without ratings (default: what their mode leads with, such as chrf)',
-  },
-  format: {
-    kind: 'choice',
-    choices: keysOf(FORMATS),
-    group: 'Table',
-    help: "form of the table; hf is one run's file for .eval_results/ on Hugging Face; without it the file's ending decides, else terminal",
-  },
-  unofficial: {
-    kind: 'boolean',
-    group: 'Table',
-    help: 'with --format hf: write scores of another judge, rubric pack or protocol too, which the file then says',
-  },
-  output: { kind: 'text', value: 'FILE', short: 'o', group: 'Table', help: 'write it to a file instead of stdout' },
+  ...under('Runs', {
+    db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
+    run: option.list('NAME', 'only these runs, by label or number', { namesRun: true }),
+    show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
+    per: option.choice(['label', 'model'], 'what names a run: its label (its model where it has none), or its model', {
+      default: 'label',
+    }),
+    'with-published': option.flag('add the fourteen published rows to the official block'),
+    'assume-same': option.flag('runs whose judge or protocol was not recorded had the same one'),
+    'min-coverage': option.number(
+      'share of rows that a run needs in each domain, of those chosen and of the most that any run has, to be tested and marked',
+      { min: 0, max: 1, default: 0.99 },
+    ),
+  }),
+  ...under('Table', {
+    columns: option.list('A,B', 'columns behind the name, such as mcp,web,overall,interval,facts-recall,cost,tokens'),
+    sort: option.text('COLUMN', 'column to sort by (default: overall)'),
+    dimensions: option.flag('add the five dimensions, each a mean over domains'),
+    measure: option.text(
+      'NAME',
+      'what is shown of runs without ratings (default: what their mode leads with, such as chrf)',
+    ),
+    format: option.choice(
+      keysOf(FORMATS),
+      "form of the table; hf is one run's file for .eval_results/ on Hugging Face; without it the file's ending decides, else terminal",
+    ),
+    unofficial: option.flag(
+      'with --format hf: write scores of another judge, rubric pack or protocol too, which the file then says',
+    ),
+    output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+  }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
 
@@ -84,11 +54,11 @@ type LeaderboardSettings = Settings<typeof OPTIONS>;
 export const command = defineCommand({
   description:
     'Shows the runs of one or more SQLite files in blocks of what was judged alike, with the best of each column and what cannot be told from it.',
-  examples: [
-    { line: 'awb leaderboard --with-published', does: 'the published models beside yours' },
-    { line: 'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html', does: 'a web page' },
-    { line: 'awb leaderboard --columns mcp,swe,overall --format latex', does: 'a table for a paper' },
-  ],
+  examples: {
+    'awb leaderboard --with-published': 'the published models beside yours',
+    'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html': 'a web page',
+    'awb leaderboard --columns mcp,swe,overall --format latex': 'a table for a paper',
+  },
   options: OPTIONS,
   run: showLeaderboard,
 });
@@ -121,6 +91,6 @@ async function showLeaderboard(settings: LeaderboardSettings, io: Io): Promise<E
 function sayEmpty({ db, withPublished, quiet }: LeaderboardSettings, io: Io): void {
   const names = [...new Set(db.map((path) => shownPath(resolve(io.cwd, path), io)))];
   const message = `${names.join(', ')} ${names.length === 1 ? 'holds' : 'hold'} no runs; awb score --predictions FILE --db ${names[0]} adds one`;
-  if (!withPublished) throw new UserError(message, EXIT.inputMissing);
+  if (!withPublished) throw inputMissing(message);
   if (!quiet) io.stderr.write(`${printable(message)}\n`);
 }

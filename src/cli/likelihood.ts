@@ -23,22 +23,14 @@ import { defineCommand, programName, type ShownSettings } from '../settings/comm
 export const command = defineCommand({
   description:
     'Measures how likely a world model holds the true observation of every chosen row to be, in bits a byte (fewer are better), and writes likelihood.jsonl, which awb score reads. Nothing is generated and nobody judges. The endpoint has to tell the probabilities of a given reply: vLLM does, and so does awb serve (--local). The same command continues an interrupted run.',
-  examples: [
-    {
-      line: 'awb likelihood --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100',
-      does: 'the whole benchmark, under vLLM',
-    },
-    {
-      line: 'awb likelihood --data-dir data --local my-checkpoint-Q8_0.gguf',
-      does: 'a GGUF file, served here for the run',
-    },
-    { line: 'awb likelihood … --sample 20 --label step-100', does: '20 rows of each domain' },
-    { line: 'awb likelihood … --dry-run', does: 'what that would cost; nothing is asked or written' },
-    {
-      line: 'awb score --predictions results/step-100/likelihood.jsonl',
-      does: 'the figures by domain, with intervals',
-    },
-  ],
+  examples: {
+    'awb likelihood --data-dir data --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model --output-dir results/step-100':
+      'the whole benchmark, under vLLM',
+    'awb likelihood --data-dir data --local my-checkpoint-Q8_0.gguf': 'a GGUF file, served here for the run',
+    'awb likelihood … --sample 20 --label step-100': '20 rows of each domain',
+    'awb likelihood … --dry-run': 'what that would cost; nothing is asked or written',
+    'awb score --predictions results/step-100/likelihood.jsonl': 'the figures by domain, with intervals',
+  },
   daily: [
     ...(['data-dir', 'output-dir', 'domains', 'sample', 'shard', 'label', 'fresh'] as const),
     ...(['model-base-url', 'model-name', 'model-api-key', 'local'] as const),

@@ -4,46 +4,29 @@ import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { type JoinedRun, mergeRuns } from './merge/merging.js';
 
 const OPTIONS = {
-  runs: {
-    kind: 'list',
-    value: 'OUT',
-    required: true,
-    help: 'output folders of the parts: predictions, judgings, likelihoods',
-  },
-  'output-dir': {
-    kind: 'text',
-    value: 'DIR',
-    required: true,
-    help: 'folder of the whole run; merging more parts into it goes on',
-  },
-  'data-dir': {
-    kind: 'text',
-    value: 'DIR',
-    help: 'folder of *_test.jsonl files; that which the parts were run on by default',
-  },
-  predictions: {
-    kind: 'text',
-    value: 'FILE',
-    help: 'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
-  },
+  runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
+  'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
+  predictions: option.text(
+    'FILE',
+    'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
+  ),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Joins the output folders of parts of one run, predictions and judgings alike, into one folder with the same files that an unsharded run would have written. Every later command reads it, and the unsharded awb infer goes on with what is missing in it.',
-  examples: [
-    { line: 'awb merge out/part-* --output-dir out/whole', does: 'eight shards, inferred and judged' },
-    { line: 'awb merge out/part-3 --output-dir out/whole', does: 'a part that came late' },
-    {
-      line: 'awb merge judged-* --predictions predictions.jsonl --output-dir whole',
-      does: 'judgings of parts of a file that lies elsewhere',
-    },
-  ],
+  examples: {
+    'awb merge out/part-* --output-dir out/whole': 'eight shards, inferred and judged',
+    'awb merge out/part-3 --output-dir out/whole': 'a part that came late',
+    'awb merge judged-* --predictions predictions.jsonl --output-dir whole':
+      'judgings of parts of a file that lies elsewhere',
+  },
   options: OPTIONS,
   operands: ['runs'],
   run: merge,

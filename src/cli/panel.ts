@@ -10,6 +10,7 @@ import { panelText } from '../report/panel/text.js';
 import {
   defineCommand,
   type OptionTable,
+  option,
   programName,
   type Settings,
   type ShownSettings,
@@ -18,41 +19,30 @@ import { shownPath } from '../settings/shown-path.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 
 const OPTIONS = {
-  judged: {
-    kind: 'list',
-    value: 'RUN',
-    required: true,
-    help: 'judged files of awb judge, or their folders: the same predictions under the same rubrics, each by another judge',
-  },
-  output: { kind: 'text', value: 'FILE', short: 'o', required: true, help: 'the judged file to write' },
-  combine: {
-    kind: 'choice',
-    choices: keysOf(COMBINATIONS),
+  judged: option.list(
+    'RUN',
+    'judged files of awb judge, or their folders: the same predictions under the same rubrics, each by another judge',
+    { required: true },
+  ),
+  output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
+  combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings of a dimension become one", {
     default: 'mean',
-    help: "how the judges' ratings of a dimension become one",
-  },
-  quorum: {
-    kind: 'integer',
-    min: 1,
-    help: "a row needs N judges, not all of them; each judge's offset by domain and dimension is then taken out",
-  },
-  fresh: { kind: 'boolean', help: 'write over another file; the old one is kept aside' },
+  }),
+  quorum: option.integer(
+    "a row needs N judges, not all of them; each judge's offset by domain and dimension is then taken out",
+    { min: 1 },
+  ),
+  fresh: option.flag('write over another file; the old one is kept aside'),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
-  examples: [
-    {
-      line: 'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl',
-      does: 'the mean of two judges',
-    },
-    { line: 'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl', does: 'the middle of three' },
-    {
-      line: 'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl',
-      does: 'rows that one judge failed on, too',
-    },
-  ],
+  examples: {
+    'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl': 'the mean of two judges',
+    'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl': 'the middle of three',
+    'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'rows that one judge failed on, too',
+  },
   options: OPTIONS,
   operands: ['judged'],
   run: panel,

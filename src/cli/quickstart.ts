@@ -15,6 +15,7 @@ import { hasRuntime } from '../serve/runtime.js';
 import {
   defineCommand,
   type OptionTable,
+  option,
   programName,
   type RunAwb,
   type Settings,
@@ -23,7 +24,7 @@ import {
 import { shownPath } from '../settings/shown-path.js';
 
 const OPTIONS = {
-  'output-dir': { kind: 'text', value: 'DIR', default: './quickstart', help: 'folder for what it makes' },
+  'output-dir': option.text('DIR', 'folder for what it makes', { default: './quickstart' }),
 } as const satisfies OptionTable;
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
@@ -39,7 +40,7 @@ interface Step {
 export const command = defineCommand({
   description:
     'Runs infer, judge and score over the recorded rows that come with the tool: baselines and a tiny random model that is served here, measured by text metrics. Three made-up runs with ratings are for trying what compares checkpoints. No key, no network, no GPU.',
-  examples: [{ line: 'awb quickstart', does: 'writes ./quickstart' }],
+  examples: { 'awb quickstart': 'writes ./quickstart' },
   options: OPTIONS,
   run: quickstart,
 });

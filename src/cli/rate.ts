@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import { badData, EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { shellLine } from '../core/printable.js';
@@ -11,7 +11,14 @@ import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { policyHash, requirePageName } from '../results/output.js';
-import { defineCommand, type OptionTable, programName, type Settings, toolVersion } from '../settings/command.js';
+import {
+  defineCommand,
+  type OptionTable,
+  option,
+  programName,
+  type Settings,
+  toolVersion,
+} from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { RatingPageData } from '../view/data.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
@@ -20,21 +27,13 @@ import { readFromFile, withTexts } from '../view/reading.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
-  other: { kind: 'text', namesRun: true, value: 'RUN', help: 'a second run, mixed with the first under --blind' },
-  blind: {
-    kind: 'boolean',
-    help: 'hide the names of both runs, and show what each of them predicted of every drawn row',
-  },
-  samples: { kind: 'integer', min: 1, default: 50, help: 'predictions to rate, spread over domains and trajectories' },
-  seed: {
-    kind: 'integer',
-    min: 0,
-    default: 1,
-    help: 'seed of the draw: the same one gives every rater the same samples',
-  },
+  other: option.text('RUN', 'a second run, mixed with the first under --blind', { namesRun: true }),
+  blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
+  samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
+  seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),
   db: RUN_OPTIONS.db,
-  'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },
-  output: { kind: 'text', value: 'FILE', short: 'o', default: 'rate.html', help: 'the page to write' },
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
+  output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
 } as const satisfies OptionTable;
 
 /** What the build makes of src/view/browser/rating.ts; this file stands as deep in src as in dist. */
@@ -43,10 +42,10 @@ const SCRIPT = new URL('../../dist/view/rating-script.js', import.meta.url);
 export const command = defineCommand({
   description:
     'Writes an HTML page on which people rate predictions of a run from 1 to 5 in the five dimensions, by keyboard. What the judge says is hidden until a sample is rated. The page needs no network; it saves the ratings as a file for awb agree.',
-  examples: [
-    { line: 'awb rate out/judged.jsonl -o rate.html', does: '50 samples of a judged file' },
-    { line: 'awb rate step-200 step-100 --blind --samples 80', does: 'two runs mixed, without their names' },
-  ],
+  examples: {
+    'awb rate out/judged.jsonl -o rate.html': '50 samples of a judged file',
+    'awb rate step-200 step-100 --blind --samples 80': 'two runs mixed, without their names',
+  },
   options: OPTIONS,
   operands: ['run', 'other'],
   run: rate,
@@ -76,7 +75,7 @@ async function rate(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCod
       other === undefined
         ? `${run.name} has no row that the judge has rated, so there is nothing to hold people against; run awb judge first`
         : `no row is rated in both ${run.name} and ${other.name}; name two runs over the same rows`;
-    throw new UserError(reason, EXIT.badData);
+    throw badData(reason);
   }
   const gathered = await withTexts(run, other, dataDir, io, (own, others) =>
     gatherSamples(drawn, others === undefined ? [own] : [own, others], io),

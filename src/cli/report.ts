@@ -7,7 +7,7 @@ import type { Io } from '../core/types.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { policyHash, requirePageName, writeText } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
-import { defineCommand, type OptionTable, type Settings, toolVersion } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings, toolVersion } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { readFromFile, withTexts } from '../view/reading.js';
 import { reportPage } from '../view/report.js';
@@ -19,16 +19,14 @@ import { collectTexts } from '../view/texts.js';
 
 const OPTIONS = {
   run: JUDGED_RUN,
-  compare: { kind: 'text', namesRun: true, value: 'RUN', help: 'another run, to show what changed against it' },
+  compare: option.text('RUN', 'another run, to show what changed against it', { namesRun: true }),
   db: RUN_OPTIONS.db,
-  'data-dir': { kind: 'text', value: 'DIR', help: 'folder of *_test.jsonl files, for lean rows' },
-  output: { kind: 'text', value: 'FILE', short: 'o', default: 'report.html', help: 'the page to write' },
-  'inline-limit': {
-    kind: 'number',
-    min: 0,
-    default: 64,
-    help: 'megabytes of texts that the page has room for; more than that, and it has them without histories',
-  },
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
+  output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
+  'inline-limit': option.number(
+    'megabytes of texts that the page has room for; more than that, and it has them without histories',
+    { min: 0, default: 64 },
+  ),
 } as const satisfies OptionTable;
 
 /** What the build makes of src/view/browser; this file stands as deep in src as in dist. */
@@ -39,13 +37,10 @@ type ReportSettings = Settings<typeof OPTIONS>;
 export const command = defineCommand({
   description:
     'Writes an HTML page about a judged run: scores and charts, and every sample with its prediction beside the ground truth; of a run on scenarios, beside the same row without the instruction. It needs no network and no server: open the file.',
-  examples: [
-    { line: 'awb report --run out/judged.jsonl -o report.html', does: 'a judged file' },
-    {
-      line: 'awb report --run step-200 --compare step-100 -o report.html',
-      does: 'a checkpoint against another',
-    },
-  ],
+  examples: {
+    'awb report --run out/judged.jsonl -o report.html': 'a judged file',
+    'awb report --run step-200 --compare step-100 -o report.html': 'a checkpoint against another',
+  },
   options: OPTIONS,
   run: report,
 });

@@ -11,26 +11,24 @@ import { measureOf } from '../judge/modes.js';
 import { runsDocument, runsTable } from '../report/stored-runs.js';
 import { DEFAULT_DB, type KnownRun, withKnownRuns } from '../results/databases.js';
 import { listedRuns } from '../results/stored-runs.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
 const OPTIONS = {
-  db: { kind: 'list', value: 'FILE', default: [DEFAULT_DB], help: 'SQLite files of awb score' },
-  label: { kind: 'text', help: 'only runs whose label holds this text' },
-  mode: { kind: 'list', value: 'MODE', help: 'only runs that were judged in these modes, such as rubric' },
+  db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
+  label: option.text('TEXT', 'only runs whose label holds this text'),
+  mode: option.list('MODE', 'only runs that were judged in these modes, such as rubric'),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Lists the runs of SQLite files by their numbers: what they are called, who judged them, and what came of it.',
-  examples: [
-    { line: 'awb runs list', does: 'the runs of awb.sqlite' },
-    { line: 'awb runs list --mode rubric --label step', does: 'some of them' },
-    {
-      line: `awb runs list --json | jq '.runs[] | select(.source_exists | not) | .id'`,
-      does: 'runs whose judged file is not there any more',
-    },
-  ],
+  examples: {
+    'awb runs list': 'the runs of awb.sqlite',
+    'awb runs list --mode rubric --label step': 'some of them',
+    "awb runs list --json | jq '.runs[] | select(.source_exists | not) | .id'":
+      'runs whose judged file is not there any more',
+  },
   options: OPTIONS,
   run: listRuns,
 });

@@ -11,31 +11,25 @@ import { removalDocument, runsTable } from '../report/stored-runs.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
 import { storedRunToChange } from '../results/find.js';
 import { listedRuns, wayBack } from '../results/stored-runs.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Space } from '../store/runs.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 
 const OPTIONS = {
-  runs: {
-    kind: 'list',
+  runs: option.list('RUN', 'stored runs: their numbers or labels, or their judged files or the folders of those', {
     namesRun: true,
-    value: 'RUN',
     required: true,
     whole: true,
-    help: 'stored runs: their numbers or labels, or their judged files or the folders of those',
-  },
-  db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file of awb score' },
-  yes: { kind: 'boolean', help: 'remove them; without it they are only listed' },
+  }),
+  db: option.text('FILE', 'SQLite file of awb score', { default: DEFAULT_DB }),
+  yes: option.flag('remove them; without it they are only listed'),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Removes runs from a SQLite file, with their judgements and scores, and gives the room back to the disk. Judged files and journals stay: awb score stores a run again.',
-  examples: [
-    { line: 'awb runs remove 3 4', does: 'what would go' },
-    { line: 'awb runs remove 3 4 --yes', does: 'removes them' },
-  ],
+  examples: { 'awb runs remove 3 4': 'what would go', 'awb runs remove 3 4 --yes': 'removes them' },
   options: OPTIONS,
   operands: ['runs'],
   run: removeRuns,

@@ -6,28 +6,25 @@ import type { Io } from '../core/types.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRunToChange } from '../results/find.js';
 import { isGiven } from '../results/scored.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
+  run: option.text('RUN', 'a stored run: its number or label, or its judged file or the folder of that', {
     namesRun: true,
-    value: 'RUN',
     required: true,
-    help: 'a stored run: its number or label, or its judged file or the folder of that',
-  },
-  name: { kind: 'text', value: 'NAME', required: true, check: checkLabel, help: 'what it is called from now on' },
-  db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file of awb score' },
+  }),
+  name: option.text('NAME', 'what it is called from now on', { required: true, check: checkLabel }),
+  db: option.text('FILE', 'SQLite file of awb score', { default: DEFAULT_DB }),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Gives a stored run another label. awb score keeps it when it scores the run again, unless --label gives one there. The manifest beside the judged file keeps its own.',
-  examples: [
-    { line: 'awb runs rename 3 step-100', does: 'a name for run 3' },
-    { line: 'awb runs rename step-100 baseline', does: 'another name for the run of a label' },
-  ],
+  examples: {
+    'awb runs rename 3 step-100': 'a name for run 3',
+    'awb runs rename step-100 baseline': 'another name for the run of a label',
+  },
   options: OPTIONS,
   operands: ['run', 'name'],
   run: renameRun,

@@ -8,16 +8,13 @@ import { runDocument, runText } from '../report/stored-runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { storedRun } from '../results/find.js';
 import { shownRun } from '../results/stored-runs.js';
-import { defineCommand, EXPLAIN, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, EXPLAIN, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
-  run: {
-    kind: 'text',
+  run: option.text('RUN', 'a stored run: its label or number, or its judged file or the folder of that', {
     namesRun: true,
-    value: 'RUN',
     required: true,
-    help: 'a stored run: its label or number, or its judged file or the folder of that',
-  },
+  }),
   db: RUN_OPTIONS.db,
   ...EXPLAIN,
 } as const satisfies OptionTable;
@@ -25,10 +22,10 @@ const OPTIONS = {
 export const command = defineCommand({
   description:
     'Shows all of a stored run: what made it, its scores and failures, and whether its judged file is still the one that was scored.',
-  examples: [
-    { line: 'awb runs show step-100', does: 'by its label' },
-    { line: 'awb runs show 3 --json | jq .source_state', does: 'by its number: same, changed, missing or unreadable' },
-  ],
+  examples: {
+    'awb runs show step-100': 'by its label',
+    'awb runs show 3 --json | jq .source_state': 'by its number: same, changed, missing or unreadable',
+  },
   options: OPTIONS,
   operands: ['run'],
   run: showRun,

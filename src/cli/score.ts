@@ -20,7 +20,7 @@ import { scenarioRows } from '../results/score/scenarios.js';
 import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/scored.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest.js';
-import { defineCommand, EXPLAIN } from '../settings/command.js';
+import { defineCommand, EXPLAIN, option } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/sources.js';
 import { aggregate } from '../stats/aggregate.js';
@@ -48,45 +48,34 @@ export interface ScoreSettings {
 export const command = defineCommand({
   description:
     'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
-  examples: [
-    { line: 'awb score results/step-100', does: 'a table, and the run in awb.sqlite' },
-    {
-      line: 'awb score out/judged.jsonl --db runs.sqlite --label step-1000',
-      does: 'another SQLite file, and a name of your own',
-    },
-    { line: 'awb score results/step-100 --verbose', does: 'what each domain cost, too' },
-    {
-      line: 'awb score results/rollout --teacher-forced results/step-100',
-      does: 'of a rollout: how fast it drifts from the truth',
-    },
-    { line: 'awb score results/step-100 --json | jq .overall.total_score', does: 'one unrounded figure' },
-  ],
+  examples: {
+    'awb score results/step-100': 'a table, and the run in awb.sqlite',
+    'awb score out/judged.jsonl --db runs.sqlite --label step-1000': 'another SQLite file, and a name of your own',
+    'awb score results/step-100 --verbose': 'what each domain cost, too',
+    'awb score results/rollout --teacher-forced results/step-100': 'of a rollout: how fast it drifts from the truth',
+    'awb score results/step-100 --json | jq .overall.total_score': 'one unrounded figure',
+  },
   options: {
-    predictions: {
-      kind: 'text',
-      value: 'RUN',
-      required: true,
-      help: "a judged.jsonl, of awb judge or of the official script's judge, a scenarios.jsonl, or the folder of one",
-    },
-    db: { kind: 'text', value: 'FILE', default: DEFAULT_DB, help: 'SQLite file, which can hold many runs' },
-    label: {
-      kind: 'text',
-      check: shortLabel,
-      help: 'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
-    },
-    'teacher-forced': {
-      kind: 'text',
-      value: 'RUN',
-      namesRun: true,
-      help: 'of a rollout: the same predictions with true histories (a judged file, its folder, or a run in --db), to tell the drift',
-    },
-    'min-coverage': {
-      kind: 'number',
-      min: 0,
-      max: 1,
-      default: LEAST_COVERAGE,
-      help: 'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
-    },
+    predictions: option.text(
+      'RUN',
+      "a judged.jsonl, of awb judge or of the official script's judge, a scenarios.jsonl, or the folder of one",
+      { required: true },
+    ),
+    db: option.text('FILE', 'SQLite file, which can hold many runs', { default: DEFAULT_DB }),
+    label: option.text(
+      'TEXT',
+      'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
+      { check: shortLabel },
+    ),
+    'teacher-forced': option.text(
+      'RUN',
+      'of a rollout: the same predictions with true histories (a judged file, its folder, or a run in --db), to tell the drift',
+      { namesRun: true },
+    ),
+    'min-coverage': option.number(
+      'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
+      { min: 0, max: 1, default: LEAST_COVERAGE },
+    ),
     ...PRICE_OPTIONS,
     ...EXPLAIN,
   },

@@ -16,28 +16,34 @@ import { startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
 import { requirePossible, settingsThatFit } from '../serve/memory.js';
 import { readModelFile } from '../serve/model-file.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
 
 // biome-ignore format: a table, a line an option
 const OPTIONS = {
-  model: { kind: 'text', value: 'MODEL', required: true, group: 'Model', help: `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}` },
-  'model-dir': { kind: 'text', value: 'DIR', group: 'Model', help: 'where downloads are kept (~/.cache/agentworldbench)' },
-  host: { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', group: 'Server', help: 'address to listen on' },
-  port: { kind: 'integer', min: 0, max: 65535, default: 8000, group: 'Server', help: 'port; 0 takes a free one' },
-  alias: { kind: 'list', value: 'NAME', group: 'Server', help: 'another name under which clients may ask; repeatable' },
-  'api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Server', help: 'key that clients have to send; needed on any address but loopback' },
-  queue: { kind: 'integer', min: 0, default: 256, group: 'Server', help: 'requests that may wait; more get 429' },
-  'until-stdin-closes': { kind: 'boolean', group: 'Server', help: 'end when standard input closes, with the parent' },
-  parallel: { kind: 'integer', min: 1, max: 256, default: 1, group: 'Hardware', help: 'slots; 1 makes exact reruns' },
-  context: { kind: 'integer', min: 256, group: 'Hardware', help: 'tokens per slot (default: the most that fits)' },
-  gpu: { kind: 'choice', choices: ['auto', 'cuda', 'vulkan', 'metal', 'off'], default: 'auto', group: 'Hardware', help: 'what computes' },
-  'gpu-layers': { kind: 'integer', min: 0, group: 'Hardware', help: 'layers on the GPU (default: the most that fit)' },
-  'kv-cache': { kind: 'choice', choices: ['auto', 'f16', 'q8_0'], default: 'auto', group: 'Hardware', help: 'type of the cache; auto: f16, or q8_0 where the context would be short' },
-  'flash-attention': { kind: 'boolean', default: true, group: 'Hardware', help: 'leave flash attention off' },
-  threads: { kind: 'integer', min: 1, group: 'Hardware', help: 'CPU threads (default: cores less one)' },
-  'batch-size': { kind: 'integer', min: 16, max: 65536, default: 512, group: 'Hardware', help: 'tokens per evaluation' },
-  'checkpoint-memory': { kind: 'integer', min: 0, default: 2048, group: 'Hardware', help: 'MiB of host memory for states to which a next turn can go back' },
-  'thinking-budget': { kind: 'integer', min: 0, group: 'Hardware', help: 'most tokens of thinking (default: no limit)' },
+  ...under('Model', {
+model: option.text('MODEL', `a GGUF file, hf:user/repo:QUANT, or ${AGENTWORLD.name}`, { required: true }),
+'model-dir': option.text('DIR', 'where downloads are kept (~/.cache/agentworldbench)'),
+}),
+  ...under('Server', {
+host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),
+port: option.integer('port; 0 takes a free one', { min: 0, max: 65535, default: 8000 }),
+alias: option.list('NAME', 'another name under which clients may ask; repeatable'),
+'api-key': option.text('KEY', 'key that clients have to send; needed on any address but loopback', { secret: true }),
+queue: option.integer('requests that may wait; more get 429', { min: 0, default: 256 }),
+'until-stdin-closes': option.flag('end when standard input closes, with the parent'),
+}),
+  ...under('Hardware', {
+parallel: option.integer('slots; 1 makes exact reruns', { min: 1, max: 256, default: 1 }),
+context: option.integer('tokens per slot (default: the most that fits)', { min: 256 }),
+gpu: option.choice(['auto', 'cuda', 'vulkan', 'metal', 'off'], 'what computes', { default: 'auto' }),
+'gpu-layers': option.integer('layers on the GPU (default: the most that fit)', { min: 0 }),
+'kv-cache': option.choice(['auto', 'f16', 'q8_0'], 'type of the cache; auto: f16, or q8_0 where the context would be short', { default: 'auto' }),
+'flash-attention': option.flag('leave flash attention off', { default: true }),
+threads: option.integer('CPU threads (default: cores less one)', { min: 1 }),
+'batch-size': option.integer('tokens per evaluation', { min: 16, max: 65536, default: 512 }),
+'checkpoint-memory': option.integer('MiB of host memory for states to which a next turn can go back', { min: 0, default: 2048 }),
+'thinking-budget': option.integer('most tokens of thinking (default: no limit)', { min: 0 }),
+}),
 } as const satisfies OptionTable;
 
 type ServeSettings = Settings<typeof OPTIONS>;
@@ -49,14 +55,11 @@ const REQUEST_TIMEOUT_MS = 120_000;
 export const command = defineCommand({
   description:
     "Serves a GGUF model on this machine's GPUs or CPU over OpenAI's wire format: /v1/chat/completions, /v1/models, /health and /metrics.",
-  examples: [
-    {
-      line: `awb serve --model ${AGENTWORLD.name} --parallel 4`,
-      does: 'the reference model; downloads 20 GB at first',
-    },
-    { line: 'awb serve --model my-checkpoint-Q8_0.gguf --port 8081', does: 'a file of your own' },
-    { line: 'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf', does: 'serve, infer and stop in one' },
-  ],
+  examples: {
+    [`awb serve --model ${AGENTWORLD.name} --parallel 4`]: 'the reference model; downloads 20 GB at first',
+    'awb serve --model my-checkpoint-Q8_0.gguf --port 8081': 'a file of your own',
+    'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf': 'serve, infer and stop in one',
+  },
   daily: ['host', 'port', 'api-key', 'parallel', 'context', 'gpu'],
   options: OPTIONS,
   run: serve,

@@ -25,26 +25,18 @@ import { actInTerminal } from '../simulate/terminal/terminal.js';
 export const command = defineCommand({
   description:
     'Lets you act in a world that a world model makes up: type actions and see what the environment shows, as long as the context lasts. With --agent-model an agent acts instead, and every episode is kept as a trajectory of the benchmark. With --listen or --mcp agents elsewhere act.',
-  examples: [
-    {
-      line: 'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model',
-      does: 'type into a machine that is not there; /help lists the commands',
-    },
-    { line: 'awb simulate --domain terminal --local model.gguf', does: 'the same with a model that is served here' },
-    { line: 'awb simulate --from terminal:179757071433034:6 …', does: 'go on from a row of the benchmark' },
-    {
-      line: "printf 'ls\\npwd\\n/save run\\n' | awb simulate --domain terminal --json …",
-      does: 'a script: a line for each turn, and the trajectory in run_test.jsonl',
-    },
-    {
-      line: 'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent',
-      does: 'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
-    },
-    {
-      line: 'awb simulate --listen 127.0.0.1:7860 --record episodes …',
-      does: 'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
-    },
-  ],
+  examples: {
+    'awb simulate --domain terminal --model-base-url http://localhost:8000/v1 \\\n  --model-name my-world-model':
+      'type into a machine that is not there; /help lists the commands',
+    'awb simulate --domain terminal --local model.gguf': 'the same with a model that is served here',
+    'awb simulate --from terminal:179757071433034:6 …': 'go on from a row of the benchmark',
+    "printf 'ls\\npwd\\n/save run\\n' | awb simulate --domain terminal --json …":
+      'a script: a line for each turn, and the trajectory in run_test.jsonl',
+    'awb simulate --domain terminal --tasks tasks.txt --steps 20 … \\\n  --agent-base-url http://localhost:8001/v1 --agent-model my-agent':
+      'an agent acts, an episode for each task: episodes/episodes_test.jsonl',
+    'awb simulate --listen 127.0.0.1:7860 --record episodes …':
+      'an environment for agents elsewhere (OpenEnv; with --mcp MCP, too)',
+  },
   daily: [
     'domain',
     'task',

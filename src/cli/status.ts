@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { domainName, inTableOrder } from '../core/domains.js';
-import { codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { codeOf, EXIT, type ExitCode, inputMissing, type UserError } from '../core/errors.js';
 import { counted, dollars, grouped } from '../core/figures.js';
 import { countBy } from '../core/groups.js';
 import type { RunKind } from '../core/identity.js';
@@ -18,28 +18,27 @@ import { Ledger } from '../run/budget.js';
 import { type JournalRecord, scanJournal } from '../run/journal.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
 import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../run/run.js';
-import { defineCommand, type OptionTable, type Settings } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { episodeState } from '../simulate/episodes/playing.js';
 
 const OPTIONS = {
-  dirs: {
-    kind: 'list',
-    value: 'DIR',
-    whole: true,
-    help: 'folders of runs (their --output-dir; default: results and the folders in it); several, such as those of shards, are added up',
-  },
+  dirs: option.list(
+    'DIR',
+    'folders of runs (their --output-dir; default: results and the folders in it); several, such as those of shards, are added up',
+    { whole: true },
+  ),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({
   description:
     'Shows what runs have come to, by their folders, also while another process works there: rows by domain, speed, time left, tokens, dollars and failures. Nothing is locked or written. Exit codes: 0 all complete, 75 one is running or awaits results, 3 one is not complete and nobody works on it.',
-  examples: [
-    { line: 'awb status', does: 'all runs in results' },
-    { line: 'awb status results/step-100', does: 'a run, in another terminal than its own' },
-    { line: 'awb status shards/*', does: 'several, and all together' },
-    { line: 'watch -n 10 awb status results/step-100', does: 'again and again' },
-    { line: "awb status results/step-100 --json | jq '.total.left'", does: 'for programs' },
-  ],
+  examples: {
+    'awb status': 'all runs in results',
+    'awb status results/step-100': 'a run, in another terminal than its own',
+    'awb status shards/*': 'several, and all together',
+    'watch -n 10 awb status results/step-100': 'again and again',
+    "awb status results/step-100 --json | jq '.total.left'": 'for programs',
+  },
   options: OPTIONS,
   operands: ['dirs'],
   run: status,
@@ -83,10 +82,7 @@ async function usualFolders({ cwd }: Io): Promise<string[]> {
 }
 
 function nothingIn(what: string): UserError {
-  return new UserError(
-    `${what}; name the --output-dir of a run, which has a manifest once it begins to ask`,
-    EXIT.inputMissing,
-  );
+  return inputMissing(`${what}; name the --output-dir of a run, which has a manifest once it begins to ask`);
 }
 
 // What runs have come to, as `awb status --json` prints it, and in words. Manifests and journals are read; nothing is locked or written.
@@ -116,10 +112,7 @@ const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> =
 async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[] | string> {
   const entries = await readdir(dir).catch((error: unknown) => {
     if (codeOf(error) === 'ENOTDIR') return undefined;
-    throw new UserError(
-      `cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`,
-      EXIT.inputMissing,
-    );
+    throw inputMissing(`cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`);
   });
   if (entries === undefined) return `${shown} is a file`;
   const found: RunStatus[] = [];

@@ -3,7 +3,16 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { codeOf, EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import {
+  cannotCreate,
+  cannotWrite,
+  codeOf,
+  EXIT,
+  type ExitCode,
+  identityDiffers,
+  interruption,
+  UserError,
+} from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine, printable, shellLine } from '../core/printable.js';
@@ -23,15 +32,13 @@ import { endpointAt, filled, wordsOf } from './watch/processes.js';
 export const command = defineCommand({
   description:
     'Evaluates every checkpoint that arrives in a folder, one at a time: it is served by --serve-command, then awb infer, judge, score and gate run with the settings of the configuration file. The gate holds it against the fixed --base; how it stands to the last GO is told for information. The same command goes on after any kill. Exit codes of --once: 0 GO or nothing new, 4 NO-GO, 3 INCOMPLETE, 5 INCONCLUSIVE, 75 results of --judge-batch are awaited, 69 a checkpoint could not be evaluated; the worst of all.',
-  examples: [
-    {
-      line: "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'",
-      does: 'until it is interrupted',
-    },
-    { line: 'awb watch … --once', does: 'what is there, and its exit code, for cron and CI' },
-    { line: 'awb watch … --dry-run', does: 'what would be done' },
-    { line: "awb watch … --on-result './notify.sh {name}'", does: 'tells each result, as JSON on its standard input' },
-  ],
+  examples: {
+    "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'":
+      'until it is interrupted',
+    'awb watch … --once': 'what is there, and its exit code, for cron and CI',
+    'awb watch … --dry-run': 'what would be done',
+    "awb watch … --on-result './notify.sh {name}'": 'tells each result, as JSON on its standard input',
+  },
   options: WATCH_OPTIONS,
   operands: ['dir'],
   run: watchFolder,
@@ -105,16 +112,14 @@ async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
   const isStored = pinned.run !== pinned.source;
   const holds = `${shownPath(path, io)} holds checkpoints against ${isStored ? `run ${pinned.run}, ` : ''}${source}`;
   if (base !== pinned.base && !(await isSame(base))) {
-    throw new UserError(
+    throw identityDiffers(
       `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir to hold them against that one`,
-      EXIT.identityDiffers,
     );
   }
   for (const name of new Set([pinned.run, pinned.source])) if (await isSame(name).catch(isAbsent)) return name;
   const score = ['score', source, ...wordsFor(resolve(io.cwd, db), io)];
-  throw new UserError(
+  throw identityDiffers(
     `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ` and type ${programName(io)} ${shellLine(score)}` : ''}, or give another --output-dir to hold them against what is there now`,
-    EXIT.identityDiffers,
   );
 }
 
@@ -211,9 +216,8 @@ async function lookOnce(work: Work, dir: string): Promise<Told[]> {
 function unwritable(error: unknown, dir: string): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
-  return new UserError(
+  return cannotWrite(
     `cannot write into ${dir} (${code}); make room or mend its rights: the same command goes on where it was`,
-    EXIT.cannotWrite,
   );
 }
 
@@ -261,10 +265,7 @@ async function makeFolder(path: string, { outputDir }: WatchSettings): Promise<v
   try {
     await mkdir(path, { recursive: true });
   } catch (error) {
-    throw new UserError(
-      `cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`,
-      EXIT.cannotCreate,
-    );
+    throw cannotCreate(`cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`);
   }
 }
 

@@ -34,6 +34,14 @@ export class UserError extends Error {
   }
 }
 
+/** The errors by their usual reasons, each with its exit code. */
+export const badData = (message: string) => new UserError(message, EXIT.badData);
+export const inputMissing = (message: string) => new UserError(message, EXIT.inputMissing);
+export const unavailable = (message: string) => new UserError(message, EXIT.unavailable);
+export const identityDiffers = (message: string) => new UserError(message, EXIT.identityDiffers);
+export const cannotCreate = (message: string) => new UserError(message, EXIT.cannotCreate);
+export const cannotWrite = (message: string) => new UserError(message, EXIT.cannotWrite);
+
 /** The exit code of a command that a signal ended: Ctrl-C (SIGINT), or any other. */
 export function exitCodeOf(signal: unknown): ExitCode {
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;

@@ -1,7 +1,7 @@
 // What a run's numbers depend on. Two runs of different identities are not mixed in one file.
 
 import { createHash } from 'node:crypto';
-import { EXIT, UserError } from './errors.js';
+import { identityDiffers } from './errors.js';
 import { canonicalJson, isObject } from './json.js';
 
 /** What a run's numbers depend on; a run is continued only under an equal one. Values are JSON. */
@@ -23,13 +23,12 @@ type Words = readonly [string, string];
 export function requireSameIdentity(before: Identity, now: Identity, where: string): void {
   const differences = differencesOf(before, now);
   if (differences.length === 0) return;
-  throw new UserError(
+  throw identityDiffers(
     [
       `${where} was begun with other settings, and rows of both must not mix:`,
       ...differences.map((difference) => `  ${difference}`),
       `${wayBack(differences)}, another --output-dir to keep both, or --fresh to start over (the old files are kept aside).`,
     ].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 

@@ -5,7 +5,7 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
 /** Of a file, in order: text, or bytes, which are used before the next piece is asked for. */
@@ -156,7 +156,7 @@ function writeError(name: string, error: unknown, remedy: string): unknown {
   if (error instanceof UserError) return error;
   const code = codeOf(error);
   if (code === undefined) return error;
-  return new UserError(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`, EXIT.cannotWrite);
+  return cannotWrite(`cannot write ${name}: ${CAUSES[code] ?? code}; ${remedy}`);
 }
 
 // Files and folders that outlast a crash: made, written and put in place so that a reader sees the old one or the new one.
@@ -288,12 +288,12 @@ export async function readJson(path: string): Promise<JsonObject | undefined> {
     // Under a path that leads through a file there is none either.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     if (code === undefined) throw error;
-    throw new UserError(`cannot read ${path} (${code}); ${remedy}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read ${path} (${code}); ${remedy}`);
   }
-  if (text === undefined) throw new UserError(`${path} is no regular file; ${remedy}`, EXIT.inputMissing);
+  if (text === undefined) throw inputMissing(`${path} is no regular file; ${remedy}`);
   const value = parseObject(text);
   if (value !== undefined) return value;
-  throw new UserError(`${path} is not a JSON object; ${remedy}`, EXIT.badData);
+  throw badData(`${path} is not a JSON object; ${remedy}`);
 }
 
 /** Where a line of a file lies. */
@@ -315,6 +315,6 @@ export function bytesAt({ path, offset, length }: Place): Buffer {
       closeSync(file);
     }
   } catch (error) {
-    throw new UserError(`cannot read ${path} (${codeOf(error)}); mend its permissions`, EXIT.inputMissing);
+    throw inputMissing(`cannot read ${path} (${codeOf(error)}); mend its permissions`);
   }
 }

@@ -3,7 +3,7 @@
 import { fdatasync, fstatSync, ftruncate, write } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { cannotWrite, codeOf, UserError } from '../core/errors.js';
 
 const writeAt = promisify(write);
 const syncData = promisify(fdatasync);
@@ -76,9 +76,8 @@ export class Appender {
   #requireUntouched(): void {
     const { nlink, size } = fstatSync(this.handle.fd);
     if (size >= this.end && (nlink > 0 || this.#links === 0)) return;
-    throw new UserError(
+    throw cannotWrite(
       `${this.path} was deleted or cut while the run was writing it; the rows in it are lost, so leave the output folder alone and run the same command again`,
-      EXIT.cannotWrite,
     );
   }
 
@@ -88,9 +87,8 @@ export class Appender {
     const code = codeOf(error) ?? String(error);
     const cause = code === 'ENOSPC' ? 'the disk is full' : code;
     await truncateTo(this.handle.fd, start).catch(() => undefined);
-    return new UserError(
+    return cannotWrite(
       `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
-      EXIT.cannotWrite,
     );
   }
 }

@@ -1,7 +1,7 @@
 // A lock that the operating system holds, so that it dies with its process: on a run's folder, on a download.
 
 import { type BigIntStats, rmSync, statSync } from 'node:fs';
-import { codeOf, EXIT, messageOf, UserError } from '../core/errors.js';
+import { cannotCreate, codeOf, messageOf } from '../core/errors.js';
 import { openSqlite, type Sqlite } from './sqlite.js';
 
 /** Gives the lock back. Calling it again does nothing. */
@@ -31,7 +31,7 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
     }
   } catch (error) {
     database?.close();
-    throw new UserError(reasonOf(error, path, busy), EXIT.cannotCreate);
+    throw cannotCreate(reasonOf(error, path, busy));
   }
   const { close } = database;
   let isHeld = true;

@@ -7,7 +7,7 @@ import { holdsRows, readSourceRecord } from '../benchmark/hub/source-record.js';
 import { type Choice, chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
 import { RELEASED } from '../core/domains.js';
-import { codeOf, EXIT, nearest, present, UserError } from '../core/errors.js';
+import { badData, codeOf, inputMissing, nearest, present, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import { countBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
@@ -22,7 +22,7 @@ import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
 import { priceOf, requirePriced, type Target } from '../run/target.js';
-import { type OptionTable, programName, type Settings, type ShownSettings } from '../settings/command.js';
+import { type OptionTable, option, programName, type Settings, type ShownSettings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages.js';
 import { type InferSettings, takenShard } from './options.js';
@@ -58,7 +58,7 @@ export async function withChosenRows<T>(
   return withData(settings, io, async (data) => {
     for (const { domain, file, line } of data.chosen) {
       const refusal = prompts.refusal(domain);
-      if (refusal !== undefined) throw new UserError(`${data.dataset.files[file]}:${line}: ${refusal}`, EXIT.badData);
+      if (refusal !== undefined) throw badData(`${data.dataset.files[file]}:${line}: ${refusal}`);
     }
     const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
     return withTarget({ prefix: 'model', baseUrls, model, apiKey }, settings, io, (asked) =>
@@ -113,7 +113,7 @@ export async function requireData(dataDir: string, io: Pick<Io, 'cwd' | 'env'>):
     ...['data', 'fetch', ...(dataDir === DEFAULT ? [] : ['--output-dir', dataDir])],
     ...(isCut && record.revision !== RELEASED.commit ? ['--revision', record.revision] : []),
   ];
-  throw new UserError(`${what}\n  ${programName(io)} ${shellLine(command)}${otherwise}`, EXIT.inputMissing);
+  throw inputMissing(`${what}\n  ${programName(io)} ${shellLine(command)}${otherwise}`);
 }
 
 const BAD_ROWS_SHOWN = 20;
@@ -139,7 +139,7 @@ export function requireUsable(
     rows.length === 0
       ? 'No usable row is left: mend the files, or name another folder with --data-dir.'
       : 'Mend the files, or leave these rows out with --skip-invalid (they then count against coverage).';
-  throw new UserError([`${count}; nothing was asked:`, ...list, remedy].join('\n'), EXIT.badData);
+  throw badData([`${count}; nothing was asked:`, ...list, remedy].join('\n'));
 }
 
 /** Unusable rows that are left out, by domain. */
@@ -246,8 +246,8 @@ export function askedIdentity(
 /** The options of `awb data check` and `awb data stats`, which look at a folder of rows as infer would ask them. */
 // biome-ignore format: a table, a line an option
 export const SURVEY_OPTIONS = {
-  'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
-  tokenizer: { kind: 'text', value: 'FILE', help: "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)" },
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { default: 'data' }),
+  tokenizer: option.text('FILE', "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)"),
 } as const satisfies OptionTable;
 
 /**

@@ -6,7 +6,7 @@ import { type DomainPrompts, exists, loadWorldModelPrompts, readText } from '../
 import { EXIT, nearest, UserError } from '../core/errors.js';
 import { actionOf, earlierTurns, promptOf, type Turn } from '../core/turn.js';
 import type { ChatMessage, Io, Sample } from '../core/types.js';
-import { type OptionTable, type Settings, under } from '../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 
 /**
  * What is sent behind the system message, by protocol. Scores under different protocols are not comparable.
@@ -44,17 +44,12 @@ const FILE_DIGITS = 12;
 
 export const SYSTEM_PROMPT_OPTIONS = {
   ...under('Model', {
-    'system-prompt': {
-      kind: 'text',
-      value: 'WHICH',
-      default: 'row',
-      help: "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
-    },
-    'domain-prompts': {
-      kind: 'text',
-      value: 'DIR',
-      help: 'folder of <domain>.txt that add to the bundled prompts and replace them',
-    },
+    'system-prompt': option.text(
+      'WHICH',
+      "row: the row's own; bundled: its domain's; bundled+row: that and then the row's; or a FILE for all rows",
+      { default: 'row' },
+    ),
+    'domain-prompts': option.text('DIR', 'folder of <domain>.txt that add to the bundled prompts and replace them'),
   }),
 } as const satisfies OptionTable;
 

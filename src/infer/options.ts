@@ -9,77 +9,47 @@ import { DOMAINS, type Io } from '../core/types.js';
 import type { BatchSettings } from '../run/batch/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
-import { type OptionTable, type Settings, under } from '../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 import { shortLabel } from '../settings/sources.js';
 import { PROTOCOLS, SYSTEM_PROMPT_OPTIONS } from './messages.js';
 
 export const INFER_OPTIONS = {
   ...under('Data', {
-    'data-dir': { kind: 'text', value: 'DIR', default: 'data', help: 'folder of *_test.jsonl files' },
-    'output-dir': { kind: 'text', value: 'DIR', default: './results', help: "the run's folder" },
-    domains: { kind: 'list', value: 'LIST', help: `only these of ${DOMAINS.join(', ')}, or your own` },
-    limit: { kind: 'integer', min: 1, help: 'only the first N rows of each domain' },
-    sample: { kind: 'integer', min: 1, help: 'N rows of each domain, the same for the same seed' },
-    'sample-seed': { kind: 'integer', min: 0, default: 0, help: 'seed of --sample and --order random' },
-    ids: { kind: 'list', value: 'LIST', help: 'only rows with these ids or keys' },
-    shard: {
-      kind: 'text',
-      value: 'I/N',
-      check: shardForm,
-      help: 'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
-    },
-    'skip-invalid': { kind: 'boolean', help: 'leave unusable rows out, counted against coverage' },
-    lean: { kind: 'boolean', help: 'leave the trajectory text out of predictions.jsonl' },
-    fresh: { kind: 'boolean', help: 'start over; the old files are kept aside' },
-    label: {
-      kind: 'text',
-      value: 'NAME',
-      check: shortLabel,
-      help: "the checkpoint's name in manifest, database and tables",
-    },
-    meta: { kind: 'map', value: 'K=V', help: 'further facts on the checkpoint, such as step=100' },
+    'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { default: 'data' }),
+    'output-dir': option.text('DIR', "the run's folder", { default: './results' }),
+    domains: option.list('LIST', `only these of ${DOMAINS.join(', ')}, or your own`),
+    limit: option.integer('only the first N rows of each domain', { min: 1 }),
+    sample: option.integer('N rows of each domain, the same for the same seed', { min: 1 }),
+    'sample-seed': option.integer('seed of --sample and --order random', { min: 0, default: 0 }),
+    ids: option.list('LIST', 'only rows with these ids or keys'),
+    shard: option.text(
+      'I/N',
+      'part I of N, of whole trajectories; slurm/N and k8s/N take I from the array task or Job index',
+      { check: shardForm },
+    ),
+    'skip-invalid': option.flag('leave unusable rows out, counted against coverage'),
+    lean: option.flag('leave the trajectory text out of predictions.jsonl'),
+    fresh: option.flag('start over; the old files are kept aside'),
+    label: option.text('NAME', "the checkpoint's name in manifest, database and tables", { check: shortLabel }),
+    meta: option.map('further facts on the checkpoint, such as step=100', { value: 'K=V' }),
   }),
   ...under('Model', {
-    'model-base-url': {
-      kind: 'list',
-      value: 'URL',
-      check: httpUrl,
-      help: 'OpenAI-compatible endpoint; several share the rows',
-    },
-    'model-name': { kind: 'text', value: 'NAME', help: 'model to ask for' },
-    'model-api-key': { kind: 'text', value: 'KEY', secret: true, help: 'key, sent as bearer token' },
-    baseline: {
-      kind: 'choice',
-      choices: keysOf(BASELINES),
-      help: 'a world model that needs no model, for calibration',
-    },
-    protocol: {
-      kind: 'choice',
-      choices: keysOf(PROTOCOLS),
-      default: 'history',
-      help: 'message layout; history is the official one',
-    },
+    'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the rows', { check: httpUrl }),
+    'model-name': option.text('NAME', 'model to ask for'),
+    'model-api-key': option.text('KEY', 'key, sent as bearer token', { secret: true }),
+    baseline: option.choice(keysOf(BASELINES), 'a world model that needs no model, for calibration'),
+    protocol: option.choice(keysOf(PROTOCOLS), 'message layout; history is the official one', { default: 'history' }),
   }),
   ...SYSTEM_PROMPT_OPTIONS,
-  repeats: { kind: 'integer', min: 1, max: MOST_REPEATS, default: 1, group: 'Model', help: 'ask every row N times' },
+  repeats: option.integer('ask every row N times', { min: 1, max: MOST_REPEATS, default: 1, group: 'Model' }),
   ...under('Simulation', {
-    rollout: {
-      kind: 'boolean',
-      help: "ask every turn of a trajectory in order, behind the model's own earlier predictions",
-    },
-    'rollout-from': {
-      kind: 'integer',
-      min: 0,
-      help: 'under --rollout, give the first N turns as they were (default: 0)',
-    },
+    rollout: option.flag("ask every turn of a trajectory in order, behind the model's own earlier predictions"),
+    'rollout-from': option.integer('under --rollout, give the first N turns as they were (default: 0)', { min: 0 }),
   }),
-  order: {
-    kind: 'choice',
-    choices: keysOf(ORDERS),
+  order: option.choice(keysOf(ORDERS), 'prefix: turns of a trajectory together, so that prefix caches hit', {
     default: 'prefix',
     group: 'Speed',
-    help: 'prefix: turns of a trajectory together, so that prefix caches hit',
-  },
+  }),
   ...ASKING_OPTIONS,
 } as const satisfies OptionTable;
 

@@ -1,6 +1,6 @@
 // One judgement: the parts of a mode asked one after the other, each until its reply can be read, by one and the same snapshot.
 
-import { EXIT, present, UserError } from '../core/errors.js';
+import { identityDiffers, present } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
 import { type JudgementRecord, recordedJudgement } from '../core/judgement.js';
 import type { Manifest } from '../run/manifest.js';
@@ -93,9 +93,8 @@ function adoptSnapshot(run: Run, served: string | undefined): void {
   const { snapshot } = run.identity;
   if (served === undefined || snapshot === served) return;
   if (snapshot !== undefined) {
-    throw new UserError(
+    throw identityDiffers(
       `the judge now answers as "${served}", the rows before were judged by "${snapshot}": ratings of two judges must not mix; ask for one snapshot by its full name, or start over with --fresh${run.kind === 'judge' ? ' (--recheck N measures the shift)' : ''}`,
-      EXIT.identityDiffers,
     );
   }
   run.identity = { ...run.identity, snapshot: served };

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { inputMissing, present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
@@ -131,10 +131,7 @@ async function referenceIdentity(path: string): Promise<string> {
   try {
     for await (const chunk of createReadStream(path)) hash.update(chunk);
   } catch {
-    throw new UserError(
-      `cannot read ${path}; --reference names the predictions.jsonl of another world model`,
-      EXIT.inputMissing,
-    );
+    throw inputMissing(`cannot read ${path}; --reference names the predictions.jsonl of another world model`);
   }
   return `sha256 ${hash.digest('hex')}`;
 }

@@ -10,7 +10,7 @@ import { decoded, openToRead, readSpan } from '../benchmark/line-file.js';
 import { stampOf } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { addUsage, sumOf } from '../core/costs.js';
-import { EXIT, present, UserError } from '../core/errors.js';
+import { badData, cannotCreate, identityDiffers, inputMissing, present, UserError } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { isObject, type JsonObject, parseObject } from '../core/json.js';
@@ -108,16 +108,15 @@ async function readMember(path: string, io: Io) {
   });
   const manifest = await readManifest(manifestBeside(path));
   if (manifest === undefined) {
-    throw new UserError(
+    throw inputMissing(
       `${shown} has no manifest beside it, so nobody knows who judged what in it; a panel takes the files that awb judge wrote`,
-      EXIT.inputMissing,
     );
   }
   const made = madeWith(manifest);
   const isPanel = manifest.identity.members !== undefined;
   if (isPanel || !ratesDimensions(made.mode)) {
     const what = isPanel ? 'is a panel itself' : `comes from --mode ${made.mode}, which rates no dimension`;
-    throw new UserError(`${shown} ${what}; a panel joins ordinary judgings by rubrics`, EXIT.badData);
+    throw badData(`${shown} ${what}; a panel joins ordinary judgings by rubrics`);
   }
   return {
     path,
@@ -146,7 +145,7 @@ function requireAlike(first: Member, other: Member): void {
   const fields = differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]);
   const faults = fields.length > 0 ? fields : changedRows(first, other);
   if (faults.length === 0) return;
-  throw new UserError(
+  throw identityDiffers(
     [
       'a panel joins judgings of the same predictions under the same rubrics, and these are not:',
       ...faults.map((line) => `  ${line}`),
@@ -154,7 +153,6 @@ function requireAlike(first: Member, other: Member): void {
         ? 'Judge the same predictions under the same rubrics by every judge.'
         : 'Give the awb judge command of the older file again, which judges anew what has changed since.',
     ].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 
@@ -372,24 +370,20 @@ async function requireFree(
   const remedy = 'name another file with --output, or give --fresh to keep the old one aside';
   const stored = await readManifest(manifestBeside(path));
   if (stored === undefined) {
-    throw new UserError(
-      `${shown} is there already, and nobody knows who wrote it (it has no manifest); ${remedy}`,
-      EXIT.cannotCreate,
-    );
+    throw cannotCreate(`${shown} is there already, and nobody knows who wrote it (it has no manifest); ${remedy}`);
   }
   // What the judges' offsets are, follows from the rows; more of them may have been judged since.
   const differences = differencesOf({ ...stored.identity, offsets: undefined }, { ...identity, offsets: undefined });
   if (differences.length === 0) return;
-  throw new UserError(
+  throw identityDiffers(
     [`${shown} holds another judging; ${remedy}:`, ...differences.map((line) => `  ${line}`)].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 
 async function textAt(handle: FileHandle, { offset, length, line }: PlacedRow, { shown }: Member): Promise<string> {
   const text = decoded(await readSpan(handle, offset, length));
   if (text !== undefined && parseObject(text) !== undefined) return text;
-  throw new UserError(`${shown}:${line} was changed while it was read; run the same command again`, EXIT.badData);
+  throw badData(`${shown}:${line} was changed while it was read; run the same command again`);
 }
 
 /** @param texts each member's first line of the prediction */

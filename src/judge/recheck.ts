@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import type { PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { estimateDocument } from '../core/document.js';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { badData, type ExitCode, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { differencesOf } from '../core/identity.js';
 import { countedPoints, isRated } from '../core/points.js';
@@ -143,17 +143,15 @@ async function storedJudging(work: Judging): Promise<StoredJudging> {
   if (same !== undefined) return same;
   const [other] = wanted;
   if (other === undefined) {
-    throw new UserError(
+    throw inputMissing(
       `--recheck needs a judging to compare with, and there is none${label === undefined ? '' : ` under the label "${label}"`} in ${work.dir}; leave --recheck out to judge first`,
-      EXIT.inputMissing,
     );
   }
-  throw new UserError(
+  throw identityDiffers(
     [
       `--recheck compares a judge with itself; give the settings of ${other.name}.jsonl again, which these are not:`,
       ...differences(other).map((line) => `  ${line}`),
     ].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 
@@ -173,7 +171,7 @@ function totalsOf(rows: readonly JudgedRow[]) {
 function sampleOf(refs: readonly PredictionRef[], judged: readonly string[], count: number): PredictionRef[] {
   const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
   const taken = new Set(judged.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
-  if (taken.size < 2) throw new UserError('--recheck needs at least two judged rows to compare', EXIT.badData);
+  if (taken.size < 2) throw badData('--recheck needs at least two judged rows to compare');
   return refs.filter(({ key, repeat }) => taken.has(rowId(key, repeat)));
 }
 

@@ -2,7 +2,7 @@
 
 import { previousState } from '../benchmark/baselines.js';
 import { equalRuns } from '../core/difference-runs.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
 import { counted } from '../core/figures.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
@@ -94,9 +94,8 @@ function readingFor(pack: RubricPack, wanted: VerdictReading | undefined): Verdi
 /** @throws UserError (65) for a pack without texts for it. */
 function withoutTruth(pack: RubricPack): RubricPack {
   if (pack.withoutTruth !== undefined) return pack.withoutTruth;
-  throw new UserError(
+  throw badData(
     `the rubric pack ${pack.name} has no texts for judging without a truth, which --judge-sees rollout needs; take a pack whose pack.json names them under "without_truth" (the bundled one does), or leave --judge-sees out`,
-    EXIT.badData,
   );
 }
 

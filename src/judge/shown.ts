@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { openRolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
 import { rowId } from '../core/row-id.js';
@@ -145,9 +145,8 @@ export async function asSeen(
   const strange = file.refs.find(({ key, repeat }) => turns.stampOf(key, repeat) === undefined);
   if (strange !== undefined) {
     await seen.close();
-    throw new UserError(
+    throw badData(
       `${file.path}:${strange.line}: ${turns.path} has no turn of this row (key ${strange.key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
-      EXIT.badData,
     );
   }
   return {

@@ -1,6 +1,6 @@
 // Single questions, as many side by side as the endpoints take, each with its reply as it comes: for whoever acts in a world and waits.
 
-import { EXIT, messageOf, UserError } from '../core/errors.js';
+import { messageOf, UserError, unavailable } from '../core/errors.js';
 import {
   type Asking,
   type Backend,
@@ -131,6 +131,6 @@ async function askIn(
 
 /** What ends the asking as a whole. */
 function failureOf(error: unknown) {
-  const stop = error instanceof UserError ? error : new UserError(messageOf(error), EXIT.unavailable);
+  const stop = error instanceof UserError ? error : unavailable(messageOf(error));
   return { class: 'transient', reason: stop.message, stop } as const;
 }

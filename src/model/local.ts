@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { EXIT, interruption, UserError } from '../core/errors.js';
+import { EXIT, interruption, UserError, unavailable } from '../core/errors.js';
 import type { Identity } from '../core/identity.js';
 import { parseObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
@@ -149,7 +149,7 @@ function interrupted(io: Io): UserError {
 function unready(code: number | null, isSilent: boolean, last: string, quiet: boolean): UserError {
   if (isSilent) {
     const what = `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended`;
-    return new UserError(`${what}; it last said: ${last}`, EXIT.unavailable);
+    return unavailable(`${what}; it last said: ${last}`);
   }
   const known = Object.values(EXIT).find((exitCode) => exitCode === code && exitCode !== EXIT.done);
   const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';
@@ -162,7 +162,7 @@ function died(code: number | null, signal: NodeJS.Signals | null, last: string):
       ? 'was killed (SIGKILL), as systems do when they are out of memory: AWB_CONTEXT, AWB_KV_CACHE=q8_0 or a smaller file needs less'
       : `ended with ${signal ?? `exit code ${code}`} and last said: ${last}`;
   const saved = 'all finished rows are saved, and the same command goes on with the others';
-  return new UserError(`the local server ${how}; ${saved}`, EXIT.unavailable);
+  return unavailable(`the local server ${how}; ${saved}`);
 }
 
 /** Ends the process: it does by itself once its standard input has ended, and is killed where it does not in time. */

@@ -1,7 +1,7 @@
 // What two runs share of what made them, and whether they may be compared.
 
 import { PROVENANCE, type Provenance } from '../core/decision.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, identityDiffers, type UserError } from '../core/errors.js';
 import { differencesOf } from '../core/identity.js';
 import { isObject } from '../core/json.js';
 import { measureWords } from '../core/measures.js';
@@ -103,13 +103,12 @@ function refusedIn(shared: Readonly<Record<Provenance, Shared>>, allowed: readon
 export function requireShared(shared: Readonly<Record<Provenance, Shared>>, allowed: readonly Provenance[]): void {
   const refused = refusedIn(shared, allowed);
   if (refused.length === 0) return;
-  throw new UserError(
+  throw identityDiffers(
     [
       'these runs cannot be compared as they are:',
       ...refused.flatMap((name) => [`  ${name}:`, ...shared[name].differences.map((line) => `    ${line}`)]),
       `Judge them alike; or compare them all the same with --allow-different ${refused.join(',')}, which the output will say.`,
     ].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 
@@ -132,7 +131,7 @@ export function nothingToCompare({ base, candidate }: Pair, reason: string): Use
     measured === undefined
       ? 'name two runs over the same data'
       : `${measureWords(measureOf(leadOf(measured) ?? '')).many} are no ratings, and awb leaderboard compares those`;
-  return new UserError(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`, EXIT.badData);
+  return badData(`${oneLine(`${candidate.name} against ${base.name}`, 200)}: ${reason}; ${hint}`);
 }
 
 /** What is shown of a run, whatever its manifest holds. */

@@ -3,13 +3,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { PROVENANCE, type Provenance } from '../core/decision.js';
-import { EXIT, heedStop, UserError } from '../core/errors.js';
+import { heedStop, inputMissing } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
-import type { OptionSpec, OptionTable } from '../settings/command.js';
+import { type OptionSpec, type OptionTable, option, under } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { byStanding } from '../stats/coverage.js';
 import type { StoredCalibration, StoredRun } from '../store/runs.js';
@@ -53,7 +53,7 @@ export async function withKnownRuns<T>(
     for (const path of new Set(files.map((file) => resolve(io.cwd, file)))) {
       if (!existsSync(path)) {
         const remedy = 'awb score RUN makes it, and --db or AWB_DB name another';
-        throw new UserError(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`, EXIT.inputMissing);
+        throw inputMissing(`${lead}there is no SQLite file ${shownPath(path, io)}; ${remedy}`);
       }
       const store = openExistingStore(path);
       stores.push(store);
@@ -120,33 +120,22 @@ export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Man
 }
 
 /** The option of a command that takes one judged run, stored or not. */
-export const JUDGED_RUN = {
-  kind: 'text',
+export const JUDGED_RUN = option.text('RUN', 'a judged file, its folder, or a run in --db by its label or number', {
   namesRun: true,
-  value: 'RUN',
   required: true,
-  help: 'a judged file, its folder, or a run in --db by its label or number',
-} as const satisfies OptionSpec;
+}) satisfies OptionSpec;
 
 /** One of two runs that are held against each other. */
 export const ONE_OF_TWO = { kind: 'text', namesRun: true, value: 'RUN', group: 'Runs' } as const;
 
 /** The options of every command that takes runs by name. */
 export const RUN_OPTIONS = {
-  db: {
-    kind: 'list',
-    value: 'FILE',
-    default: [DEFAULT_DB],
-    group: 'Runs',
-    help: 'SQLite files of awb score, for runs named by label or number',
-  },
-  'allow-different': {
-    kind: 'list',
-    value: 'A,B',
-    group: 'Runs',
-    check: (text) => (provenanceIn([text]).length > 0 ? undefined : `any of ${PROVENANCE.join(', ')}`),
-    help: `what the runs need not share: ${PROVENANCE.join(', ')}`,
-  },
+  ...under('Runs', {
+    db: option.list('FILE', 'SQLite files of awb score, for runs named by label or number', { default: [DEFAULT_DB] }),
+    'allow-different': option.list('A,B', `what the runs need not share: ${PROVENANCE.join(', ')}`, {
+      check: (text) => (provenanceIn([text]).length > 0 ? undefined : `any of ${PROVENANCE.join(', ')}`),
+    }),
+  }),
 } as const satisfies OptionTable;
 
 /** What of their provenance two runs need not share, by the values of `--allow-different`. */

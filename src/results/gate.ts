@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { type Cost, wholeCost } from '../core/costs.js';
 import { PROVENANCE } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
-import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
+import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
@@ -15,7 +15,7 @@ import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
 import type { ShownRun } from '../report/comparison.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
-import type { OptionTable, Settings } from '../settings/command.js';
+import { type OptionTable, option, type Settings } from '../settings/command.js';
 import { compareRuns } from '../stats/compare.js';
 import { repeatsOf } from '../stats/looks.js';
 import { type Bill, defaultPolicy, type Evidence, type Policy, parsePolicy } from '../stats/policy.js';
@@ -26,21 +26,20 @@ const POINTS = { kind: 'number', min: 0, max: 100, group: 'Policy' } as const;
 
 /** The options that make a policy. */
 export const POLICY_OPTIONS = {
-  policy: { kind: 'text', value: 'FILE', group: 'Policy', help: 'YAML file of rules, in place of the flags below' },
+  policy: option.text('FILE', 'YAML file of rules, in place of the flags below', { group: 'Policy' }),
   'max-drop': { ...POINTS, help: 'points of 0-100 that Overall may lose (default: 2)' },
   'max-domain-drop': {
     ...POINTS,
     help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: {
-    kind: 'list',
-    value: 'N,N',
-    group: 'Policy',
-    help: 'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
-  },
+  looks: option.list(
+    'N,N',
+    'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
+    { group: 'Policy' },
+  ),
   'min-overall': { ...POINTS, help: 'score that Overall has to reach' },
-  min: { kind: 'map', value: 'DOMAIN=SCORE', group: 'Policy', help: 'score that a domain has to reach; repeatable' },
+  min: option.map('score that a domain has to reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;
 
 type PolicySettings = Settings<typeof POLICY_OPTIONS>;
@@ -67,7 +66,7 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
     throw new UserError(`--policy and --${flag} exclude each other; write it into ${path}, or leave one out`);
   }
   const text = await readFile(resolve(io.cwd, path), 'utf8').catch((error) => {
-    throw new UserError(`cannot read the policy ${path}: ${codeOf(error)}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read the policy ${path}: ${codeOf(error)}`);
   });
   const { lineOf, plain, document } = await parseYaml(text, path, EXIT.badData);
   const written = plain(document);

@@ -1,6 +1,6 @@
 // What a run that is a rollout scores, and the teacher-forced run beside it: asked and judged as the rollout was, but for its histories.
 
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, identityDiffers, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { JudgedRow, ScoreCard } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
@@ -42,11 +42,11 @@ export function requireForced(run: Side, forced: Side): void {
   if (faults.length > 0) {
     const said = 'these runs tell no drift, since more than their histories differs:';
     const way = 'Name the predictions of the same world model, asked and judged alike.';
-    throw new UserError([said, ...faults, way].join('\n'), EXIT.identityDiffers);
+    throw identityDiffers([said, ...faults, way].join('\n'));
   }
   if (haveCommonRow(run, forced)) return;
   const what = 'the rollout and the run of --teacher-forced have no row in common';
-  throw new UserError(`${what}; name predictions over the same data`, EXIT.badData);
+  throw badData(`${what}; name predictions over the same data`);
 }
 
 /** Whether the drift of a run can be told by another one. */

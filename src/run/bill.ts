@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { costOf, type Price } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, type ExitCode, present, throwIfStopped, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
 import { asksWorldModel } from '../core/identity.js';
@@ -401,9 +401,8 @@ async function measuredBy(
       if (!found.has(id)) found.set(id, { name: shownPath(path, io), manifest });
     }
     if (isUsable) continue;
-    throw new UserError(
+    throw inputMissing(
       `--estimate-from: ${one} holds no manifest of awb ${kind}; name a run's folder or one of its files`,
-      EXIT.inputMissing,
     );
   }
   return new Measured([...found.values()]);

@@ -2,7 +2,7 @@
 
 import { appendFileSync, closeSync, openSync, readFileSync, realpathSync, statSync, truncateSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { cannotCreate, codeOf, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
@@ -202,9 +202,8 @@ function openedFile(path: string, name: string): number {
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined) throw error;
-    throw new UserError(
+    throw cannotCreate(
       `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
-      EXIT.cannotCreate,
     );
   }
 }

@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { badData, codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
@@ -143,9 +143,8 @@ async function journalIn<S>(path: string, handle: FileHandle, summarise: Summari
       readSync(handle.fd, bytes, 0, place.length, place.offset);
       const record = readRecord(bytes);
       if (record?.id === id) return record;
-      throw new UserError(
+      throw badData(
         `the record of row ${id} in ${path} was changed while the run was using it; run the same command again`,
-        EXIT.badData,
       );
     },
     async close(): Promise<void> {
@@ -210,9 +209,8 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord) {
 function taken(path: string, line: Line, take: TakeRecord): boolean {
   const record = readRecord(line.bytes);
   if (record === undefined && isUnsealed(line.bytes)) {
-    throw new UserError(
+    throw badData(
       `${path} has records without checksums, as earlier commits of awb wrote them; a run under way ends with the commit that began it: continue it with that one, or start over with --fresh`,
-      EXIT.badData,
     );
   }
   try {

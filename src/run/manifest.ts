@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isPrice, isUncounted, type Price } from '../core/costs.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { RUN_KINDS } from '../core/identity.js';
 import { canonicalJson, isObject, type JsonObject } from '../core/json.js';
 import type { Uncounted } from '../core/types.js';
@@ -142,7 +142,7 @@ export type Counts = Deep<z.infer<typeof RUN_COUNTS>>;
  * @throws UserError (65) for a file of another kind or version, without its identity, or with a field of another type.
  */
 export function checkedManifest(value: JsonObject, path: string, remedy?: string): Manifest {
-  const refusal = (what: string, usual: string) => new UserError(`${path} ${what}; ${remedy ?? usual}`, EXIT.badData);
+  const refusal = (what: string, usual: string) => badData(`${path} ${what}; ${remedy ?? usual}`);
   if (value.schema !== 'awb.manifest/1') {
     throw refusal(
       `has schema ${JSON.stringify(value.schema ?? null)}, this version reads "awb.manifest/1"`,

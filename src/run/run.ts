@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callsIn, isUncounted, type Price } from '../core/costs.js';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { cannotCreate, codeOf } from '../core/errors.js';
 import { type Identity, requireSameIdentity } from '../core/identity.js';
 import { isObject } from '../core/json.js';
 import type { Usage } from '../core/types.js';
@@ -228,7 +228,7 @@ export function pathsOf({ dir, name }: { readonly dir: string; readonly name: st
 async function makeFolder(dir: string): Promise<void> {
   await makeFolders(dir).catch((error: unknown) => {
     const what = `cannot create the folder ${dir} (${codeOf(error)})`;
-    throw new UserError(`${what}; choose another --output-dir`, EXIT.cannotCreate);
+    throw cannotCreate(`${what}; choose another --output-dir`);
   });
 }
 
@@ -239,9 +239,8 @@ export async function requireNoStray(
 ): Promise<void> {
   for (const path of paths) {
     if (((await sizeOf(path)) ?? 0) === 0) continue;
-    throw new UserError(
+    throw cannotCreate(
       `${path} was not made by a run in this folder (it has no manifest beside it), and would be written over; ${remedy}`,
-      EXIT.cannotCreate,
     );
   }
 }

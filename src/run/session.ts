@@ -2,7 +2,7 @@
 
 import pLimit from 'p-limit';
 import { callsTogether, costOfBoth } from '../core/costs.js';
-import { EXIT, type ExitCode, messageOf, present, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, identityDiffers, messageOf, present } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { asObject, isInteger } from '../core/json.js';
 import { type Ask, type CallCost, type CallLog, charactersOf, type Io, type Job } from '../core/types.js';
@@ -258,9 +258,8 @@ export class Session<J extends StageJob> {
     const dropped = this.#backend?.dropped();
     if (dropped === undefined || dropped.join(' ') === markOf(run)) return;
     if (run.finishedBefore > 0) {
-      throw new UserError(
+      throw identityDiffers(
         `the endpoint now rejects ${dropped.join(', ')}, and ${run.finishedBefore} finished rows were asked with it; ask an endpoint that takes it, or leave it out from the start with --fresh`,
-        EXIT.identityDiffers,
       );
     }
     run.identity = { ...run.identity, sampling: { ...asObject(run.identity.sampling), dropped } };

@@ -1,7 +1,7 @@
 // Everything that is needed of node-llama-cpp's inner interface: its own calls of llama.cpp's binding, by which all slots share an evaluation.
 
 import type * as LlamaCpp from 'node-llama-cpp';
-import { EXIT, UserError } from '../core/errors.js';
+import { unavailable } from '../core/errors.js';
 
 /** The release whose inner interface this is; package.json's peerDependencies name the same. */
 const RUNTIME_VERSION = '3.21.1';
@@ -12,9 +12,8 @@ export const INSTALLATION = `npm install node-llama-cpp@${RUNTIME_VERSION}`;
 /** Throws a UserError (69) for a release whose inner interface is not known. */
 export function requireKnownRelease(version: string): void {
   if (version === RUNTIME_VERSION) return;
-  throw new UserError(
+  throw unavailable(
     `node-llama-cpp ${version} is installed, and awb serve works with ${RUNTIME_VERSION}; \`${INSTALLATION}\` replaces it`,
-    EXIT.unavailable,
   );
 }
 

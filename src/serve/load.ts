@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, UserError, unavailable } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { needsTwoThreads, type PlanSettings } from './memory.js';
 import type { ModelFile } from './model-file.js';
@@ -46,9 +46,8 @@ export async function load(settings: EngineSettings) {
     const isNamed = error instanceof Error && /InsufficientMemory/.test(`${error.constructor.name} ${error.name}`);
     const isMemory = isNamed || log.some((line) => /out of memory|(?:failed|unable) to allocate/i.test(line));
     if (!isMemory) throw otherwise(lineOf(log[0] ?? error));
-    throw new UserError(
+    throw unavailable(
       `too little memory (${lineOf(error)}); lower --context, --parallel or --gpu-layers, use --kv-cache q8_0, or take a smaller quantisation`,
-      EXIT.unavailable,
     );
   };
   const loading = llama.loadModel({
@@ -64,7 +63,7 @@ export async function load(settings: EngineSettings) {
       const reason = file.insights.isSupportedByLlamaCpp
         ? ` (${why}); download it again, or use another file of the model`
         : `: this release does not know the architecture "${architecture}"; use another model`;
-      return new UserError(`llama.cpp cannot load ${file.path}${reason}`, EXIT.badData);
+      return badData(`llama.cpp cannot load ${file.path}${reason}`);
     }),
   );
   try {
@@ -83,9 +82,7 @@ export async function load(settings: EngineSettings) {
     return { runtime, jinja, llama, model, context };
   } catch (error) {
     await model.dispose();
-    return refuse(
-      (why) => new UserError(`llama.cpp cannot serve the model with these settings (${why})`, EXIT.unavailable),
-    )(error);
+    return refuse((why) => unavailable(`llama.cpp cannot serve the model with these settings (${why})`))(error);
   }
 }
 

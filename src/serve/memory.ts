@@ -1,7 +1,7 @@
 // What serving a model takes of this machine, by node-llama-cpp's estimates: settings that fit, said with what they cost, or the refusal.
 
 import { readFileSync } from 'node:fs';
-import { EXIT, UserError } from '../core/errors.js';
+import { UserError, unavailable } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import type { ModelFile } from './model-file.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, startLlama } from './runtime.js';
@@ -229,7 +229,7 @@ export async function settingsThatFit(
   }
   const memory = modelMemory(file.insights);
   const settings = planMemory(memory, wishes, free);
-  if (settings === undefined) throw new UserError(refusalText(memory, wishes, free), EXIT.unavailable);
+  if (settings === undefined) throw unavailable(refusalText(memory, wishes, free));
   say(planText(memory, settings, free));
   for (const trade of tradesText(memory, wishes, settings, free)) say(trade);
   return settings;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData, inputMissing, UserError } from '../core/errors.js';
 import { makeFolders, replaceFile } from '../disk/files.js';
 import { type Gpu, lineOf, startLlama } from './runtime.js';
 
@@ -18,8 +18,7 @@ export type ModelFile = Awaited<ReturnType<typeof readModelFile>>;
 export async function readModelFile(path: string, gpu: Gpu) {
   const parts = await partsOf(path);
   const { runtime, llama } = await startLlama(gpu);
-  const damaged = (why: string) =>
-    new UserError(`${path} is cut off or damaged (${why}); download it again`, EXIT.badData);
+  const damaged = (why: string) => badData(`${path} is cut off or damaged (${why}); download it again`);
   try {
     const info = await runtime.readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false });
     const insights = await runtime.GgufInsights.from(info, llama);
@@ -32,7 +31,7 @@ export async function readModelFile(path: string, gpu: Gpu) {
     if (error instanceof UserError) throw error;
     if (error instanceof Error && error.constructor.name === 'InvalidGgufMagicError') {
       const remedy = 'download a GGUF file of the model, or convert it with llama.cpp';
-      throw new UserError(`${path} is not a GGUF file; ${remedy}`, EXIT.badData);
+      throw badData(`${path} is not a GGUF file; ${remedy}`);
     }
     throw damaged(lineOf(error));
   }
@@ -48,7 +47,7 @@ async function partsOf(path: string) {
     const part = base === undefined ? path : `${base}-${String(at + 1).padStart(5, '0')}-of-${count}.gguf`;
     const found = await stat(part).catch(() => undefined);
     if (found?.isFile()) return { path: part, bytes: found.size };
-    throw new UserError(`${part}: no such file; name a GGUF file that has all of its parts`, EXIT.inputMissing);
+    throw inputMissing(`${part}: no such file; name a GGUF file that has all of its parts`);
   });
   return Promise.all(parts);
 }

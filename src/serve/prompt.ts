@@ -1,6 +1,6 @@
 // The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
 
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
 import { invalid } from './http/api-error.js';
 import type { Loaded } from './load.js';
@@ -15,14 +15,13 @@ const PROBE = 'Q7x';
 /** Throws UserError (65) for a file without a template, or with one that cannot be read. */
 export function readTemplate({ model, jinja: { Template } }: Loaded, path: string) {
   const source = model.fileInfo.metadata.tokenizer?.chat_template;
-  if (source === undefined)
-    throw new UserError(`${path} has no chat template; use a file of an instruction-tuned model`, EXIT.badData);
+  if (source === undefined) throw badData(`${path} has no chat template; use a file of an instruction-tuned model`);
   let template: InstanceType<Jinja['Template']>;
   try {
     template = new Template(source);
   } catch (error) {
     const why = `the chat template of ${path} cannot be read (${lineOf(error)})`;
-    throw new UserError(`${why}; use another file of the model`, EXIT.badData);
+    throw badData(`${why}; use another file of the model`);
   }
   const fixed = { bos_token: model.tokens.bosString ?? '', eos_token: model.tokens.eosString ?? '' };
   const render = (

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as LlamaCpp from 'node-llama-cpp';
-import { codeOf, EXIT, messageOf, UserError } from '../core/errors.js';
+import { codeOf, messageOf, unavailable } from '../core/errors.js';
 import { INSTALLATION, requireKnownRelease } from './inner-calls.js';
 
 export type { LlamaCpp };
@@ -53,10 +53,7 @@ export async function importRuntime(): Promise<{ runtime: Runtime; jinja: Jinja 
     return { runtime, jinja };
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new UserError(
-      `serving a model needs node-llama-cpp, which is not installed; \`${INSTALLATION}\` adds it`,
-      EXIT.unavailable,
-    );
+    throw unavailable(`serving a model needs node-llama-cpp, which is not installed; \`${INSTALLATION}\` adds it`);
   }
 }
 
@@ -118,11 +115,10 @@ async function makeLlama(runtime: Runtime, gpu: Gpu) {
     return { llama, log };
   } catch (error) {
     const hint = isNamed ? gpuCodeHint() : undefined;
-    throw new UserError(
+    throw unavailable(
       hint === undefined
         ? `node-llama-cpp has no working binary for ${isNamed ? gpu : 'this machine'} (${lineOf(error)}); ${isNamed ? 'check the driver and, for CUDA, its Toolkit (12 or 13), or use --gpu off' : 'install it with its optional packages'}`
         : `no GPU code is installed for --gpu ${gpu}: ${hint}, and --gpu off does without`,
-      EXIT.unavailable,
     );
   }
 }

@@ -274,7 +274,7 @@ function isDaily(name: string, option: OptionSpec, { daily }: CommandSpec): bool
  * @param hidden how many options are not shown
  */
 function closingWords(name: string, { examples }: CommandSpec, hidden: number): string {
-  const shown = examples.map(({ line, does }) => `  ${does}:\n${indented(indented(line))}`);
+  const shown = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
   const more = hidden === 0 ? [] : [`awb ${name} --help all shows ${hidden} further flags.`, ''];
   return ['', ...(shown.length > 0 ? ['Examples:', ...shown, ''] : []), ...more, SETTINGS_NOTE].join('\n');
 }

@@ -18,7 +18,7 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  * // src/cli/infer.ts
  * export const command = defineCommand({
  *   description: 'Asks a world model for the next observation of every row and writes predictions.jsonl.',
- *   examples: [{ line: 'awb infer --data-dir data --output-dir out', does: 'all rows, default settings' }],
+ *   examples: { 'awb infer --data-dir data --output-dir out': 'all rows, default settings' },
  *   options: {
  *     ...MODEL_OPTIONS, // a shared table: `{ … } as const satisfies OptionTable`
  *     'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
@@ -43,8 +43,8 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  */
 export interface CommandSpec<Table extends OptionTable = OptionTable> {
   readonly description: string;
-  /** The first one is shown where required options are missing. A `line` may be broken with `\` and newline. */
-  readonly examples: readonly { readonly line: string; readonly does: string }[];
+  /** What each command line does. The first one is shown where required options are missing. A line may be broken with `\` and newline. */
+  readonly examples: Readonly<Record<string, string>>;
   readonly options: Table;
   /** Options that the short --help shows beside the required and the common ones. Where this is absent, it shows all. */
   readonly daily?: readonly string[];
@@ -155,6 +155,38 @@ export function under<const Table extends OptionTable>(group: string, options: T
   return Object.fromEntries(grouped) as Table;
 }
 
+type OptionOf<Kind, O = OptionSpec> = O extends { readonly kind: infer K } ? (Kind extends K ? O : never) : never;
+/** What an option says beside its kind, its sentence for --help and what stands in front of that. */
+type More<Kind extends OptionSpec['kind']> = Omit<OptionOf<Kind>, 'kind' | 'help' | 'choices'>;
+
+/** An option of each kind: of a text or a list what --help calls the value, of a choice its choices; then the sentence for --help, and all else. */
+export const option = {
+  text: <const M extends More<'text'> = object>(value: string, help: string, more?: M) =>
+    made({ kind: 'text', value, help } as const, more),
+  integer: <const M extends More<'integer'> = object>(help: string, more?: M) =>
+    made({ kind: 'integer', help } as const, more),
+  number: <const M extends More<'number'> = object>(help: string, more?: M) =>
+    made({ kind: 'number', help } as const, more),
+  duration: <const M extends More<'duration'> = object>(help: string, more?: M) =>
+    made({ kind: 'duration', help } as const, more),
+  flag: <const M extends More<'boolean'> = object>(help: string, more?: M) =>
+    made({ kind: 'boolean', help } as const, more),
+  choice: <const C extends readonly string[], const M extends More<'choice'> = object>(
+    choices: C,
+    help: string,
+    more?: M,
+  ) => made({ kind: 'choice', choices, help } as const, more),
+  list: <const M extends More<'list'> = object>(value: string, help: string, more?: M) =>
+    made({ kind: 'list', value, help } as const, more),
+  map: <const M extends More<'map'> = object>(help: string, more?: M) => made({ kind: 'map', help } as const, more),
+  json: <const M extends More<'json'> = object>(help: string, more?: M) => made({ kind: 'json', help } as const, more),
+};
+
+function made<Base extends object, M>(base: Base, more: M | undefined): Base & M {
+  // What is absent has no members.
+  return { ...base, ...more } as Base & M;
+}
+
 interface KindValues {
   text: string;
   integer: number;
@@ -192,17 +224,19 @@ export type Settings<Table extends OptionTable> = {
 
 /** For commands whose tables need a legend. */
 export const EXPLAIN = {
-  explain: { kind: 'boolean', group: 'Output', help: 'tell below the tables what their columns and marks mean' },
+  explain: option.flag('tell below the tables what their columns and marks mean', { group: 'Output' }),
 } as const satisfies OptionTable;
 
 /** Options that every command has. */
 export const COMMON = {
-  config: { kind: 'text', value: 'FILE', group: 'Common', help: 'YAML file of settings, keyed by flag name' },
-  'print-config': { kind: 'boolean', group: 'Common', help: 'show every setting and where it came from, then exit' },
-  json: { kind: 'boolean', group: 'Common', help: 'one JSON document on stdout instead of text' },
-  quiet: { kind: 'boolean', group: 'Common', help: 'nothing on stderr but errors' },
-  verbose: { kind: 'boolean', group: 'Common', help: 'a line for each failed row; stacks of unexpected errors' },
-  color: { kind: 'boolean', default: true, group: 'Common', help: 'no colours (NO_COLOR does the same)' },
+  ...under('Common', {
+    config: option.text('FILE', 'YAML file of settings, keyed by flag name'),
+    'print-config': option.flag('show every setting and where it came from, then exit'),
+    json: option.flag('one JSON document on stdout instead of text'),
+    quiet: option.flag('nothing on stderr but errors'),
+    verbose: option.flag('a line for each failed row; stacks of unexpected errors'),
+    color: option.flag('no colours (NO_COLOR does the same)', { default: true }),
+  }),
 } as const satisfies OptionTable;
 
 /** Options that have no place in the configuration file: the file itself, and what is asked of a single call. */

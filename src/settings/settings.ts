@@ -125,8 +125,8 @@ export function requireSettings({ name, command }: CommandLine, resolved: Resolv
       ? [`${problems.length} things are wrong:`, ...problems.map((problem) => `  ${problem}`)]
       : problems;
   const flags = missing.map((key) => `  ${flagOf(key, present(table[key]))}: ${table[key]?.help}`);
-  const [example] = command.examples;
-  const needs = [`awb ${name} also needs`, ...flags, ...(example ? ['for example', indented(example.line)] : [])];
+  const [example] = Object.keys(command.examples);
+  const needs = [`awb ${name} also needs`, ...flags, ...(example ? ['for example', indented(example)] : [])];
   throw new UserError([...wrong, ...(missing.length > 0 ? needs : [])].join('\n'));
 }
 

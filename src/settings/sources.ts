@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { codeOf, EXIT, nearest, UserError } from '../core/errors.js';
+import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { namesKey } from '../core/redaction.js';
@@ -247,7 +247,7 @@ export async function readConfig(path: string, from: string, cwd: string, comman
     text = await readFile(resolve(cwd, path), 'utf8');
   } catch (error) {
     const code = codeOf(error) ?? String(error);
-    throw new UserError(`cannot read the configuration file ${path} (${from}): ${code}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read the configuration file ${path} (${from}): ${code}`);
   }
   const file = await parseYaml(text, path, EXIT.usage);
   const root = file.document.contents;

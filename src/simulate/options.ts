@@ -6,7 +6,7 @@ import { UserError } from '../core/errors.js';
 import { INFER_OPTIONS } from '../infer/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
-import { type OptionTable, type Settings, under } from '../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 
 const {
   'data-dir': dataDir,
@@ -32,19 +32,14 @@ const {
 
 export const SIMULATION_OPTIONS = {
   ...under('World', {
-    domain: { kind: 'text', value: 'NAME', short: 'd', help: 'start an empty world of this domain, such as terminal' },
-    task: { kind: 'text', value: 'TEXT', help: 'what is to be done there; told to the world model' },
-    state: {
-      kind: 'text',
-      value: 'FILE|TEXT',
-      help: 'what is there before the first action: a file of it, or the text itself',
-    },
-    from: {
-      kind: 'text',
-      value: 'ROW',
-      help: 'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
-    },
-    'list-rows': { kind: 'boolean', help: 'list the rows that --from can name, and exit' },
+    domain: option.text('NAME', 'start an empty world of this domain, such as terminal', { short: 'd' }),
+    task: option.text('TEXT', 'what is to be done there; told to the world model'),
+    state: option.text('FILE|TEXT', 'what is there before the first action: a file of it, or the text itself'),
+    from: option.text(
+      'ROW',
+      'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
+    ),
+    'list-rows': option.flag('list the rows that --from can name, and exit'),
     'data-dir': dataDir,
   }),
   'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
@@ -55,12 +50,10 @@ export const SIMULATION_OPTIONS = {
     help: "row: the row's own, and bundled without a row; bundled: its domain's; bundled+row: both; or a FILE",
   },
   'domain-prompts': domainPrompts,
-  context: {
-    kind: 'integer',
+  context: option.integer('tokens that the model takes, prompt and reply, where its server does not tell', {
     min: 1,
     group: 'Model',
-    help: 'tokens that the model takes, prompt and reply, where its server does not tell',
-  },
+  }),
   ...asking,
   'budget-usd': { ...asking['budget-usd'], help: 'ask nothing more once X US dollars are spent (exit 75)' },
   'budget-tokens': { ...asking['budget-tokens'], help: 'ask nothing more once N tokens are spent, prompt and output' },
@@ -77,54 +70,41 @@ const MOST_TRIES = 9;
 
 export const EPISODE_OPTIONS = {
   ...under('Agent', {
-    'agent-base-url': {
-      kind: 'list',
-      value: 'URL',
+    'agent-base-url': option.list('URL', 'OpenAI-compatible endpoint of an agent model, which then acts in the world', {
       check: httpUrl,
-      help: 'OpenAI-compatible endpoint of an agent model, which then acts in the world',
-    },
-    'agent-model': { kind: 'text', value: 'NAME', help: 'agent to ask for' },
-    'agent-api-key': { kind: 'text', value: 'KEY', secret: true, help: 'key, sent as bearer token' },
-    'agent-max-tokens': { kind: 'integer', min: 1, default: 8192, help: 'output budget of an action' },
-    'agent-temperature': {
-      kind: 'number',
+    }),
+    'agent-model': option.text('NAME', 'agent to ask for'),
+    'agent-api-key': option.text('KEY', 'key, sent as bearer token', { secret: true }),
+    'agent-max-tokens': option.integer('output budget of an action', { min: 1, default: 8192 }),
+    'agent-temperature': option.number('its sampling temperature; the word default sends none', {
       min: 0,
       words: ['default'],
       default: 'default',
-      help: 'its sampling temperature; the word default sends none',
-    },
-    'agent-extra-body': { kind: 'json', value: 'JSON', help: "merged into the body of the agent's requests" },
-    'agent-tries': {
-      kind: 'integer',
+    }),
+    'agent-extra-body': option.json("merged into the body of the agent's requests", { value: 'JSON' }),
+    'agent-tries': option.integer('tries in all for an action that can be read, and for an observation', {
       min: 1,
       max: MOST_TRIES,
       default: 3,
-      help: 'tries in all for an action that can be read, and for an observation',
-    },
-    episodes: {
-      kind: 'integer',
+    }),
+    episodes: option.integer('episodes to play, over the tasks or rows in turn (default: one, or one for each task)', {
       min: 1,
       max: MOST_EPISODES,
-      help: 'episodes to play, over the tasks or rows in turn (default: one, or one for each task)',
-    },
-    steps: { kind: 'integer', min: 1, max: MOST_STEPS, default: 20, help: 'actions after which an episode ends' },
-    'output-dir': { kind: 'text', value: 'DIR', default: './episodes', help: 'folder of the episodes' },
+    }),
+    steps: option.integer('actions after which an episode ends', { min: 1, max: MOST_STEPS, default: 20 }),
+    'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
     fresh,
     label,
     meta,
   }),
   ...under('World', {
-    tasks: { kind: 'text', value: 'FILE', help: 'with an agent: tasks for --domain, one a line' },
-    'from-rows': {
-      kind: 'boolean',
-      help: 'with an agent: start where trajectories of --data-dir begin, those of --domain or all, in turn',
-    },
+    tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line'),
+    'from-rows': option.flag(
+      'with an agent: start where trajectories of --data-dir begin, those of --domain or all, in turn',
+    ),
   }),
   ...under('Cost', {
-    'dry-run': {
-      kind: 'boolean',
-      help: 'with an agent: show what the episodes take at most; nothing is asked or written',
-    },
+    'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written'),
   }),
 } as const satisfies OptionTable;
 
@@ -141,32 +121,19 @@ export function namesAgent({
 // The options of an environment for agents elsewhere: where it listens, what it speaks, and its caps.
 
 export const ENVIRONMENT_OPTIONS = under('Environment', {
-  listen: {
-    kind: 'text',
-    value: 'HOST:PORT',
-    check: placeForm,
-    help: 'serve worlds by the OpenEnv protocol there, such as 127.0.0.1:7860; port 0 takes a free one',
-  },
-  mcp: {
-    kind: 'boolean',
-    help: 'serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp',
-  },
-  'listen-key': {
-    kind: 'text',
-    value: 'KEY',
+  listen: option.text(
+    'HOST:PORT',
+    'serve worlds by the OpenEnv protocol there, such as 127.0.0.1:7860; port 0 takes a free one',
+    { check: placeForm },
+  ),
+  mcp: option.flag('serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp'),
+  'listen-key': option.text('KEY', 'key that agents have to send; needed on any address but loopback', {
     secret: true,
-    help: 'key that agents have to send; needed on any address but loopback',
-  },
-  record: { kind: 'text', value: 'DIR', help: 'keep every episode there as a row of the benchmark, step by step' },
-  sessions: { kind: 'integer', min: 1, max: 100_000, default: 256, help: 'most sessions at once' },
-  'session-idle': { kind: 'duration', min: 1, default: 1800, help: 'end a session without requests for so long' },
-  'message-kib': {
-    kind: 'integer',
-    min: 1,
-    max: 1_048_576,
-    default: 1024,
-    help: 'largest message of an agent, in KiB',
-  },
+  }),
+  record: option.text('DIR', 'keep every episode there as a row of the benchmark, step by step'),
+  sessions: option.integer('most sessions at once', { min: 1, max: 100_000, default: 256 }),
+  'session-idle': option.duration('end a session without requests for so long', { min: 1, default: 1800 }),
+  'message-kib': option.integer('largest message of an agent, in KiB', { min: 1, max: 1_048_576, default: 1024 }),
 } as const satisfies OptionTable);
 
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;

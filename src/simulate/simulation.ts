@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { addUsage, callsCounted } from '../core/costs.js';
-import { codeOf, EXIT, messageOf, nearest, UserError } from '../core/errors.js';
+import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import { type CallLog, charactersOf, type Io, type ModelReply, type ModelRequest, type Usage } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
@@ -263,14 +263,14 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
       }
       const opened = await dataset().catch((error: unknown) => {
         if (!isForeign || !(error instanceof UserError)) throw error;
-        throw new UserError('no world can start at a row here: this server has no data', EXIT.inputMissing);
+        throw inputMissing('no world can start at a row here: this server has no data');
       });
       const sample = await opened.readSample(rowNamed(start.row, opened, isForeign));
       if (own !== undefined) return worldAt(sample, own);
       ofRows ??= openRowPrompts(settings, io);
       const prompts = await ofRows;
       const refusal = prompts.refusal(sample.domain);
-      if (refusal !== undefined) throw new UserError(refusal, EXIT.badData);
+      if (refusal !== undefined) throw badData(refusal);
       return worldAt(sample, prompts.of(sample));
     },
     /** The rows that can be named, each with its key. @throws UserError (66) where there is no data */
@@ -314,7 +314,7 @@ export async function fileOrText(named: string, what: string, { cwd }: Pick<Io, 
     return (await readFile(resolve(cwd, named), 'utf8')).trimEnd();
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(codeOf(error) ?? '')) return named;
-    throw new UserError(`cannot read ${named} (${what}): ${messageOf(error)}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read ${named} (${what}): ${messageOf(error)}`);
   }
 }
 
@@ -339,7 +339,7 @@ function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): Row
       rows.flatMap((row) => [nameOf(row), row.key, row.id]),
     );
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;
-    throw new UserError(`${flag}there is no row "${shown}"${hint}${way}`, EXIT.inputMissing);
+    throw inputMissing(`${flag}there is no row "${shown}"${hint}${way}`);
   }
   // Equal rows of one name differ by their keys alone.
   const isClear = new Set(found.map(nameOf)).size === found.length;

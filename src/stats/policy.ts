@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Comparison } from '../core/comparison.js';
 import type { Cost } from '../core/costs.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../core/decision.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { counted, dollars } from '../core/figures.js';
 import { faultsOf, keysError, mapping, oneOf, type Path } from '../core/schema.js';
 import { DIMENSIONS, DOMAINS, type Domain, type ScoreCard } from '../core/types.js';
@@ -248,7 +248,7 @@ export function parsePolicy(
   const found = policyForm(domains).safeParse(value);
   if (found.success) return found.data;
   const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
-  throw new UserError(faults.join('\n'), EXIT.badData);
+  throw badData(faults.join('\n'));
 }
 
 /** What a policy states under a key, names from `Object.prototype` aside. */

@@ -1,6 +1,6 @@
 // The schema of the SQLite file: a table for what is looked up row by row, a column of JSON for each document, and views of these.
 
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { DIMENSIONS } from '../core/types.js';
 import type { Sqlite } from '../disk/sqlite.js';
 
@@ -216,7 +216,7 @@ export function hasSchema(database: Sqlite, path: string): boolean {
   const applicationId = database.value('PRAGMA application_id');
   if (applicationId === 0 && database.value('SELECT count(*) FROM sqlite_schema') === 0) return false;
   if (applicationId !== APPLICATION_ID) {
-    throw new UserError(`${path} is a SQLite database of another program; name another file with --db`, EXIT.badData);
+    throw badData(`${path} is a SQLite database of another program; name another file with --db`);
   }
   const version = Number(database.value('PRAGMA user_version'));
   if (version === SCHEMA_VERSION) return true;
@@ -224,8 +224,5 @@ export function hasSchema(database: Sqlite, path: string): boolean {
     version > SCHEMA_VERSION
       ? 'a later awb wrote it; use that one, or name another file with --db'
       : 'an earlier awb wrote it; move it away, and awb score RUN makes it anew from each judged file';
-  throw new UserError(
-    `${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`,
-    EXIT.badData,
-  );
+  throw badData(`${path} has schema version ${version}, and this version of awb knows ${SCHEMA_VERSION}: ${remedy}`);
 }

@@ -1,7 +1,7 @@
 // The SQLite file: an index over judged files that `score` can rebuild at any time. Every SQL statement stands in this folder.
 
 import { statSync } from 'node:fs';
-import { codeOf, EXIT, UserError } from '../core/errors.js';
+import { badData, cannotWrite, codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
 import type { ScoreCard } from '../core/types.js';
 import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import {
@@ -122,23 +122,22 @@ function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite
 
 function requireFile(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
-  throw new UserError(
+  throw inputMissing(
     `there is no ${path}; awb score --predictions FILE --db ${path} makes it, or name another file with --db`,
-    EXIT.inputMissing,
   );
 }
 
 /** Opening a FIFO would wait for ever, and SQLite takes a device for an empty file. */
 function requireRegular(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() ?? true) return;
-  throw new UserError(`${path} is not a regular file, as a SQLite file is; name another with --db`, EXIT.badData);
+  throw badData(`${path} is not a regular file, as a SQLite file is; name another with --db`);
 }
 
 /** What a failure of SQLite means to those who read or write; other errors come back as they are. */
 export function explain(error: unknown, path: string, use: Use, busyMs: number): unknown {
   if (error instanceof TypeError && error.message.includes('directory does not exist')) {
     const remedy = 'its folder does not exist; create it or name another with --db';
-    return new UserError(`cannot ${use} ${path}: ${remedy}`, EXIT.cannotWrite);
+    return cannotWrite(`cannot ${use} ${path}: ${remedy}`);
   }
   const code = error instanceof DamagedValue ? error.message : (sqliteCode(error) ?? codeOf(error));
   if (!(error instanceof Error) || code === undefined) return error;
@@ -151,7 +150,7 @@ export function explain(error: unknown, path: string, use: Use, busyMs: number):
     : code === 'SQLITE_NOTADB'
       ? 'is not a SQLite database; name another file with --db'
       : `is damaged (${code}); move it away and score again: the judged files hold all that was in it`;
-  return new UserError(`${path} ${damage}`, EXIT.badData);
+  return badData(`${path} ${damage}`);
 }
 
 /** What keeps a sound file from being read or written. */

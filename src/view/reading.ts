@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { readJudged } from '../benchmark/judged.js';
 import { openRows, type PredictedRow } from '../benchmark/predictions.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { inputMissing } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { type Remarks, remarksIn } from '../core/judged-row.js';
 import { printable } from '../core/printable.js';
@@ -28,9 +28,8 @@ export async function readFromFile(name: string, naming: Naming, io: Io, beside?
     beside !== undefined && (isComparable({ base: other, candidate: beside }, []) || isForcedPartner(beside, other));
   const named = await readRun(name, naming, io, beside && suits);
   if (!existsSync(named.source)) {
-    throw new UserError(
+    throw inputMissing(
       `the judged file of "${named.name}", ${named.source}, is not there, and the SQLite file holds no texts; move it back, or name it where it is now: --run NEW/${basename(named.source)}`,
-      EXIT.inputMissing,
     );
   }
   if (named.source === resolve(io.cwd, name)) return { ...named, name: shareable(named) };

@@ -1,7 +1,7 @@
 // The samples of a report in reading order, each with the texts of one run or two, and what asking for them took.
 
 import type { Spent } from '../core/costs.js';
-import { EXIT, UserError } from '../core/errors.js';
+import { badData } from '../core/errors.js';
 import { dollars } from '../core/figures.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
@@ -66,7 +66,7 @@ function idOf({ key, repeat, index }: JudgedRow): string {
 export async function textsOf({ read, source }: RunWithTexts, row: JudgedRow): Promise<RowTexts> {
   const texts = await read(idOf(row));
   if (texts !== undefined) return texts;
-  throw new UserError(`${source} was changed while it was being read; run the same command again`, EXIT.badData);
+  throw badData(`${source} was changed while it was being read; run the same command again`);
 }
 
 /** By domain as the scores have them, then trajectory by trajectory and turn by turn. */

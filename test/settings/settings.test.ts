@@ -10,7 +10,7 @@ import { lineOf, refusalOf, resolveWith, settingsWith } from '../support/setting
 describe('missing settings', () => {
   const command = defineCommand({
     description: 'x',
-    examples: [{ line: 'awb infer --data-dir data', does: 'x' }],
+    examples: { 'awb infer --data-dir data': 'x' },
     options: {
       'data-dir': { kind: 'text', value: 'DIR', required: true, help: 'where the rows are' },
       'model-name': { kind: 'text', required: true, help: 'which model' },

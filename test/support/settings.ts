@@ -50,7 +50,7 @@ export function lineOf(command: CommandSpec, flags: FlagValues = new Map()): Com
 }
 
 export function commandWith(options: OptionTable): CommandSpec {
-  return { description: 'x', examples: [], options: { ...options, ...COMMON }, run: async () => EXIT.done };
+  return { description: 'x', examples: {}, options: { ...options, ...COMMON }, run: async () => EXIT.done };
 }
 
 /** The settings of a command with these options, whatever is wrong with them. */

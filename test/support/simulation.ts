@@ -10,7 +10,7 @@ export async function simulationSettings(flags: readonly string[]): Promise<Simu
   let found: SimulationSettings | undefined;
   const command = defineCommand({
     description: 'x',
-    examples: [{ line: 'x', does: 'x' }],
+    examples: { x: 'x' },
     options: SIMULATION_OPTIONS,
     async run(settings) {
       found = settings;

@@ -3,7 +3,7 @@
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { codeOf, EXIT, interruption, UserError } from '../../core/errors.js';
+import { codeOf, EXIT, inputMissing, interruption, UserError, unavailable } from '../../core/errors.js';
 import { asObject, isInteger, isObject } from '../../core/json.js';
 import { proxiedDownloads } from '../../model/http/wire.js';
 import type { TransferProgress } from './download-text.js';
@@ -63,7 +63,7 @@ export function openRepository(
   // fetch would show such a token in its error.
   if (/[^\x21-\x7e]/.test(token)) throw new UserError('HF_TOKEN holds characters that no token has; set it anew');
   const downloads = proxiedDownloads(env);
-  const noHub = () => new UserError(`${hub.host} does not answer as a hub does; check HF_ENDPOINT`, EXIT.unavailable);
+  const noHub = () => unavailable(`${hub.host} does not answer as a hub does; check HF_ENDPOINT`);
   const api = (what: 'revision' | 'tree') =>
     `${endpoint}/api/${kind}s/${repository}/${what}/${encodeURIComponent(revision)}`;
 
@@ -91,9 +91,8 @@ export function openRepository(
     const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
     const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
     const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
-    return new UserError(
+    return unavailable(
       `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${KINDS[kind].byHand}`,
-      EXIT.unavailable,
     );
   }
 
@@ -116,7 +115,7 @@ export function openRepository(
       url = new URL(location, url);
       if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
     }
-    throw new UserError(`${hub.host} redirects without end; check HF_ENDPOINT`, EXIT.unavailable);
+    throw unavailable(`${hub.host} redirects without end; check HF_ENDPOINT`);
   }
 
   /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */
@@ -211,8 +210,8 @@ function refusal(status: number, host: string, { repository, revision }: Reposit
     );
   }
   return status === 404
-    ? new UserError(`${host} has no such repository, revision or file: ${repository}, ${revision}`, EXIT.inputMissing)
-    : new UserError(`${host} answers with status ${status}; check HF_ENDPOINT and the name`, EXIT.unavailable);
+    ? inputMissing(`${host} has no such repository, revision or file: ${repository}, ${revision}`)
+    : unavailable(`${host} answers with status ${status}; check HF_ENDPOINT and the name`);
 }
 
 /** The system's name for what is behind an error, such as ENOSPC; empty where there is none. */

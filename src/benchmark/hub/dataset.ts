@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { badData, cannotCreate, codeOf, inputMissing } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
 import { bytesOf, type HubOptions, openRepository, type RepositoryFile } from './client.js';
@@ -138,7 +138,7 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (!files.some(holdsRows)) {
     const hint = 'check --revision and HF_ENDPOINT';
-    throw new UserError(`${repository} holds no *_test.jsonl file there; ${hint}`, EXIT.inputMissing);
+    throw inputMissing(`${repository} holds no *_test.jsonl file there; ${hint}`);
   }
   const byName = new Map<string, string>();
   for (const { name, path } of files) {
@@ -146,7 +146,7 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
     const other = byName.get(name.toLowerCase());
     if (other !== undefined) {
       const message = `${repository} holds two files that would have one name in the folder: ${other} and ${path}; name another --revision`;
-      throw new UserError(printable(message), EXIT.badData);
+      throw badData(printable(message));
     }
     byName.set(name.toLowerCase(), path);
   }
@@ -158,7 +158,7 @@ async function digestAt(path: string, signal: AbortSignal, onRead: (bytes: numbe
   const there = await stat(path).catch((error: unknown) => (codeOf(error) === 'ENOENT' ? undefined : null));
   if (there === undefined) return undefined;
   if (!there?.isFile()) {
-    throw new UserError(`${printable(path)} is not a file that can be read; move it away`, EXIT.cannotCreate);
+    throw cannotCreate(`${printable(path)} is not a file that can be read; move it away`);
   }
   const digest = new Digest(there.size);
   await readInto(digest, path, signal, onRead);
@@ -191,7 +191,7 @@ function requireNothingInTheWay(files: readonly Placed[], folder: string): void 
   const what = `${printable(folder)} holds files of the dataset's names with other content, which were not fetched:`;
   const next =
     'Nothing was written. Choose another --output-dir, or fetch them with --replace (these are then kept aside).';
-  throw new UserError([what, ...list, next].join('\n'), EXIT.cannotCreate);
+  throw cannotCreate([what, ...list, next].join('\n'));
 }
 
 /** Takes away what downloads of other contents of these files began and never ended. */

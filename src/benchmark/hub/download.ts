@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { EXIT, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, EXIT, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { makeFolders } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
@@ -72,9 +72,8 @@ async function requireSpace(repository: Repository, wanted: readonly WantedFile[
   }
   const disk = await statfs(folder).catch(() => undefined);
   if (disk === undefined || disk.bavail * disk.bsize >= needed) return;
-  throw new UserError(
+  throw cannotWrite(
     `${printable(folder)} has ${sizeText(disk.bavail * disk.bsize)} free and the ${repository.name.kind} needs ${sizeText(needed)} more; free some, or keep downloads elsewhere`,
-    EXIT.cannotWrite,
   );
 }
 
@@ -98,7 +97,7 @@ async function transferFile(
   const discard = async (why: string): Promise<never> => {
     await rm(path, { force: true });
     const message = `what came as ${basename(file.path)} ${why}, and was removed; run the same command again, or check HF_ENDPOINT`;
-    throw new UserError(printable(message), EXIT.badData);
+    throw badData(printable(message));
   };
   await onDisk(path, makeFolders(dirname(target)));
   // Like 'a', but follows no link that somebody has laid there.

@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { EXIT, UserError } from '../../core/errors.js';
+import { badData, EXIT, inputMissing, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { bytesOf, type HubOptions, openRepository, type RepositoryFile, type RepositoryName } from './client.js';
 import { bring, withFolder } from './download.js';
@@ -103,9 +103,8 @@ async function localModel(name: string, cwd: string): Promise<string> {
   const path = resolve(cwd, name);
   const found = await stat(path).catch(() => undefined);
   if (found?.isFile()) return path;
-  throw new UserError(
+  throw inputMissing(
     `there is no model file ${printable(path)}; name a GGUF file, hf:user/repo:QUANT or ${AGENTWORLD.name}`,
-    EXIT.inputMissing,
   );
 }
 
@@ -176,5 +175,5 @@ function chooseModel(files: readonly RepositoryFile[], reference: ModelReference
   // The hub must have what scores were made with, before it is downloaded.
   if ((model[0]?.sha256 ?? sha256) === sha256) return model.map((one) => ({ ...one, sha256 }));
   const message = `${file} of ${repository} is no longer the file that ${AGENTWORLD.name} stands for; to use it nevertheless, name it as hf:${repository}/${file}`;
-  throw new UserError(printable(message), EXIT.badData);
+  throw badData(printable(message));
 }

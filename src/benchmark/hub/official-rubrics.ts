@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { EXIT, messageOf, UserError } from '../../core/errors.js';
+import { badData, messageOf, unavailable } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
 import { addressIn, baseOf, cacheFolder, interrupted, systemCode } from './client.js';
@@ -52,10 +52,7 @@ export async function officialRubrics({ env, fetch, signal, onFetch, files = FIL
     isTold = true;
     const bytes = await bytesAt(new URL(`${baseOf(base)}/${REPOSITORY}/${COMMIT}/${file}`), { fetch, signal });
     if (sha256Of(bytes) !== sha256) {
-      throw new UserError(
-        `${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`,
-        EXIT.badData,
-      );
+      throw badData(`${base.host} has another ${file} than ${REPOSITORY} at that commit; ${BY_HAND}`);
     }
     await onDisk(dirname(path), mkdir(dirname(path), { recursive: true }));
     await replaceFile(path, [bytes], { remedy: 'correct that and run the same command again' });
@@ -75,9 +72,6 @@ async function bytesAt(url: URL, { fetch, signal }: Pick<Fetching, 'fetch' | 'si
   } catch (error) {
     if (signal.aborted) throw interrupted(signal);
     const why = systemCode(error) || messageOf(error);
-    throw new UserError(
-      `${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`,
-      EXIT.unavailable,
-    );
+    throw unavailable(`${url.host} does not give the official rubrics (${printable(why)}); ${BY_HAND}`);
   }
 }

@@ -1,7 +1,7 @@
 // A batch folder and the server that has its batches: what was sent stands in submission.json before and after every step.
 
 import { join, resolve } from 'node:path';
-import { EXIT, UserError } from '../../core/errors.js';
+import { identityDiffers, inputMissing, UserError, unavailable } from '../../core/errors.js';
 import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
@@ -37,9 +37,8 @@ export async function openBatchFolder(given: string, io: Io) {
   const batch = await readBatch(dir);
   const shown = shownPath(dir, io);
   if (batch !== undefined) return { dir, shown, batch };
-  throw new UserError(
+  throw inputMissing(
     `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
-    EXIT.inputMissing,
   );
 }
 
@@ -181,9 +180,8 @@ export class BatchClient {
       // Whoever asked for a batch is not to take it for a refusal of that.
       if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
       if (isNone) return undefined;
-      throw new UserError(
+      throw unavailable(
         `${this.api.host} was asked to make a batch of ${this.shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
-        EXIT.unavailable,
       );
     }
   }
@@ -197,18 +195,16 @@ export class BatchClient {
 
 function notSubmitted(shown: string, io: Io): UserError {
   const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
-  return new UserError(
+  return inputMissing(
     `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown, '--local', 'MODEL')} answers it without a batch API`,
-    EXIT.inputMissing,
   );
 }
 
 /** Parts of one folder are one server's: whoever went to another one would pay twice. */
 function requireSameServer(api: BatchApi, submission: Submission | undefined, shown: string): void {
   if (submission === undefined || submission.sent.length === 0 || submission.baseUrl === api.baseUrl) return;
-  throw new UserError(
+  throw identityDiffers(
     `${shown} was submitted to ${submission.baseUrl}, and --base-url names ${api.baseUrl}; leave --base-url out, or move submission.json aside to submit all of it anew`,
-    EXIT.identityDiffers,
   );
 }
 

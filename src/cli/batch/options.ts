@@ -2,40 +2,32 @@
 
 import { ASKING_OPTIONS } from '../../run/options.js';
 import { httpUrl } from '../../settings/address.js';
-import type { OptionTable, Settings } from '../../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
 
 const FOLDER_OPTION = {
-  'batch-dir': {
-    kind: 'text',
-    value: 'B',
+  'batch-dir': option.text('B', 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it', {
     required: true,
-    help: 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it',
-  },
+  }),
 } as const satisfies OptionTable;
 
 export const SERVER_OPTIONS = {
   ...FOLDER_OPTION,
-  'base-url': {
-    kind: 'text',
-    value: 'URL',
-    group: 'Server',
-    check: httpUrl,
-    help: 'server with the Files and Batches API (default: where the folder was submitted, else where it was tried out)',
-  },
-  'api-key': {
-    kind: 'text',
-    value: 'KEY',
-    secret: true,
-    group: 'Server',
-    help: 'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
-  },
-  'retry-minutes': {
-    kind: 'number',
-    min: 0,
-    default: 10,
-    group: 'Server',
-    help: 'longest time of trying again where the server fails or limits',
-  },
+  ...under('Server', {
+    'base-url': option.text(
+      'URL',
+      'server with the Files and Batches API (default: where the folder was submitted, else where it was tried out)',
+      { check: httpUrl },
+    ),
+    'api-key': option.text(
+      'KEY',
+      'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
+      { secret: true },
+    ),
+    'retry-minutes': option.number('longest time of trying again where the server fails or limits', {
+      min: 0,
+      default: 10,
+    }),
+  }),
 } as const satisfies OptionTable;
 
 export type ServerSettings = Settings<typeof SERVER_OPTIONS>;
@@ -46,14 +38,10 @@ export const RUN_OPTIONS = {
     ...ASKING_OPTIONS.local,
     help: 'serve this GGUF file or hub model here, under the name that the requests have; AWB_… variables of awb serve apply',
   },
-  'model-base-url': {
-    kind: 'list',
-    value: 'URL',
-    group: 'Model',
-    check: httpUrl,
-    help: 'OpenAI-compatible endpoint; several share the requests',
-  },
-  'model-api-key': { kind: 'text', value: 'KEY', secret: true, group: 'Model', help: 'key, sent as bearer token' },
+  ...under('Model', {
+    'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the requests', { check: httpUrl }),
+    'model-api-key': option.text('KEY', 'key, sent as bearer token', { secret: true }),
+  }),
   concurrency: ASKING_OPTIONS.concurrency,
   'call-timeout': ASKING_OPTIONS['call-timeout'],
   'max-attempts': ASKING_OPTIONS['max-attempts'],

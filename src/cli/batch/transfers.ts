@@ -5,7 +5,7 @@ import { createReadStream, writeSync } from 'node:fs';
 import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { sizeText } from '../../benchmark/hub/download-text.js';
-import { EXIT, present, UserError } from '../../core/errors.js';
+import { present, UserError, unavailable } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';
 import { interrupted, Refused } from '../../model/batch/api.js';
@@ -122,9 +122,8 @@ async function transfer(client: BatchClient, file: PartToSend): Promise<string> 
     client.loading.step('batch', `${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
   );
   if (bytes === file.bytes) return id;
-  throw new UserError(
+  throw unavailable(
     `${client.api.host} has ${bytes} bytes of ${file.part}, and ${file.bytes} were sent; run the same command again`,
-    EXIT.unavailable,
   );
 }
 
@@ -258,7 +257,7 @@ async function download(client: BatchClient, id: string, file: string, told: num
           ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
           : `which says that the file has ${told}; run the same command again`;
       const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}`;
-      throw new UserError(`${came}, ${why}`, EXIT.unavailable);
+      throw unavailable(`${came}, ${why}`);
     }
     await handle?.sync();
     await putInPlace(temporary, path);

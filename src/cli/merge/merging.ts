@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { type Dataset, openDataset } from '../../benchmark/dataset.js';
 import { openPredictions } from '../../benchmark/predictions.js';
-import { codeOf, EXIT, throwIfStopped, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
 import type { Identity } from '../../core/identity.js';
@@ -106,9 +106,8 @@ async function joinPredictions(merge: Merge, joining: Joining): Promise<JoinedRu
   const { dir, dataset } = await merge.dataAt(begunAs.data.dir);
   const { fingerprint } = dataset;
   if (identity.data !== fingerprint) {
-    throw new UserError(
+    throw identityDiffers(
       `the rows in ${dir} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
-      EXIT.identityDiffers,
     );
   }
   const manifest = { ...begunAs, data: { dir, rows: dataset.rows.length, fingerprint } };
@@ -134,9 +133,8 @@ async function joinJudging(merge: Merge, joining: Joining, joined: readonly Join
   );
   const { run } = asObject(identity.predictions);
   if (run !== whole.manifest?.fingerprint) {
-    throw new UserError(
+    throw identityDiffers(
       `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
-      EXIT.identityDiffers,
     );
   }
   const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
@@ -251,14 +249,13 @@ const MOST_NAMED = 5;
 function requireNoConflict(name: string, { conflicts }: Join): void {
   if (conflicts.length === 0) return;
   const more = conflicts.length - MOST_NAMED;
-  throw new UserError(
+  throw badData(
     [
       `${counted(conflicts.length, 'row')} of ${name}.jsonl ${conflicts.length === 1 ? 'has' : 'have'} different records in two parts; nothing was merged:`,
       ...conflicts.slice(0, MOST_NAMED).map(({ id, parts }) => `  ${id} in ${parts.join(' and in ')}`),
       ...(more > 0 ? [`  ... and ${more} more`] : []),
       'Leave one of the two parts out; or merge the one to be believed first, and the other one into the same folder after it: what stands there is kept.',
     ].join('\n'),
-    EXIT.badData,
   );
 }
 
@@ -278,10 +275,7 @@ async function putInPlace({ name, manifest }: JoinedRun, aside: string, dir: str
   await writeManifest(manifestPath, { ...begun, state: 'running' });
   for (const place of [journalPath, outputPath, ...(beside === undefined ? [] : [beside.file])]) {
     await rename(join(aside, basename(place)), place).catch((error: unknown) => {
-      throw new UserError(
-        `cannot write ${place} (${codeOf(error)}); mend that, and run the same command again`,
-        EXIT.cannotWrite,
-      );
+      throw cannotWrite(`cannot write ${place} (${codeOf(error)}); mend that, and run the same command again`);
     });
   }
   await syncFolder(dir);

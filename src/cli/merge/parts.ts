@@ -2,7 +2,7 @@
 
 import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { badData, codeOf, EXIT, identityDiffers, inputMissing, UserError } from '../../core/errors.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
@@ -66,7 +66,7 @@ export async function findParts(folders: readonly string[], output: string, io: 
     }
   }
   if (runs.size === 0) {
-    throw new UserError(['there is nothing to merge:', ...notes, REMEDY].join('\n  '), EXIT.badData);
+    throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
   }
   const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
   const inOrder = [...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b)));
@@ -105,14 +105,13 @@ function realPathOf(path: string): Promise<string> {
 /** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
   const files = await readdir(dir).catch((error: unknown) => {
-    throw new UserError(`cannot read the folder ${shown} (${codeOf(error)}); ${REMEDY}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read the folder ${shown} (${codeOf(error)}); ${REMEDY}`);
   });
   for (const file of files) {
     const manifest = file.replace(/\.journal\.jsonl$/, MANIFEST);
     if (manifest === file || files.includes(manifest) || ((await sizeOf(join(dir, file))) ?? 0) === 0) continue;
-    throw new UserError(
+    throw inputMissing(
       `${shown} has no ${manifest}, which says how the rows in ${file} were made; copy it from where that part ran, or leave the part out`,
-      EXIT.inputMissing,
     );
   }
   return files.flatMap((file) => (file.endsWith(MANIFEST) ? file.slice(0, -MANIFEST.length) : [])).sort();
@@ -133,13 +132,12 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
   for (const other of others) {
     const differences = differencesOf(first?.identity ?? {}, other.identity, [`in ${first?.name}`, `in ${other.name}`]);
     if (differences.length === 0) continue;
-    throw new UserError(
+    throw identityDiffers(
       [
         'rows that were made under different settings must not mix, and these parts differ:',
         ...differences.map((difference) => `  ${difference}`),
         'Merge the parts of one run, each made by the same command but for --shard and --output-dir.',
       ].join('\n'),
-      EXIT.identityDiffers,
     );
   }
   return first?.identity ?? {};

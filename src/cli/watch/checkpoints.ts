@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { codeOf, inputMissing } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { readJson, sizeOf, writeJson } from '../../disk/files.js';
 
@@ -33,7 +33,7 @@ const IN_ORDER = new Intl.Collator('en', { numeric: true });
  */
 export async function checkpointsIn(dir: string, pattern: string, marker: string): Promise<Found> {
   const names = await readdir(dir).catch((error: unknown) => {
-    throw new UserError(`cannot read the folder of checkpoints ${dir} (${codeOf(error)})`, EXIT.inputMissing);
+    throw inputMissing(`cannot read the folder of checkpoints ${dir} (${codeOf(error)})`);
   });
   const isNamed = patternOf(pattern);
   const complete: Checkpoint[] = [];

@@ -1,110 +1,64 @@
 // The options of awb watch: where checkpoints arrive, how one is served, what it is held against, and where results go.
 
-import type { OptionTable, Settings } from '../../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
 
 export const WATCH_OPTIONS = {
-  dir: {
-    kind: 'text',
-    value: 'DIR',
-    required: true,
-    group: 'Checkpoints',
-    help: 'folder in which checkpoints arrive, each a folder or a file of it',
-  },
-  pattern: {
-    kind: 'text',
-    value: 'GLOB',
-    default: '*',
-    group: 'Checkpoints',
-    help: 'names of checkpoints, with * and ?, such as "step-*"',
-  },
-  marker: {
-    kind: 'text',
-    value: 'NAME',
-    default: 'COMPLETE',
-    check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file'),
-    group: 'Checkpoints',
-    help: 'file that says a checkpoint is complete: in its folder, or beside it as <checkpoint>.NAME',
-  },
-  'serve-command': {
-    kind: 'list',
-    value: 'COMMAND',
-    required: true,
-    whole: true,
-    group: 'Server',
-    help: 'what serves {checkpoint} at {port}: words, run without a shell',
-  },
-  endpoint: {
-    kind: 'text',
-    value: 'URL',
-    default: 'http://127.0.0.1:{port}/v1',
-    group: 'Server',
-    help: 'where the server is asked',
-  },
-  port: { kind: 'integer', min: 1, max: 65535, group: 'Server', help: 'its port; a free one where none is given' },
-  'served-model': {
-    kind: 'text',
-    value: 'NAME',
-    group: 'Server',
-    help: 'model to ask for; the first that the server lists where none is given',
-  },
-  'wait-ready': {
-    kind: 'duration',
-    min: 0.001,
-    default: 900,
-    group: 'Server',
-    help: 'longest wait until the server lists its models',
-  },
-  'judge-batch': {
-    kind: 'boolean',
-    group: 'Judge',
-    help: "ask the judge by batch files in the checkpoint's folder; it is looked at again as results come (exit 75 of --once)",
-  },
-  base: {
-    kind: 'text',
-    namesRun: true,
-    value: 'RUN',
-    required: true,
-    group: 'Gate',
-    help: 'the fixed run that no checkpoint may fall behind: a label or number in --db, a judged file or its folder',
-  },
-  'output-dir': {
-    kind: 'text',
-    value: 'DIR',
-    default: './watch',
-    group: 'Output',
-    help: 'folder of watch.jsonl, with a folder for each checkpoint',
-  },
-  db: { kind: 'text', value: 'FILE', default: 'awb.sqlite', group: 'Output', help: 'SQLite file that scores go to' },
-  'on-result': {
-    kind: 'list',
-    value: 'COMMAND',
-    whole: true,
-    group: 'Output',
-    help: 'command that is given each result as JSON on its standard input: words, run without a shell',
-  },
-  'pass-env': {
-    kind: 'list',
-    value: 'NAME',
-    group: 'Watching',
-    help: 'environment variables that the server and --on-result get besides the usual ones, secrets among them',
-  },
-  once: { kind: 'boolean', group: 'Watching', help: 'take what is there, and end with its exit code' },
-  every: { kind: 'duration', min: 0.01, default: 60, group: 'Watching', help: 'time between two looks at DIR' },
-  tries: {
-    kind: 'integer',
-    min: 1,
-    default: 3,
-    group: 'Watching',
-    help: 'rounds in which a checkpoint that cannot be evaluated is tried, before it is left until it changes',
-  },
-  'retry-wait': {
-    kind: 'duration',
-    min: 0,
-    default: 300,
-    group: 'Watching',
-    help: 'wait before its second round; each further one doubles it',
-  },
-  'dry-run': { kind: 'boolean', group: 'Watching', help: 'say what would be done, and do nothing' },
+  ...under('Checkpoints', {
+    dir: option.text('DIR', 'folder in which checkpoints arrive, each a folder or a file of it', { required: true }),
+    pattern: option.text('GLOB', 'names of checkpoints, with * and ?, such as "step-*"', { default: '*' }),
+    marker: option.text(
+      'NAME',
+      'file that says a checkpoint is complete: in its folder, or beside it as <checkpoint>.NAME',
+      { default: 'COMPLETE', check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file') },
+    ),
+  }),
+  ...under('Server', {
+    'serve-command': option.list('COMMAND', 'what serves {checkpoint} at {port}: words, run without a shell', {
+      required: true,
+      whole: true,
+    }),
+    endpoint: option.text('URL', 'where the server is asked', { default: 'http://127.0.0.1:{port}/v1' }),
+    port: option.integer('its port; a free one where none is given', { min: 1, max: 65535 }),
+    'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
+    'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
+  }),
+  'judge-batch': option.flag(
+    "ask the judge by batch files in the checkpoint's folder; it is looked at again as results come (exit 75 of --once)",
+    { group: 'Judge' },
+  ),
+  base: option.text(
+    'RUN',
+    'the fixed run that no checkpoint may fall behind: a label or number in --db, a judged file or its folder',
+    { namesRun: true, required: true, group: 'Gate' },
+  ),
+  ...under('Output', {
+    'output-dir': option.text('DIR', 'folder of watch.jsonl, with a folder for each checkpoint', {
+      default: './watch',
+    }),
+    db: option.text('FILE', 'SQLite file that scores go to', { default: 'awb.sqlite' }),
+    'on-result': option.list(
+      'COMMAND',
+      'command that is given each result as JSON on its standard input: words, run without a shell',
+      { whole: true },
+    ),
+  }),
+  ...under('Watching', {
+    'pass-env': option.list(
+      'NAME',
+      'environment variables that the server and --on-result get besides the usual ones, secrets among them',
+    ),
+    once: option.flag('take what is there, and end with its exit code'),
+    every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
+    tries: option.integer(
+      'rounds in which a checkpoint that cannot be evaluated is tried, before it is left until it changes',
+      { min: 1, default: 3 },
+    ),
+    'retry-wait': option.duration('wait before its second round; each further one doubles it', {
+      min: 0,
+      default: 300,
+    }),
+    'dry-run': option.flag('say what would be done, and do nothing'),
+  }),
 } as const satisfies OptionTable;
 
 /** As they were given, with the path of the configuration file that the steps read, too. */

@@ -15,7 +15,7 @@ import { ASKING_OPTIONS } from '../../run/options.js';
 import type { Pricing, Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced, type Target } from '../../run/target.js';
-import { type OptionTable, type Settings, type ShownSettings, under } from '../../settings/command.js';
+import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
 import { identityOfJudge, openJudge } from '../asking.js';
 import type { Method } from '../mode.js';
 import { JUDGE_INSTRUMENT } from '../options.js';
@@ -26,49 +26,30 @@ const { 'data-dir': dataDir, domains, shard, 'skip-invalid': skipInvalid, fresh 
 
 export const CALIBRATE_OPTIONS = {
   'data-dir': dataDir,
-  'output-dir': {
-    kind: 'text',
-    value: 'DIR',
-    default: './calibration',
-    group: 'Data',
-    help: 'folder of calibration.jsonl',
-  },
+  'output-dir': option.text('DIR', 'folder of calibration.jsonl', { default: './calibration', group: 'Data' }),
   domains,
   shard,
   'skip-invalid': { ...skipInvalid, help: 'leave unusable rows out' },
-  'sample-seed': {
-    kind: 'integer',
+  'sample-seed': option.integer('seed of the choice of rows, and of what is made of them', {
     min: 0,
     default: 0,
     group: 'Data',
-    help: 'seed of the choice of rows, and of what is made of them',
-  },
+  }),
   fresh,
   ...under('Calibration', {
-    'max-calls': {
-      kind: 'integer',
+    'max-calls': option.integer('judgements at most; as many rows are taken as that allows, every domain alike', {
       min: 1,
       default: 3000,
-      help: 'judgements at most; as many rows are taken as that allows, every domain alike',
-    },
-    trajectories: {
-      kind: 'integer',
+    }),
+    trajectories: option.integer('trajectories of each domain at most; as many as --max-calls allows by default', {
       min: 1,
-      help: 'trajectories of each domain at most; as many as --max-calls allows by default',
-    },
-    damages: { kind: 'list', value: 'LIST', help: 'only these damages, or none; all by default' },
-    canaries: {
-      kind: 'list',
-      value: 'LIST',
-      help: 'only these canaries (predictions with a trick), or none; all by default',
-    },
-    'judge-repeats': {
-      kind: 'integer',
-      min: 1,
-      max: MOST_JUDGEMENTS,
-      default: 2,
-      help: 'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
-    },
+    }),
+    damages: option.list('LIST', 'only these damages, or none; all by default'),
+    canaries: option.list('LIST', 'only these canaries (predictions with a trick), or none; all by default'),
+    'judge-repeats': option.integer(
+      'judge the truth, light and heavy damage and another row N times each, for the noise of the judge',
+      { min: 1, max: MOST_JUDGEMENTS, default: 2 },
+    ),
   }),
   ...JUDGE_INSTRUMENT,
   ...ASKING_OPTIONS,

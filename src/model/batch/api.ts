@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { EXIT, type ExitCode, interruption, UserError } from '../../core/errors.js';
+import { EXIT, type ExitCode, interruption, UserError, unavailable } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { openRedaction, type Redact } from '../../core/redaction.js';
@@ -219,9 +219,8 @@ export class BatchApi {
       const { retryAfterMs = 0, reason } = tried;
       if (leftMs <= 0 || retryAfterMs > leftMs) {
         const minutes = Math.round(retryMs / 6_000) / 10;
-        throw new UserError(
+        throw unavailable(
           `${this.host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
-          EXIT.unavailable,
         );
       }
       if (this.#told !== reason) onNotice(`${this.host}: ${reason}; trying again`);

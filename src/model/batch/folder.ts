@@ -3,7 +3,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { replaceFile } from '../../disk/files.js';
 import type { ServedBatch } from './api.js';
@@ -128,7 +128,7 @@ async function readDocument<Form extends z.ZodType>(
   const { schema: found, ...document } = parseObject(text) ?? {};
   const read = form.safeParse(document);
   if (found === schema && read.success) return read.data;
-  throw new UserError(`${path} is damaged, or of another version of awb; ${remedy}`, EXIT.badData);
+  throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
 }
 
 /** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
@@ -227,9 +227,8 @@ export async function resultFiles(dir: string): Promise<string[]> {
   for (const name of files) {
     const path = join(dir, name);
     if ((await stat(path).catch(() => undefined))?.isFile()) continue;
-    throw new UserError(
+    throw badData(
       `${path} is not a regular file, and results are read from every *.jsonl of a batch folder: move it away`,
-      EXIT.badData,
     );
   }
   return files;
@@ -239,12 +238,12 @@ export async function resultFiles(dir: string): Promise<string[]> {
 export function unwritable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
-  return new UserError(`cannot write ${path} (${code}); ${REMEDY}`, EXIT.cannotWrite);
+  return cannotWrite(`cannot write ${path} (${code}); ${REMEDY}`);
 }
 
 /** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
 export function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
-  return new UserError(`cannot read ${path} (${code}); mend its rights, or take another folder`, EXIT.inputMissing);
+  return inputMissing(`cannot read ${path} (${code}); mend its rights, or take another folder`);
 }

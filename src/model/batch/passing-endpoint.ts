@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { isTokenCount } from '../../core/costs.js';
-import { EXIT, UserError } from '../../core/errors.js';
+import { EXIT, unavailable } from '../../core/errors.js';
 import { asObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { openRedaction, type Redact } from '../../core/redaction.js';
@@ -118,7 +118,7 @@ export class PassingEndpoint implements Endpoint {
   #inOtherWords(failure: AttemptFailure): AttemptFailure {
     if (!failure.unknownModel) return failure;
     const remedy = `the requests name the model "${oneLine(this.options.model, 100)}", so serve it under that name`;
-    return { ...failure, stop: new UserError(`${this.host}: ${failure.reason}; ${remedy}`, EXIT.unavailable) };
+    return { ...failure, stop: unavailable(`${this.host}: ${failure.reason}; ${remedy}`) };
   }
 
   #situation() {

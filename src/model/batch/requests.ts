@@ -3,7 +3,7 @@
 import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf, EXIT, present, throwIfStopped, UserError } from '../../core/errors.js';
+import { badData, codeOf, inputMissing, present, throwIfStopped } from '../../core/errors.js';
 import type { Place } from '../../disk/files.js';
 import { splitLines } from '../../disk/lines.js';
 import { type BatchPart, unreadable } from './folder.js';
@@ -79,7 +79,7 @@ export async function* requestsIn(
     for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
       const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
       const [, id] = HEAD.exec(head.toString('latin1')) ?? [];
-      if (id === undefined) throw new UserError(`${path}:${number} is not a request; restore the file`, EXIT.badData);
+      if (id === undefined) throw badData(`${path}:${number} is not a request; restore the file`);
       if (!answered.has(id)) yield { id, bytes, path, offset, length: bytes.length };
     }
   } catch (error) {
@@ -101,11 +101,8 @@ export async function requireAsWritten(dir: string, { file, sha256 }: BatchPart)
     for await (const chunk of createReadStream(path, { highWaterMark: CHUNK })) hash.update(chunk);
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
-    throw new UserError(`${path} is not there; ${remedy}`, EXIT.inputMissing);
+    throw inputMissing(`${path} is not there; ${remedy}`);
   }
   if (hash.digest('hex') === sha256) return;
-  throw new UserError(
-    `${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`,
-    EXIT.badData,
-  );
+  throw badData(`${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`);
 }

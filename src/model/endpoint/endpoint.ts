@@ -1,7 +1,7 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
-import { EXIT, messageOf, nearest, UserError } from '../../core/errors.js';
+import { messageOf, nearest, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { keysIn, openGrowingRedaction, openRedaction, type Redact, redactValue } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
@@ -167,7 +167,7 @@ export function openEndpoint(options: EndpointOptions) {
     const near = nearest(model, names);
     const shown = names.slice(0, MOST_MODELS).join(', ') + (names.length > MOST_MODELS ? ', …' : '');
     const hint = `${near === undefined ? '' : `did you mean "${near}"? `}It has ${shown}`;
-    return { ...failure, stop: new UserError(`${failure.stop?.message}. ${hint}`, EXIT.unavailable) };
+    return { ...failure, stop: unavailable(`${failure.stop?.message}. ${hint}`) };
   };
 
   const call: Endpoint['call'] = async (request, attemptIndex, abort, hear) => {

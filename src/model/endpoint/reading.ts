@@ -2,7 +2,7 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import { isTokenCount } from '../../core/costs.js';
-import { EXIT, UserError } from '../../core/errors.js';
+import { unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { TokenScore, Usage } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply, Hear } from '../attempt.js';
@@ -136,7 +136,7 @@ export class Reading {
     if (this.#isScored && this.#promptScores === undefined) {
       // A server that knows nothing of scores answers as if they had not been asked for, and will do so for every row.
       const reason = 'the reply holds no prompt_logprobs';
-      const stop = new UserError(`${context().host}: ${reason}; ${SCORES_A_REPLY}`, EXIT.unavailable);
+      const stop = unavailable(`${context().host}: ${reason}; ${SCORES_A_REPLY}`);
       return this.#failed('fatal', reason, { stop });
     }
     if (finishReason === 'content_filter') {

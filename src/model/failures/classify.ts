@@ -1,6 +1,6 @@
 // Classifies what went wrong with a call: an error that a server told, or what the connection, TLS or a proxy threw.
 
-import { EXIT, UserError } from '../../core/errors.js';
+import { EXIT, UserError, unavailable } from '../../core/errors.js';
 import { asObject } from '../../core/json.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
@@ -95,7 +95,7 @@ function classifyConnection(error: unknown, { host, proxy, redact }: CallContext
     status: 'failed',
     class: kind,
     reason,
-    ...(remedy !== undefined && { stop: new UserError(`${host}: ${reason}; ${remedy}`, EXIT.unavailable) }),
+    ...(remedy !== undefined && { stop: unavailable(`${host}: ${reason}; ${remedy}`) }),
   });
   // Through a proxy it is the proxy that could not be reached.
   const named = proxy && `the proxy ${proxy.host} that ${proxy.variable} names`;

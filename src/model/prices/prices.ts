@@ -5,21 +5,20 @@ import { resolve } from 'node:path';
 import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
 import { z } from 'zod';
 import type { Price } from '../../core/costs.js';
-import { codeOf, EXIT, nearest, UserError } from '../../core/errors.js';
+import { badData, codeOf, EXIT, inputMissing, nearest } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { oneLine } from '../../core/printable.js';
 import { faultsOf, mapping, oneOf, type Path } from '../../core/schema.js';
 import type { Io } from '../../core/types.js';
 import { parseYaml } from '../../disk/yaml-file.js';
-import type { OptionTable } from '../../settings/command.js';
+import { type OptionTable, option } from '../../settings/command.js';
 
 export const PRICE_OPTIONS = {
-  prices: {
-    kind: 'text',
-    value: 'FILE',
-    group: 'Cost',
-    help: "YAML or JSON file of what models cost, before the catalogue's prices; see docs/costs.md",
-  },
+  prices: option.text(
+    'FILE',
+    "YAML or JSON file of what models cost, before the catalogue's prices; see docs/costs.md",
+    { group: 'Cost' },
+  ),
 } as const satisfies OptionTable;
 
 /** Whom a price is wanted of. */
@@ -105,7 +104,7 @@ function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void
   const what = catalogue.providers.includes(provider)
     ? `price of "${oneLine(model, 60)}" at ${provider}; give input and output instead`
     : `provider "${oneLine(provider, 60)}"; ${near === undefined ? 'leave like out, and give input and output' : `did you mean ${near}?`}`;
-  throw new UserError(`${path}:${rule.line}: ${catalogue.source} has no ${what}`, EXIT.badData);
+  throw badData(`${path}:${rule.line}: ${catalogue.source} has no ${what}`);
 }
 
 // The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
@@ -261,12 +260,11 @@ async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<readonl
   try {
     text = await readStart(resolve(io.cwd, path), MOST_BYTES + 1);
   } catch (error) {
-    throw new UserError(`cannot read the price file ${path} (--prices): ${codeOf(error)}`, EXIT.inputMissing);
+    throw inputMissing(`cannot read the price file ${path} (--prices): ${codeOf(error)}`);
   }
   if (Buffer.byteLength(text) > MOST_BYTES) {
-    throw new UserError(
+    throw badData(
       `the price file ${path} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
-      EXIT.badData,
     );
   }
   const { document, plain, lineOf } = await parseYaml(text, path, EXIT.badData);
@@ -275,7 +273,7 @@ async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<readonl
 
 /** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
 export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {
-  const refusal = (place: Path, text: string) => new UserError(`${path}:${lineOf(place)}: ${text}`, EXIT.badData);
+  const refusal = (place: Path, text: string) => badData(`${path}:${lineOf(place)}: ${text}`);
   const read = FILE.safeParse(content);
   const [fault] = read.success ? [] : faultsOf(read.error);
   if (!read.success) throw refusal(fault?.path ?? [], fault?.text ?? NO_MODELS);

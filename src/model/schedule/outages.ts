@@ -1,6 +1,6 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
-import { EXIT, present, UserError } from '../../core/errors.js';
+import { present, type UserError, unavailable } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
 import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';
@@ -229,7 +229,7 @@ export class Outages {
     const each = this.lanes.map(({ endpoint, end }) => `${endpoint.host}: ${end?.why}`).join('; ');
     const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
     const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
-    this.fail(new UserError(message, EXIT.unavailable));
+    this.fail(unavailable(message));
     for (const other of this.lanes) other.forget();
   }
 

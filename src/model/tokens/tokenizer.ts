@@ -2,7 +2,7 @@
 
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
+import { badData, codeOf, inputMissing, messageOf, UserError } from '../../core/errors.js';
 import { asObject, isContainer, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { type Question, textsOf } from '../../core/types.js';
@@ -36,7 +36,7 @@ export async function openTokenizer(path: string, shown: string = path): Promise
     return { count: (text) => piecesOf(text).reduce((sum, piece) => sum + countPiece(piece), 0) };
   } catch (error) {
     const reason = oneLine(messageOf(error), 200);
-    throw new UserError(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`, EXIT.badData);
+    throw badData(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`);
   }
 }
 
@@ -65,9 +65,8 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
     return await use(file);
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(
+    throw inputMissing(
       `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
-      EXIT.inputMissing,
     );
   }
 }
@@ -85,9 +84,8 @@ async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
 }
 
 function noTokenizer(shown: string, reason: string): UserError {
-  return new UserError(
+  return badData(
     `${shown} is no ${FILE} of Hugging Face: ${reason}; take the ${FILE} of the model's repository, or leave --tokenizer out`,
-    EXIT.badData,
   );
 }
 

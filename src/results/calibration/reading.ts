@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readCalibrated } from '../../benchmark/judged.js';
 import { manifestBeside } from '../../benchmark/judged-path.js';
-import { EXIT, UserError } from '../../core/errors.js';
+import { inputMissing, UserError } from '../../core/errors.js';
 import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { variantFacts } from '../../judge/calibrate/variants.js';
@@ -27,9 +27,8 @@ export type ReadCalibration = Awaited<ReturnType<typeof readCalibration>>;
 export async function readCalibration(source: string, stop?: AbortSignal) {
   const manifest = await readManifest(manifestBeside(source));
   if (manifest === undefined) {
-    throw new UserError(
+    throw inputMissing(
       `there is no ${manifestBeside(source)}, which says what judge ${source} is of; the same awb calibrate command writes it`,
-      EXIT.inputMissing,
     );
   }
   return { source, manifest, calibration: calibrationOf(await readCalibrated(source, stop), variantFacts()) };

@@ -5,7 +5,16 @@ import { access, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BatchReport } from '../../core/batch-report.js';
 import { callsTogether } from '../../core/costs.js';
-import { codeOf, EXIT, present, UserError } from '../../core/errors.js';
+import {
+  cannotCreate,
+  codeOf,
+  EXIT,
+  identityDiffers,
+  inputMissing,
+  present,
+  UserError,
+  unavailable,
+} from '../../core/errors.js';
 import { dollars, grouped } from '../../core/figures.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
@@ -75,10 +84,7 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
   await makeFolders(dir)
     .then(() => access(dir, constants.W_OK))
     .catch((error: unknown) => {
-      throw new UserError(
-        `cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`,
-        EXIT.cannotCreate,
-      );
+      throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
     });
   const busy = `another run works on its batch in ${dir}; give each run, and each part of one, a --batch-dir of its own`;
   const release = await lockFile(join(dir, '.batch.lock'), busy);
@@ -175,9 +181,8 @@ class BatchWork<J extends Job> {
       await live.work([present(jobs[probes++])], watched, this.signals, this.hooks);
     }
     if (latest.outcome.status !== 'failed' || probes === jobs.length) return jobs.slice(probes);
-    throw new UserError(
+    throw unavailable(
       `the first ${probes} rows were to show which parameters the server takes, and none was answered (${latest.outcome.reason}); nothing was written: mend that, or write the files untried with --assume-params`,
-      EXIT.unavailable,
     );
   }
 
@@ -460,16 +465,14 @@ async function requireNothingAwaited(run: Run, dir: string, given: Batch | undef
 async function requireUsable(run: Run, dir: string, { finishOnline }: BatchSettings): Promise<void> {
   const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
   if (isLost && !finishOnline) {
-    throw new UserError(
+    throw inputMissing(
       `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
-      EXIT.inputMissing,
     );
   }
   const [first] = await resultFiles(dir);
   if (first === undefined) return;
-  throw new UserError(
+  throw cannotCreate(
     `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
-    EXIT.cannotCreate,
   );
 }
 
@@ -487,13 +490,12 @@ export async function requireOwn(
   const isElsewhere = owner.dir !== run.dir && (await sizeOf(owner.dir)) !== undefined;
   if (isElsewhere) differences.unshift(`output-dir: ${owner.dir} before, ${run.dir} now`);
   if (differences.length === 0) return;
-  throw new UserError(
+  throw identityDiffers(
     [
       `the batch in ${dir} is that of another run, and results of both must not mix:`,
       ...differences.map((difference) => `  ${difference}`),
       'Give another --batch-dir, or the settings of before.',
     ].join('\n'),
-    EXIT.identityDiffers,
   );
 }
 

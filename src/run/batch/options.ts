@@ -5,25 +5,21 @@ import { UserError } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import type { OptionTable, Settings } from '../../settings/command.js';
+import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
 
 export const BATCH_OPTIONS = {
-  'batch-dir': {
-    kind: 'text',
-    value: 'DIR',
-    group: 'Batch',
-    help: 'write the requests into files there instead of asking, and read the results that are put beside them (exit 75 while some are awaited)',
-  },
-  'assume-params': {
-    kind: 'boolean',
-    group: 'Batch',
-    help: '--batch-dir: no live call first, which would show what the server takes; needs no address',
-  },
-  'finish-online': {
-    kind: 'boolean',
-    group: 'Batch',
-    help: 'ask live what the batch of this run has not answered; its later results of those rows are ignored',
-  },
+  ...under('Batch', {
+    'batch-dir': option.text(
+      'DIR',
+      'write the requests into files there instead of asking, and read the results that are put beside them (exit 75 while some are awaited)',
+    ),
+    'assume-params': option.flag(
+      '--batch-dir: no live call first, which would show what the server takes; needs no address',
+    ),
+    'finish-online': option.flag(
+      'ask live what the batch of this run has not answered; its later results of those rows are ignored',
+    ),
+  }),
 } as const satisfies OptionTable;
 
 /** Commands that do not offer them have none. */

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerOptions, STATUS_CODES } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { EXIT, UserError } from '../../core/errors.js';
+import { UserError, unavailable } from '../../core/errors.js';
 import { ApiError } from './api-error.js';
 
 /** Longest head of a request that does not arrive at once, and longest idle connection: longer than clients keep one for reuse. */
@@ -36,7 +36,7 @@ export async function openPort(
       const both = [...new Set([flags.address, flags.port])].join(' and ');
       reject(
         code === 'EADDRINUSE'
-          ? new UserError(`port ${port} of ${host} is in use; ${other}`, EXIT.unavailable)
+          ? unavailable(`port ${port} of ${host} is in use; ${other}`)
           : new UserError(`cannot listen on ${host}, port ${port}: ${code ?? message}; check ${both}`),
       );
     });

@@ -6,7 +6,7 @@ import { Readable, type Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
-import { codeOf, EXIT, UserError } from '../../core/errors.js';
+import { codeOf, unavailable } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/api-error.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
@@ -27,9 +27,8 @@ export async function importSdk() {
     return { server, stdio, http, types };
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new UserError(
+    throw unavailable(
       `--mcp needs @modelcontextprotocol/sdk, which is not installed; add it by: npm i @modelcontextprotocol/sdk@${SDK_VERSION}`,
-      EXIT.unavailable,
     );
   }
 }

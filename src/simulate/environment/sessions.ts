@@ -5,7 +5,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exists } from '../../benchmark/prompts.js';
-import { codeOf, EXIT, messageOf, UserError } from '../../core/errors.js';
+import { cannotCreate, codeOf, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
 import { makeFolders } from '../../disk/files.js';
@@ -293,7 +293,7 @@ const LONGEST_NAME = 80;
  */
 export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
   await makeFolders(directory).catch((error: unknown) => {
-    throw new UserError(`cannot make ${directory} (--record): ${messageOf(error)}`, EXIT.cannotCreate);
+    throw cannotCreate(`cannot make ${directory} (--record): ${messageOf(error)}`);
   });
   return {
     begin(episodeId) {

@@ -10,7 +10,7 @@ import {
   partsOfPrompt,
 } from '../../benchmark/actions/agent-dialogue.js';
 import { exists, fingerprintOf, loadAgentPrompts } from '../../benchmark/prompts.js';
-import { EXIT, UserError } from '../../core/errors.js';
+import { badData } from '../../core/errors.js';
 import { hideKeys } from '../../core/redaction.js';
 import { withoutThought } from '../../core/reply.js';
 import type { Domain, Io, Question } from '../../core/types.js';
@@ -77,9 +77,8 @@ async function promptsFor(domains: readonly string[], { domainPrompts }: Episode
   for (const domain of [...new Set(domains)].sort()) {
     const prompt = known.prompt(domain);
     if (prompt === undefined) {
-      throw new UserError(
+      throw badData(
         `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
-        EXIT.badData,
       );
     }
     prompts.set(domain, prompt);

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { readText } from '../../benchmark/prompts.js';
 import { costOf } from '../../core/costs.js';
-import { EXIT, UserError } from '../../core/errors.js';
+import { inputMissing, UserError } from '../../core/errors.js';
 import { counted, dollars, grouped } from '../../core/figures.js';
 import { wrapped } from '../../core/terminal.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io } from '../../core/types.js';
@@ -94,7 +94,7 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
   }
   if (first.size === 0) {
     const domains = [...new Set(rows.map((row) => row.domain))].join(', ');
-    throw new UserError(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`, EXIT.inputMissing);
+    throw inputMissing(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`);
   }
   return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named, row: key }));
 }

@@ -34,7 +34,7 @@ import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced } from '../../run/target.js';
-import { type OptionTable, type Settings, type ShownSettings, under } from '../../settings/command.js';
+import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
 import { answersOf, lineOf } from './line.js';
 import { messagesAt, startOf } from './messages.js';
 import { fittingIn, isSample, keyOfStep, type Plan, planOf, type ScenarioJob } from './plan.js';
@@ -42,22 +42,18 @@ import type { Scenario, ScenarioSuite } from './scenario.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
 export const SCENARIO_OPTIONS = under('Simulation', {
-  scenarios: {
-    kind: 'text',
-    value: 'SUITE',
-    help: 'put instructions to the world model and verify what it makes of them: standard, or a folder of scenarios',
-  },
-  'scenario-rows': {
-    kind: 'integer',
+  scenarios: option.text(
+    'SUITE',
+    'put instructions to the world model and verify what it makes of them: standard, or a folder of scenarios',
+  ),
+  'scenario-rows': option.integer('rows of each domain that a scenario takes at most, one of every trajectory first', {
     min: 1,
     default: 20,
-    help: 'rows of each domain that a scenario takes at most, one of every trajectory first',
-  },
-  'max-calls': { kind: 'integer', min: 1, help: 'calls at most; every scenario gives up rows alike' },
-  'list-scenarios': {
-    kind: 'boolean',
-    help: 'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
-  },
+  }),
+  'max-calls': option.integer('calls at most; every scenario gives up rows alike', { min: 1 }),
+  'list-scenarios': option.flag(
+    'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
+  ),
 } as const satisfies OptionTable);
 
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;

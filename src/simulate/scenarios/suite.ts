@@ -6,7 +6,7 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { fingerprintOf, listFolder, readText } from '../../benchmark/prompts.js';
-import { EXIT, nearest, UserError } from '../../core/errors.js';
+import { badData, EXIT, inputMissing, nearest } from '../../core/errors.js';
 import { canonicalJson } from '../../core/json.js';
 import { faultsOf, type Path, unknownName } from '../../core/schema.js';
 import { DOMAINS, type Domain } from '../../core/types.js';
@@ -67,7 +67,7 @@ export async function loadScenarioSuite(
   }
   const more = faults.length > MOST_FAULTS ? [`and ${faults.length - MOST_FAULTS} more`] : [];
   const said = [`the scenario suite ${given} cannot be used:`, ...faults.slice(0, MOST_FAULTS), ...more];
-  if (faults.length > 0) throw new UserError(said.join('\n'), EXIT.badData);
+  if (faults.length > 0) throw badData(said.join('\n'));
   return { name, fingerprint: fingerprintOf([SCENARIOS_VERSION, canonicalJson(scenarios)]), scenarios };
 }
 
@@ -79,19 +79,18 @@ async function filesOf(given: string, cwd: string) {
   if (found === undefined) {
     const near = /[/\\]/.test(given) ? undefined : nearest(given, BUNDLED_SUITES);
     const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
-    throw new UserError(
+    throw inputMissing(
       `there is no scenario suite "${given}": the bundled ones are ${BUNDLED_SUITES.join(', ')}${hint}, and no file or folder of that name can be read; name one of them`,
-      EXIT.inputMissing,
     );
   }
   const name = basename(path).replace(YAML_FILE, '');
   if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
   if (!found.isDirectory()) {
-    throw new UserError(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`, EXIT.badData);
+    throw badData(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`);
   }
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
   if (files.length === 0) {
-    throw new UserError(`the folder ${given} holds no YAML file; a suite is one or more of them`, EXIT.inputMissing);
+    throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
   }
   return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
 }
