@@ -428,9 +428,7 @@ describe('the process', () => {
       tsc,
       ...options,
       dir,
-      ...['bin.ts', 'cli/hang-up.ts', 'core/errors.ts', 'core/json.ts', 'core/present.ts'].map((file) =>
-        join(ROOT, 'src', file),
-      ),
+      ...['bin.ts', 'cli/hang-up.ts', 'core/errors.ts', 'core/json.ts'].map((file) => join(ROOT, 'src', file)),
     ]);
     writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
   });

@@ -12,6 +12,7 @@ const CANDIDATE = 'candidate';
 /** Without what differs from run to run, and without the list of parts. */
 function untimed(page: string): string {
   return page
+    .replaceAll('&quot;', '"')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/"(seconds|pid)": [\d.e-]+/g, '"$1": 0')
     .replace(/,\n +"checksum": "\w+"/g, '')
