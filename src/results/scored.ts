@@ -1,5 +1,6 @@
 // A run that is scored: what a SQLite file is to hold of it, and what to type next.
 
+import { existsSync } from 'node:fs';
 import { UserError } from '../core/errors.js';
 import { canonicalJson, parseObject } from '../core/json.js';
 import { printable, shellLine } from '../core/printable.js';
@@ -104,12 +105,14 @@ export function nextSteps(
   const base = checkpointBefore(scored, runs);
   const [own, other] = [nameOf(scored, runs), base && nameOf(base, runs)];
   const drift = unforced && `${line('score', unforced, '--teacher-forced', 'RUN')}   # its rows without --rollout`;
+  // A report reads both judged files.
+  const beside = other && kind !== SCENARIOS && existsSync(base?.source ?? '') ? ['--compare', other] : [];
   const isAlone = runs.every((run) => run.id === id || run.kind !== kind);
   return [
     ...(drift ? [drift] : []),
     ...(other && ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : []),
     isAlone ? `${line('score', 'RUN')}   # another run, in the same file` : line('leaderboard'),
-    line('report', '--run', own, ...(other && kind !== SCENARIOS ? ['--compare', other] : [])),
+    line('report', '--run', own, ...beside),
   ];
 }
 

@@ -79,13 +79,13 @@ describe('what is printed', () => {
     expect(stdout).not.toMatch(/ to -?\d/);
   });
 
-  it('counts every two of 100 people who rated one prediction', async () => {
-    const crowd = Array.from({ length: 100 }, (_, at) => ratingLine(ROWS[0] as MadeRow, `p${at}`, 1 + (at % 5)));
+  it('is there in moments where 2,000 people rated one prediction', { timeout: 40_000 }, async () => {
+    const crowd = Array.from({ length: 2_000 }, (_, at) => ratingLine(ROWS[0] as MadeRow, `p${at}`, 1 + (at % 5)));
     const { code, stdout } = await agree(await file('crowd.jsonl', crowd), '--json');
     expect(code).toBe(EXIT.done);
     const { dimensions, total } = JSON.parse(stdout);
-    expect(total).toMatchObject({ judge: { rows: 100 }, people: { rows: 1 } });
-    expect(dimensions.format.people).toMatchObject({ rows: 4_950, clusters: 1 });
+    expect(total).toMatchObject({ judge: { rows: 2_000 }, people: { rows: 1 } });
+    expect(dimensions.format.people).toMatchObject({ rows: 1_999_000, clusters: 1 });
     // Over one prediction two people differ by what chance has them differ.
     expect(dimensions.format.people.kappa).toBeCloseTo(0, 12);
   });

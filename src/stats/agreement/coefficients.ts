@@ -1,4 +1,4 @@
-// How far those who rated the same predictions agree, beyond chance: Krippendorff's alpha and weighted kappa.
+// How far those who rated the same predictions agree, beyond chance: Krippendorff's alpha.
 
 import { z } from 'zod';
 import { COUNT, FIGURE } from '../../core/document.js';
@@ -121,79 +121,4 @@ function midRanks(counts: Float64Array): Float64Array {
     below += count;
     return below - count / 2;
   });
-}
-
-/** 1 is perfect agreement, 0 what chance gives. */
-export const KAPPA = z.strictObject({
-  kappa: z.number(),
-  /** The 95 % interval; null below `LEAST_CLUSTERS`. */
-  low: FIGURE,
-  high: FIGURE,
-  /** Pairs of ratings, and the trajectories behind them. */
-  rows: COUNT,
-  clusters: COUNT,
-});
-
-/** Two ratings of one prediction; `raters` names who gave them. */
-export interface RatedPair {
-  readonly raters: string;
-  readonly a: number;
-  readonly b: number;
-  /** The prediction's trajectory. */
-  readonly cluster: string;
-}
-
-/**
- * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) over the pairs of all raters, with the 95 %
- * percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where
- * ratings disagree by the square of their distance. Written in sums of squares it needs no categories, so that averaged ratings count
- * as they are. Chance is reckoned for each two raters by themselves, and observed and expected disagreement are added up over them.
- * Null where nothing is rated, and where all ratings are the same one.
- */
-export function kappaOf(pairs: readonly RatedPair[], resampling: Resampling): z.infer<typeof KAPPA> | null {
-  const places = new Map([...new Set(pairs.map(({ raters }) => raters))].map((raters, place) => [raters, place]));
-  const sumOf = (own: readonly RatedPair[], term: (pair: RatedPair) => number) =>
-    own.reduce((sum, pair) => sum + term(pair), 0);
-  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map((own) => ({
-    squares: sumOf(own, ({ a, b }) => a ** 2 + b ** 2),
-    products: sumOf(own, ({ a, b }) => a * b),
-    /** In a row for each two raters: their place, how many predictions both rated, and the sums of either. */
-    sides: Float64Array.from(
-      [...groupBy(own, ({ raters }) => raters)].flatMap(([raters, both]) => [
-        present(places.get(raters)),
-        both.length,
-        sumOf(both, ({ a }) => a),
-        sumOf(both, ({ b }) => b),
-      ]),
-    ),
-  }));
-  const whole = new Float64Array(places.size * 3);
-  const kappaIn = (drawn: readonly (typeof clusters)[number][]): number | undefined => {
-    whole.fill(0);
-    let [all, products, chance] = [0, 0, 0];
-    // The hottest loops of the bootstrap. Each place lies below `places.size`, and has the numbers that are read.
-    for (const cluster of drawn) {
-      all += cluster.squares;
-      products += cluster.products;
-      const { sides } = cluster;
-      for (let from = 0; from < sides.length; from += 4) {
-        const to = (sides[from] as number) * 3; // as above
-        for (let part = 0; part < 3; part++) {
-          whole[to + part] = (whole[to + part] as number) + (sides[from + part + 1] as number); // as above
-        }
-      }
-    }
-    for (let at = 0; at < whole.length; at += 3) {
-      const count = whole[at] as number; // as above
-      // A draw may hold nothing of two raters.
-      if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
-    }
-    const expected = all - 2 * chance;
-    // What rounding leaves of nothing is nothing.
-    return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
-  };
-  const kappa = kappaIn(clusters);
-  if (kappa === undefined) return null;
-  const ends = resampledEnds(clusters, resampling, kappaIn);
-  return { kappa, ...ends, rows: pairs.length, clusters: clusters.length };
 }

@@ -9,7 +9,8 @@ import { stretchToPoints } from '../../core/points.js';
 import { DIMENSIONS, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import { ALPHA, agreementOf, byDimension, KAPPA, kappaOf, type RatedPair, type RatedUnit } from './coefficients.js';
+import { ALPHA, agreementOf, byDimension, type RatedUnit } from './coefficients.js';
+import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
 
 /** What one person gave a prediction: a rating in each dimension, and their mean. */
 export interface PersonFigures {
@@ -99,13 +100,18 @@ function agreementIn(predictions: readonly RatedPrediction[], resampling: Resamp
     return { values: people.map(({ figures }) => figures.total), cluster };
   });
   // The judge beside each single person, as the ceiling has people, and not beside their mean.
-  const withJudge = pairsWithJudge(predictions, 'total').map(({ a, b, cluster }) => ({ values: [a, b], cluster }));
+  const withJudge = judgedIn(predictions, 'total').flatMap(({ judge, people, cluster }) =>
+    people.map(({ rating }) => ({ values: [judge, rating], cluster })),
+  );
   return {
     predictions: predictions.length,
     trajectories: trajectoriesOf(predictions),
     dimensions: byDimension((dimension) => ({
-      judge: kappaOf(pairsWithJudge(predictions, dimension), resampling),
-      people: kappaOf(pairsOfPeople(predictions, dimension), resampling),
+      judge: kappaOfJudge(judgedIn(predictions, dimension), resampling),
+      people: kappaOfPeople(
+        predictions.map((each) => ratedIn(each, dimension)),
+        resampling,
+      ),
       bias: biasIn(predictions, dimension),
     })),
     total: {
@@ -127,33 +133,24 @@ function trajectoriesOf(predictions: readonly RatedPrediction[]): number {
   return new Set(predictions.map(({ trajectory }) => trajectory)).size;
 }
 
-/** What the judge gave, where it gave anything, and each person. */
-function pairsWithJudge(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
-  return predictions.flatMap(({ judge, people, trajectory: cluster }) => {
-    const a = judge[figure];
-    if (a === undefined) return [];
-    return people.map(({ rater, figures }) => ({ raters: rater, a, b: figures[figure], cluster }));
+/** What the judge gave, and what people did, where it gave anything. */
+function judgedIn(predictions: readonly RatedPrediction[], figure: Figure): (RatedByPeople & { judge: number })[] {
+  return predictions.flatMap(({ judge, ...rated }) => {
+    const rating = judge[figure];
+    return rating === undefined ? [] : [{ ...ratedIn(rated, figure), judge: rating }];
   });
 }
 
-/** Every two people who rated the same prediction, the two always in the same order. */
-function pairsOfPeople(predictions: readonly RatedPrediction[], figure: Figure): RatedPair[] {
-  return predictions.flatMap(({ people, trajectory: cluster }) => {
-    const sorted = people.toSorted((one, other) => (one.rater < other.rater ? -1 : 1));
-    return sorted.flatMap(({ rater, figures }, at) =>
-      sorted.slice(at + 1).map((other) => ({
-        raters: JSON.stringify([rater, other.rater]),
-        a: figures[figure],
-        b: other.figures[figure],
-        cluster,
-      })),
-    );
-  });
+function ratedIn(
+  { people, trajectory }: Pick<RatedPrediction, 'people' | 'trajectory'>,
+  figure: Figure,
+): RatedByPeople {
+  return { people: people.map(({ rater, figures }) => ({ rater, rating: figures[figure] })), cluster: trajectory };
 }
 
 function biasIn(predictions: readonly RatedPrediction[], figure: Figure): EstimateDocument | null {
-  const pairs = pairsWithJudge(predictions, figure).map(({ a: judge, b: person, cluster }) => {
-    return { a: stretchToPoints(person), b: stretchToPoints(judge), cluster };
-  });
+  const pairs = judgedIn(predictions, figure).flatMap(({ judge, people, cluster }) =>
+    people.map(({ rating }) => ({ a: stretchToPoints(rating), b: stretchToPoints(judge), cluster })),
+  );
   return pairs.length === 0 ? null : estimateDocument(pairedShift(pairs));
 }

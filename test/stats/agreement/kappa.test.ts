@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../../src/core/random.js';
-import { kappaOf, type RatedPair } from '../../../src/stats/agreement/coefficients.js';
+import { kappaOfJudge, kappaOfPeople, type RatedByPeople } from '../../../src/stats/agreement/kappa.js';
 
 interface Case {
   readonly a: number[];
@@ -17,83 +17,94 @@ const { kappas } = JSON.parse(readFileSync(new URL('../../../fixtures/agreement.
 };
 const cases = kappas.map((known, number) => ({ known, number }));
 
-const pairsOf = ({ a, b, clusters }: Pick<Case, 'a' | 'b' | 'clusters'>): RatedPair[] =>
-  a.map((value, index) => ({ raters: 'ann', a: value, b: b[index] ?? 0, cluster: clusters[index] ?? '' }));
-const each = (...pairs: (readonly [number, number])[]): RatedPair[] => by('ann', ...pairs);
-const by = (raters: string, ...pairs: (readonly [number, number])[]): RatedPair[] =>
-  pairs.map(([a, b], index) => ({ raters, a, b, cluster: `t${index}` }));
+type Judged = RatedByPeople & { readonly judge: number };
+const judged = (judge: number, rating: number, cluster: string, rater = 'ann'): Judged => ({
+  judge,
+  people: [{ rater, rating }],
+  cluster,
+});
+const pairsOf = ({ a, b, clusters }: Pick<Case, 'a' | 'b' | 'clusters'>): Judged[] =>
+  a.map((value, index) => judged(value, b[index] ?? 0, clusters[index] ?? ''));
+const each = (...pairs: (readonly [number, number])[]): Judged[] => by('ann', ...pairs);
+const by = (rater: string, ...pairs: (readonly [number, number])[]): Judged[] =>
+  pairs.map(([a, b], index) => judged(a, b, `t${index}`, rater));
 const few = { draws: 200, seed: 1 };
 
 describe('quadratic kappa', () => {
   test.each(cases)('of set $number is that of scikit-learn', ({ known }) => {
-    expect(kappaOf(pairsOf(known), few)?.kappa).toBeCloseTo(known.kappa, 12);
+    expect(kappaOfJudge(pairsOf(known), few)?.kappa).toBeCloseTo(known.kappa, 12);
   });
 
   test.each(cases)('has the interval that resampling whole trajectories gives, set $number', ({ known }) => {
-    const interval = kappaOf(pairsOf(known), { draws: 10_000, seed: 3 });
+    const interval = kappaOfJudge(pairsOf(known), { draws: 10_000, seed: 3 });
     expect(Math.abs((interval?.low ?? Number.NaN) - known.low)).toBeLessThan(0.02);
     expect(Math.abs((interval?.high ?? Number.NaN) - known.high)).toBeLessThan(0.02);
   });
 
   test('is 1 for two who never differ, 0 where one always says the same, and below 0 for opposites', () => {
-    expect(kappaOf(each([1, 1], [3, 3], [5, 5]), few)?.kappa).toBe(1);
-    expect(kappaOf(each([3, 1], [3, 3], [3, 5]), few)?.kappa).toBe(0);
-    expect(kappaOf(each([1, 5], [5, 1]), few)?.kappa).toBeLessThan(0);
+    expect(kappaOfJudge(each([1, 1], [3, 3], [5, 5]), few)?.kappa).toBe(1);
+    expect(kappaOfJudge(each([3, 1], [3, 3], [3, 5]), few)?.kappa).toBe(0);
+    expect(kappaOfJudge(each([1, 5], [5, 1]), few)?.kappa).toBeLessThan(0);
   });
 
   test('does not fall for a rater of other habits, since chance is reckoned for each two', () => {
     // Two raters who each agree with the judge perfectly, on rows of different levels.
     const low = each([1, 1], [2, 2], [1, 1]);
     const high = by('bob', [4, 4], [5, 5], [4, 4]);
-    expect(kappaOf([...low, ...high], few)?.kappa).toBe(1);
+    expect(kappaOfJudge([...low, ...high], few)?.kappa).toBe(1);
     // One whose ratings say nothing adds no agreement by the distance between the levels.
     const blind = by('bob', [1, 2], [2, 1], [1, 1], [2, 2]);
-    expect(kappaOf([...blind, ...each([4, 5], [5, 4], [4, 4], [5, 5])], few)?.kappa).toBe(0);
+    expect(kappaOfJudge([...blind, ...each([4, 5], [5, 4], [4, 4], [5, 5])], few)?.kappa).toBe(0);
   });
 
   test('takes averaged ratings as they are', () => {
     // Lin's concordance with variances over n, which quadratic kappa is: the means are equal.
-    expect(kappaOf(each([1.5, 1], [2.5, 2], [3.5, 4], [4.5, 5]), few)?.kappa).toBeCloseTo(
+    expect(kappaOfJudge(each([1.5, 1], [2.5, 2], [3.5, 4], [4.5, 5]), few)?.kappa).toBeCloseTo(
       (2 * 1.75) / (1.25 + 2.5),
       12,
     );
   });
 
   test('is not there without ratings, or where all are the same', () => {
-    expect(kappaOf([], few)).toBeNull();
-    expect(kappaOf(each([3, 3], [3, 3]), few)).toBeNull();
+    expect(kappaOfJudge([], few)).toBeNull();
+    expect(kappaOfJudge(each([3, 3], [3, 3]), few)).toBeNull();
   });
 
   test('has an interval from five trajectories on, the same for the same seed', () => {
     const four = each([1, 1], [2, 3], [4, 4], [5, 4]);
-    expect(kappaOf(four, few)).toMatchObject({ rows: 4, clusters: 4 });
-    expect(kappaOf(four, few)).toMatchObject({ low: null, high: null });
+    expect(kappaOfJudge(four, few)).toMatchObject({ rows: 4, clusters: 4 });
+    expect(kappaOfJudge(four, few)).toMatchObject({ low: null, high: null });
     const five = each([1, 1], [2, 3], [4, 4], [5, 4], [3, 1]);
-    expect(kappaOf(five, few)).toEqual(kappaOf(five, few));
-    expect(kappaOf(five, few)?.low).toEqual(expect.any(Number));
+    expect(kappaOfJudge(five, few)).toEqual(kappaOfJudge(five, few));
+    expect(kappaOfJudge(five, few)?.low).toEqual(expect.any(Number));
   });
 });
 
 describe('people against each other', () => {
-  type Ratings = readonly (readonly (number | undefined)[])[];
-  /** What each two gave the rows that both rated. */
-  const bothOf = (ratings: Ratings) =>
-    ratings.flatMap((one, at) =>
-      ratings.slice(at + 1).map((other, further) => ({
-        raters: `${at} ${at + 1 + further}`,
-        both: one.flatMap((a, row) => {
-          const b = other[row];
-          return a === undefined || b === undefined ? [] : [{ a, b, cluster: `t${row >> 1}` }];
+  /** Raters by name, what each gave the predictions, and the predictions' trajectories. */
+  const surveyOf = (ratings: readonly (readonly (number | undefined)[])[], cluster: (at: number) => number) =>
+    (ratings[0] ?? []).map(
+      (_, at): RatedByPeople => ({
+        people: ratings.flatMap((own, rater) => {
+          const rating = own[at];
+          return rating === undefined ? [] : [{ rater: `r${rater}`, rating }];
         }),
-      })),
+        cluster: `t${cluster(at)}`,
+      }),
     );
 
   /** Cohen's kappa pair by pair as it is written: the disagreement of each two, and that of each rating with each of the other. */
-  const pairwise = (ratings: Ratings) => {
+  const pairwise = (ratings: readonly (readonly (number | undefined)[])[]) => {
     let [observed, expected] = [0, 0];
-    for (const { both } of bothOf(ratings)) {
-      for (const { a, b } of both) observed += (a - b) ** 2;
-      for (const { a } of both) for (const { b } of both) expected += (a - b) ** 2 / both.length;
+    for (const [at, one] of ratings.entries()) {
+      for (const other of ratings.slice(at + 1)) {
+        const both = one.flatMap((a, row) => {
+          const b = other[row];
+          return a === undefined || b === undefined ? [] : [[a, b] as const];
+        });
+        for (const [a, b] of both) observed += (a - b) ** 2;
+        for (const [a] of both) for (const [, b] of both) expected += (a - b) ** 2 / both.length;
+      }
     }
     return 1 - observed / expected;
   };
@@ -110,7 +121,20 @@ describe('people against each other', () => {
         return uniform() < share ? rating : undefined;
       }),
     );
-    const pairs = bothOf(ratings).flatMap(({ raters, both }) => both.map((pair) => ({ raters, ...pair })));
-    expect(kappaOf(pairs, few)?.kappa).toBeCloseTo(pairwise(ratings), 12);
+    expect(
+      kappaOfPeople(
+        surveyOf(ratings, (at) => at >> 1),
+        few,
+      )?.kappa,
+    ).toBeCloseTo(pairwise(ratings), 12);
+  });
+
+  test('take moments where 2,000 rated one row, or 500 rated six', { timeout: 30_000 }, () => {
+    const ratings = (raters: number, rows: number) =>
+      Array.from({ length: raters }, (_, rater) => Array.from({ length: rows }, (_, row) => 1 + ((rater + row) % 5)));
+    expect(kappaOfPeople(surveyOf(ratings(2_000, 1), Number), few)).toMatchObject({ rows: 1_999_000, clusters: 1 });
+    const found = kappaOfPeople(surveyOf(ratings(500, 6), Number), { draws: 2_000, seed: 1 });
+    expect(found).toMatchObject({ rows: 6 * 124_750, clusters: 6 });
+    expect(found?.low).toEqual(expect.any(Number));
   });
 });
