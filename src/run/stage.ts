@@ -67,7 +67,7 @@ export async function concludeRun<J extends StageJob>(stage: StageOutput<J>, ses
   if (session === undefined && tally.counts.chosen >= (run.stored?.counts.chosen ?? 0)) run.batch = undefined;
   const state = error === undefined ? stateOf(stage, tally, session) : 'stopped';
   const endedAt = session === undefined ? run.stored?.endedAt : new Date().toISOString();
-  const manifest: Manifest = { ...manifestOf(stage, tally, state, session), endedAt, ...files };
+  const manifest: Manifest = { ...manifestOf(stage, tally, state, endedAt, session), ...files };
   await writeManifest(run.manifestPath, manifest).catch(note);
   const exitCode = exitCodeOf(state, stage.io, session);
   const { ledger } = run;
@@ -115,6 +115,7 @@ function manifestOf<J extends StageJob>(
   { run, manifest }: StageOutput<J>,
   { chosen, counts, totals, tokens, costs }: Tally,
   state: Manifest['state'],
+  endedAt?: string,
   session?: SessionResult,
 ): Manifest {
   const { calls: before = 0, seconds: earlier = 0 } = run.stored?.pace ?? {};
@@ -136,7 +137,7 @@ function manifestOf<J extends StageJob>(
     unrecorded: unrecorded.calls === 0 ? undefined : unrecorded,
     merged: run.stored?.merged,
     notices: [...new Set(run.notices)],
-    ...{ startedAt: run.startedAt, state, batch: run.batch },
+    ...{ startedAt: run.startedAt, state, endedAt, batch: run.batch },
     process: { pid: process.pid, host: hostname(), totals },
   };
 }
