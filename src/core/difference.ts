@@ -11,8 +11,8 @@ export type Ranges = readonly number[];
  */
 export type Step = number | readonly ['-' | '+', number] | readonly ['~', Ranges, Ranges];
 
-/** A changed line is looked for among so many lines of the prediction. */
-const LOOKED_AT = 50;
+/** Cells above which lines are paired in their order. */
+const MOST_PAIRINGS = 10_000;
 /** Lines that share less of their words than this are not one line changed. */
 const LEAST_SHARED = 0.4;
 /** Words above which a line is not searched for words. */
@@ -32,7 +32,7 @@ export function difference(truth: string, prediction: string): Step[] {
   return steps;
 }
 
-/** Steps through a block of lines of which none is equal in place: each becomes the next one that is similar to it, if there is one. */
+/** Steps through a block of lines of which none is equal in place: similar ones become changed lines. */
 function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
   const steps: Step[] = [];
   let [atA, atB] = [0, 0];
@@ -41,15 +41,43 @@ function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
     if (toB > atB) steps.push(['+', toB - atB]);
     [atA, atB] = [toA + 1, toB + 1];
   };
-  for (const [at, words] of a.entries()) {
-    const similar = b.slice(atB, atB + LOOKED_AT).findIndex((other) => sharedWords(words, other) >= LEAST_SHARED);
-    if (similar < 0) continue;
-    const other = atB + similar;
-    alone(at, other);
-    steps.push(['~', ...changedWords(words, b[other] ?? [])]);
+  const [ownA, ownB] = [a.map(withoutBlanks), b.map(withoutBlanks)];
+  for (const [pairA, pairB] of pairsOf(ownA, ownB)) {
+    alone(pairA, pairB);
+    steps.push(['~', ...changedWords(a[pairA] ?? [], b[pairB] ?? [])]);
   }
   alone(a.length, b.length);
   return steps;
+}
+
+/** Which lines of a are changed into which of b: in rising order, with the most words shared in all. */
+function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
+  if (a.length * b.length > MOST_PAIRINGS) {
+    const length = Math.min(a.length, b.length);
+    return Array.from({ length }, (_, i) => [i, i] as const).filter(([i]) => sharedWords(a[i], b[i]) >= LEAST_SHARED);
+  }
+  const width = b.length + 1;
+  // best[i * width + j]: the most that lines from i of a and from j of b can share. Cells of the last row and column stay 0.
+  const best = new Float64Array((a.length + 1) * width);
+  // What a line of each would add, if they were paired; too little to be one line changed is less than nothing.
+  const shared = new Float64Array((a.length + 1) * width);
+  const ifPaired = (cell: number) => (shared[cell] ?? 0) + (best[cell + width + 1] ?? 0);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      const cell = i * width + j;
+      const share = sharedWords(a[i], b[j]);
+      shared[cell] = share >= LEAST_SHARED ? share : -1;
+      best[cell] = Math.max(best[cell + width] ?? 0, best[cell + 1] ?? 0, ifPaired(cell));
+    }
+  }
+  const pairs: (readonly [number, number])[] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    const cell = i * width + j;
+    if (best[cell] === ifPaired(cell) && (shared[cell] ?? 0) >= 0) pairs.push([i++, j++]);
+    else if (best[cell] === best[cell + width]) i++;
+    else j++;
+  }
+  return pairs;
 }
 
 /** A line in words, stretches of white space, and single other characters: joined, they are the line. */
@@ -57,20 +85,25 @@ function wordsOf(line: string): string[] {
   return line.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
 }
 
-/** How much of two lines' words (white space apart) is shared: 0 to 1 (Dice). */
-function sharedWords(a: readonly string[], b: readonly string[]): number {
+function withoutBlanks(words: readonly string[]): string[] {
+  return words.filter((word) => word.trim() !== '');
+}
+
+/** How much of two lines' words is shared: 0 to 1 (Dice). 0, too, where their numbers alone keep it below `LEAST_SHARED`. */
+function sharedWords(a: readonly string[] = [], b: readonly string[] = []): number {
+  const total = a.length + b.length;
+  // Lines of white space alone differ in nothing else.
+  if (total === 0) return 1;
+  if (2 * Math.min(a.length, b.length) < LEAST_SHARED * total) return 0;
   const left = new Map<string, number>();
-  const [ownA, ownB] = [a, b].map((words) => words.filter((word) => word.trim() !== ''));
-  for (const word of ownA ?? []) left.set(word, (left.get(word) ?? 0) + 1);
+  for (const word of a) left.set(word, (left.get(word) ?? 0) + 1);
   let shared = 0;
-  for (const word of ownB ?? []) {
+  for (const word of b) {
     const count = left.get(word) ?? 0;
     if (count > 0) shared++;
     left.set(word, count - 1);
   }
-  const total = (ownA?.length ?? 0) + (ownB?.length ?? 0);
-  // Lines of white space alone differ in nothing else.
-  return total === 0 ? 1 : (2 * shared) / total;
+  return (2 * shared) / total;
 }
 
 /** What changed between the words of two lines: outside of the ranges both have the same text. */

@@ -89,6 +89,17 @@ describe('differences', () => {
       [1, ['+', 1], ['~', [5, 7], [5, 7]], ['+', 1], 1],
     ],
     [
+      'a listing whose first line is missing',
+      'rw 10 May 1 a.txt\nrw 20 May 2 b.txt\nrw 30 May 3 c.txt\nrw 40 May 4 d.txt',
+      'rw 20 May 7 b.txt\nrw 30 May 8 c.txt\nrw 40 May 9 d.txt',
+      [
+        ['-', 1],
+        ['~', [10, 11], [10, 11]],
+        ['~', [10, 11], [10, 11]],
+        ['~', [10, 11], [10, 11]],
+      ],
+    ],
+    [
       'an empty prediction',
       'a\nb',
       '',
