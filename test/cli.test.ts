@@ -217,6 +217,11 @@ describe('misuse', () => {
     [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],
     [['paint', '--row', '1', '--row-label', '--lean'], '--row-label needs a value; what follows it is the flag --lean'],
     [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
+    [['paint', '--row', '1', '--', '-x'], '"-x" is one name too many; see awb paint --help'],
+    [
+      ['paint', '--row', '--lean'],
+      '--row needs a value; what follows it is the flag --lean\nawb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K',
+    ],
     [['paint'], 'awb paint also needs\n  --row <N>: which row\nfor example\n  awb paint --row 3 \\\n    --api-key K'],
   ])('awb %j', async (argv, message) => {
     expect(await runMain(argv)).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `awb: ${message}\n` });

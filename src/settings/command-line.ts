@@ -1,7 +1,7 @@
 // The words behind `awb` as a command and its flags, by commander; help and version are answered here.
 
 import { Command, CommanderError, Option } from 'commander';
-import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import {
@@ -38,26 +38,15 @@ export async function readCommandLine(
   for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
   const subcommand = program.commands.find((each) => each.name() === name);
   const command = (await entry?.load())?.command;
-  const problems: string[] = [];
-  if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv), problems);
-  try {
-    program.parse(words, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return { exitCode: EXIT.done };
-    if (error.code === 'commander.help') return { exitCode: EXIT.usage };
-    const unknown = /^error: unknown option '([^']*)/.exec(error.message)?.[1];
-    if (unknown !== undefined) throw new UserError(unknownFlag(unknown, program));
-    throw new UserError(
-      `${error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ')}; ${helpOf(subcommand ?? program)}`,
-    );
-  }
+  if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv));
+
+  const parsed = parseAll(program, words, subcommand ?? program);
+  if ('exitCode' in parsed) return parsed;
   // A program that was called without a command has shown its help.
   if (name === undefined || subcommand === undefined || command === undefined) return { exitCode: EXIT.usage };
   const given = flagsGiven(subcommand, command);
-  const operands = operandsAmong(subcommand, problems);
-  const { flags, problems: excess } = withOperands(given, operands, name, command);
-  return { name, command, flags, problems: [...problems, ...givenTwice(given, command), ...excess] };
+  const { flags, problems } = withOperands(given, subcommand, command);
+  return { name, command, flags, problems: [...parsed.problems, ...givenTwice(given, command), ...problems] };
 }
 
 /** A command among the words of a line. */
@@ -101,31 +90,67 @@ function wantsAll(argv: readonly string[]): boolean {
   return argv.some((word, index) => /^(-h|--help)$/.test(word) && (argv[index + 1] ?? argv[index - 1]) === 'all');
 }
 
-/** The words that are no flags. Unknown flags are problems; the word behind one was probably meant for it. */
-function operandsAmong(subcommand: Command, problems: string[]): string[] {
-  const operands: string[] = [];
-  for (let at = 0; at < subcommand.args.length; at++) {
-    const word = present(subcommand.args[at]);
-    if (!/^-\D/.test(word)) {
-      operands.push(word);
-      continue;
+/** Parses until nothing is wrong any more. What is wrong is noted and taken out, so that all of it can be said at once. */
+function parseAll(
+  program: Command,
+  argv: readonly string[],
+  subcommand: Command,
+): { readonly problems: readonly string[] } | { readonly exitCode: ExitCode } {
+  const problems: string[] = [];
+  let words = [...argv];
+  for (;;) {
+    try {
+      program.parse(words, { from: 'user' });
+      return { problems };
+    } catch (error) {
+      if (!(error instanceof CommanderError || error instanceof ValueMissing)) throw error;
+      if (error instanceof CommanderError && error.exitCode === 0) return { exitCode: EXIT.done };
+      if (error instanceof CommanderError && error.code === 'commander.help') return { exitCode: EXIT.usage };
+      const { message, at } = faultIn(error, words, subcommand);
+      problems.push(message);
+      if (at < 0 || subcommand === program) throw new UserError(problems.join('\n'));
+      // The word behind an unknown flag was probably meant for it.
+      const itsValue = at > 0 && words[at + 1]?.startsWith('-') === false && !words[at]?.includes('=') ? 1 : 0;
+      words = [...words.slice(0, at), ...words.slice(at + 1 + itsValue)];
     }
-    problems.push(unknownFlag(word, subcommand));
-    if (!word.includes('=') && subcommand.args[at + 1]?.startsWith('-') === false) at++;
   }
-  return operands;
 }
 
-/** The text behind a mistyped flag may be a key, and is not repeated. */
-function unknownFlag(word: string, command: Command): string {
-  const [, dashes = '', name = ''] = /^(-*)([^=]*)/.exec(word) ?? [];
-  const flags = command.options.map((option) => option.name());
+/** One thing that is wrong. */
+interface Fault {
+  readonly message: string;
+  /** Place of the word that is wrong; -1 where that cannot be told. */
+  readonly at: number;
+}
+
+/** A flag of the command stands where another flag's value belongs. */
+class ValueMissing extends Error {
+  constructor(
+    readonly flag: string,
+    readonly next: string,
+  ) {
+    super(`--${flag} needs a value; what follows it is the flag ${next}`);
+  }
+}
+
+/** What the parser's error says of these words. */
+function faultIn(error: ValueMissing | CommanderError, words: readonly string[], subcommand: Command): Fault {
+  if (error instanceof ValueMissing) {
+    const at = words.findIndex((word, index) => word === `--${error.flag}` && words[index + 1] === error.next);
+    return { message: error.message, at };
+  }
+  const help = `see ${subcommand.parent === null ? 'awb' : `awb ${subcommand.name()}`} --help`;
+  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
+  if (error.code === 'commander.optionMissingArgument') return { message: `${message}; ${help}`, at: words.length - 1 };
+  // The text behind a mistyped flag may be a key, and is not repeated.
+  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^'=]*)/.exec(message) : null;
+  if (flag === null) return { message: `${message}; ${help}`, at: -1 };
+  const [, dashes, name = ''] = flag;
+  const flags = subcommand.options.map((option) => option.name());
   const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
-  return `unknown flag ${dashes}${oneLine(name, 60)}; ${near === undefined ? helpOf(command) : `did you mean --${near}?`}`;
-}
-
-function helpOf(command: Command): string {
-  return `see ${command.parent === null ? 'awb' : `awb ${command.name()}`} --help`;
+  const advice = near === undefined ? help : `did you mean --${near}?`;
+  const at = words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
+  return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
 }
 
 /** The shortest flag that begins with three letters or more that were typed. */
@@ -153,20 +178,20 @@ function configured(command: Command, io: Io): Command {
     });
 }
 
-function addOptions(subcommand: Command, command: CommandSpec, all: boolean, problems: string[]): void {
+function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
   const table = command.options;
   subcommand.description(command.description);
   subcommand.addHelpOption(
     new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
   );
-  // Unknown flags and excess names are told by `readCommandLine`, all at once.
+  // Excess names are counted by `withOperands`, which says whose they are.
   for (const name of command.operands ?? []) {
     subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
   }
-  subcommand.allowExcessArguments().allowUnknownOption();
+  subcommand.allowExcessArguments();
   let hidden = 0;
   for (const [name, spec] of Object.entries(table)) {
-    const option = flag(name, spec, table, problems);
+    const option = flag(name, spec, table);
     if (!all && !isDaily(name, spec, command)) {
       option.hideHelp();
       hidden++;
@@ -180,14 +205,14 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean, pro
 }
 
 /** An option as commander has it; values are gathered in the order in which they were given. */
-function flag(name: string, spec: OptionSpec, table: OptionTable, problems: string[]): Option {
+function flag(name: string, spec: OptionSpec, table: OptionTable): Option {
   const short = spec.short === undefined ? '' : `-${spec.short}, `;
   const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
   if (spec.kind === 'boolean') return option;
   return option.argParser<readonly string[] | undefined>((text, before = []) => {
     // Commander takes whatever follows as the value: `--label --json` would lose both.
     const isFlag = text.startsWith('--') && table[text.replace(/^--(no-)?/, '')] !== undefined;
-    if (isFlag) problems.push(`--${name} needs a value; what follows it is the flag ${text}`);
+    if (isFlag) throw new ValueMissing(name, text);
     return [...before, text];
   });
 }
@@ -215,19 +240,18 @@ function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
 /** Operands fill, in their order, what no flag gave. */
 function withOperands(
   flags: FlagValues,
-  words: readonly string[],
-  name: string,
+  subcommand: Command,
   command: CommandSpec,
 ): { readonly flags: FlagValues; readonly problems: readonly string[] } {
   const free = (command.operands ?? []).filter((name) => !flags.has(name));
   const takesRest = (name: string) => command.options[name]?.kind === 'list';
-  const excess = free.some(takesRest) ? [] : words.slice(free.length);
+  const excess = free.some(takesRest) ? [] : subcommand.args.slice(free.length);
   const filled = free
-    .map((name, at) => [name, words.slice(at, takesRest(name) ? undefined : at + 1)] as const)
+    .map((name, at) => [name, subcommand.args.slice(at, takesRest(name) ? undefined : at + 1)] as const)
     .filter(([, texts]) => texts.length > 0);
   return {
     flags: new Map([...flags, ...filled]),
-    problems: excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${name} --help`),
+    problems: excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`),
   };
 }
 

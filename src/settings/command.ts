@@ -21,15 +21,17 @@ export type ShownSettings = Readonly<Record<string, unknown>>;
  *   examples: { 'awb infer --data-dir data --output-dir out': 'all rows, default settings' },
  *   options: {
  *     ...MODEL_OPTIONS, // a shared table: `{ … } as const satisfies OptionTable`
- *     'data-dir': { kind: 'text', value: 'DIR', required: true, group: 'Data', help: 'folder of *_test.jsonl files' },
- *     'model-base-url': { kind: 'list', value: 'URL', group: 'Model', check: httpUrl, help: 'endpoint' },
- *     'model-api-key': { kind: 'text', secret: true, group: 'Model', help: 'key sent as bearer token' },
- *     'max-tokens': { kind: 'integer', min: 1, default: 32768, group: 'Sampling', help: 'output budget' },
- *     temperature: { kind: 'number', min: 0, words: ['default'], default: 0.6, help: 'or the word default' },
- *     order: { kind: 'choice', choices: ['prefix', 'file', 'random'], default: 'prefix', help: 'order of rows' },
- *     stream: { kind: 'boolean', default: true, help: 'ask for whole replies instead of streams' },
- *     'call-timeout': { kind: 'duration', min: 1, default: 3600, help: 'longest call' },
- *     baseline: { kind: 'choice', choices: ['oracle', 'empty'], help: 'a world model that needs no model' },
+ *     ...under('Data', {
+ *       'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { required: true }),
+ *     }),
+ *     'model-base-url': option.list('URL', 'endpoint', { check: httpUrl }),
+ *     'model-api-key': option.text('KEY', 'key sent as bearer token', { secret: true }),
+ *     'max-tokens': option.integer('output budget', { min: 1, default: 32768 }),
+ *     temperature: option.number('or the word default', { min: 0, words: ['default'], default: 0.6 }),
+ *     order: option.choice(['prefix', 'file', 'random'], 'order of rows', { default: 'prefix' }),
+ *     stream: option.flag('ask for whole replies instead of streams', { default: true }),
+ *     'call-timeout': option.duration('longest call', { min: 1, default: 3600 }),
+ *     baseline: option.choice(['oracle', 'empty'], 'a world model that needs no model'),
  *   },
  *   alsoNeeds: (settings) => (settings.baseline === undefined ? ['model-base-url'] : []),
  *   async run(settings, io, shown) {
