@@ -43,6 +43,8 @@ const child = spawn(file, args, {
   stdio: ['pipe', hasOutput ? OUTPUT_FD : 'pipe', 'pipe'],
   env: { ...process.env, ...MARK },
 });
+/** Whatever it was seen to have started, by process id: when, so that another process of that id is left alone. */
+const known = new Map<number, string>();
 for (const stream of [child.stdout, child.stderr]) stream?.on('data', writeLog);
 child.once('error', ({ message }) => report({ code: null, signal: null, fault: message }));
 child.once('exit', (code, signal) => {
@@ -100,7 +102,11 @@ function kill(): void {
 
 /** To the command's group, and to what has left it: a second signal would cut short what ends in order. */
 function send(signal: NodeJS.Signals): void {
-  const left = [...descendants()].filter(([, { group }]) => group !== child.pid).map(([pid]) => pid);
+  for (const [pid, { start }] of descendants()) known.set(pid, start);
+  const left = [...known.keys()].filter((pid) => {
+    const stat = statOf(pid);
+    return stat !== undefined && stat.start === known.get(pid) && stat.group !== child.pid;
+  });
   for (const pid of [...(child.pid === undefined ? [] : [-child.pid]), ...left]) {
     try {
       process.kill(pid, signal);
@@ -113,6 +119,8 @@ function send(signal: NodeJS.Signals): void {
 interface Stat {
   readonly parent: number;
   readonly group: number;
+  /** When it started. */
+  readonly start: string;
 }
 
 /** The processes that stem from the command (on Linux): children of one of them, and orphans that carry the mark. */
@@ -144,9 +152,10 @@ function processes(): number[] {
 
 /** Undefined for a process that is gone, or has ended and is not collected yet. */
 function statOf(pid: number): Stat | undefined {
-  // Behind its name, which may hold anything: state, parent and group.
-  const [, state, parent, group] = /^.*\) (\S) (\d+) (\d+) /s.exec(textOf(`/proc/${pid}/stat`)) ?? [];
-  return state === undefined || state === 'Z' ? undefined : { parent: Number(parent), group: Number(group) };
+  // Behind its name, which may hold anything: state, parent and group, and 16 fields later the time at which it started.
+  const fields = /^.*\) (\S) (\d+) (\d+) (?:\S+ ){16}(\d+) /s.exec(textOf(`/proc/${pid}/stat`));
+  const [, state, parent, group, start] = fields ?? [];
+  return start === undefined || state === 'Z' ? undefined : { parent: Number(parent), group: Number(group), start };
 }
 
 function textOf(path: string): string {
