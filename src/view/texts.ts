@@ -1,6 +1,7 @@
 // The texts of samples, as a page holds them: each different text once, since turns of one trajectory share their history.
 
 import { difference } from '../core/difference.js';
+import { UserError } from '../core/errors.js';
 import type { Fact } from '../core/facts.js';
 import { scriptJson } from '../report/html.js';
 import type { RowTextData, SideTextData, TextsData } from './data.js';
@@ -26,7 +27,13 @@ export interface SampleTexts extends SideTexts {
   readonly other?: SideTexts | undefined;
 }
 
-/** Collects texts. Once they are more than so many characters, histories are left out, those already collected too. */
+/** Characters that a page can hold: one text of JavaScript has no room for more than about 500 million, and JSON escapes some. */
+const MOST_IN_ALL = 250e6;
+
+/**
+ * Collects texts. Once they are more than so many characters, histories are left out, those already collected too.
+ * `add` throws UserError (2) for more than a page can hold without histories.
+ */
 export function collectTexts(most = Number.POSITIVE_INFINITY) {
   const strings: string[] = [];
   const places = new Map<string, number>();
@@ -55,6 +62,16 @@ export function collectTexts(most = Number.POSITIVE_INFINITY) {
     reply: side.judgeReply === undefined ? undefined : needs(side.judgeReply),
     thoughts: side.judgeReasoning === undefined ? undefined : needs(side.judgeReasoning),
   });
+  const leaveHistoriesOut = () => {
+    texts.hasHistories = false;
+    rows = rows.map(({ history: _, ...row }) => row);
+    for (const [text, place] of places) {
+      if (needed.has(place)) continue;
+      places.delete(text);
+      strings[place] = '';
+      size -= text.length;
+    }
+  };
   const texts = {
     hasHistories: true,
     add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts) {
@@ -68,14 +85,11 @@ export function collectTexts(most = Number.POSITIVE_INFINITY) {
         spent: spent?.length ? spent : undefined,
         other: other && sideOf(truth, other),
       });
-      if (!texts.hasHistories || size <= most) return;
-      texts.hasHistories = false;
-      rows = rows.map(({ history: _, ...row }) => row);
-      for (const [text, place] of places) {
-        if (needed.has(place)) continue;
-        places.delete(text);
-        strings[place] = '';
-      }
+      if (texts.hasHistories && size > most) leaveHistoriesOut();
+      if (size <= MOST_IN_ALL) return;
+      throw new UserError(
+        `the texts of this run are more than ${MOST_IN_ALL / 1e6} MB without histories, too many for one page; give --run a judged file of fewer rows`,
+      );
     },
     /** JSON that can stand inside a script element. */
     json: () => scriptJson({ strings, rows } satisfies TextsData),

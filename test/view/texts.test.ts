@@ -44,4 +44,13 @@ describe('texts', () => {
       [TEXTS.truth, 'gone'],
     ]);
   });
+
+  it('are refused where no page could hold them, with a way on', () => {
+    const texts = collectTexts(100);
+    const long = 'x'.repeat(50e6);
+    const add = () => {
+      for (let at = 0; at < 6; at++) texts.add({ ...TEXTS, judgeReply: `${at}${long}` });
+    };
+    expect(add).toThrow(/more than 250 MB without histories.*a judged file of fewer rows/);
+  });
 });
