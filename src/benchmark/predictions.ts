@@ -159,12 +159,22 @@ class RefReader {
     const earlier = this.#lineOf.get(rowId(key, repeat, index));
     if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
     this.#lineOf.set(rowId(key, repeat, index), line.number);
+    const { offset, length, checksum } = spanOf(line);
+    // Field by field: what is spread into an object takes up to twice the memory.
     this.refs.push({
-      ...row,
-      ...{ repeat, index, failure },
+      key,
+      trajectory: row.trajectory,
+      domain: row.domain,
+      turnIdx: row.turnIdx,
+      row: row.row,
+      repeat,
+      index,
       line: line.number,
-      ...spanOf(line),
+      offset,
+      length,
+      checksum,
       stamp: stampOf(gen, failure),
+      failure,
     });
   }
 

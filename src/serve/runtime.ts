@@ -85,11 +85,11 @@ const MOST_LOG_LINES = 50;
 
 /** The library and llama.cpp for a kind of device. Throws UserError (69) as `importRuntime`, and where no binary for it works here. */
 export async function startLlama(gpu: Gpu) {
-  const library = await importRuntime();
-  const started = instances.get(gpu) ?? makeLlama(library.runtime, gpu);
+  const imported = await importRuntime();
+  const started = instances.get(gpu) ?? makeLlama(imported.runtime, gpu);
   instances.set(gpu, started);
   started.catch(() => instances.delete(gpu));
-  return { ...library, ...(await started) };
+  return { ...imported, ...(await started) };
 }
 
 /** Never builds from source: that takes minutes and tens of thousands of lines of output, silently by default. */
