@@ -44,8 +44,8 @@ import {
   toolVersion,
   under,
 } from '../settings/command.js';
+import { wordsOf } from '../settings/command-line.js';
 import { shownPath } from '../settings/shown-path.js';
-import { wordsOf } from '../settings/words.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore } from '../store/store.js';
@@ -92,12 +92,8 @@ export const command = defineCommand({
       'a gate for judges: exit 0, 4, or 5 where undecided',
     'awb calibrate … --html judge.html': 'a page with dose curves',
   },
-  daily: [
-    ...(['data-dir', 'output-dir', 'domains', 'fresh', 'max-calls', 'damages', 'canaries'] as const),
-    ...(['judge-base-url', 'judge-model', 'judge-api-key', 'rubrics', 'local'] as const),
-    ...(['concurrency', 'dry-run', 'budget-usd', 'batch-dir', 'db', 'html'] as const),
-    ...(['min-ceiling', 'max-noise', 'max-blind', 'max-gullible'] as const),
-  ],
+  daily:
+    'data-dir output-dir domains fresh max-calls damages canaries judge-base-url judge-model judge-api-key rubrics local concurrency dry-run budget-usd batch-dir db html min-ceiling max-noise max-blind max-gullible',
   options: OPTIONS,
   alsoNeeds: (settings) => {
     if (namesTarget(settings)) return [];

@@ -31,11 +31,8 @@ export const command = defineCommand({
     'awb likelihood … --dry-run': 'what that would cost; nothing is asked or written',
     'awb score --predictions results/step-100/likelihood.jsonl': 'the figures by domain, with intervals',
   },
-  daily: [
-    ...(['data-dir', 'output-dir', 'domains', 'sample', 'shard', 'label', 'fresh'] as const),
-    ...(['model-base-url', 'model-name', 'model-api-key', 'local'] as const),
-    ...(['concurrency', 'dry-run', 'budget-usd'] as const),
-  ],
+  daily:
+    'data-dir output-dir domains sample shard label fresh model-base-url model-name model-api-key local concurrency dry-run budget-usd',
   options: LIKELIHOOD_OPTIONS,
   alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['model-base-url', 'model-name']),
   run: likelihood,

@@ -60,7 +60,7 @@ export const command = defineCommand({
     'awb serve --model my-checkpoint-Q8_0.gguf --port 8081': 'a file of your own',
     'awb infer --data-dir data --local my-checkpoint-Q8_0.gguf': 'serve, infer and stop in one',
   },
-  daily: ['host', 'port', 'api-key', 'parallel', 'context', 'gpu'],
+  daily: 'host port api-key parallel context gpu',
   options: OPTIONS,
   run: serve,
 });

@@ -48,8 +48,8 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
   /** What each command line does. The first one is shown where required options are missing. A line may be broken with `\` and newline. */
   readonly examples: Readonly<Record<string, string>>;
   readonly options: Table;
-  /** Options that the short --help shows beside the required and the common ones. Where this is absent, it shows all. */
-  readonly daily?: readonly string[];
+  /** Names, one space apart, of options that the short --help shows with the required and the common ones; all where this is absent. */
+  readonly daily?: string;
   /**
    * Text options that may stand without their flags, in this order: `awb compare BASE CANDIDATE`. A flag takes precedence. The last
    * one may be a list, which takes all further words: `awb runs remove RUN RUN`.

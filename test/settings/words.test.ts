@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { INFER_OPTIONS } from '../../src/infer/options.js';
-import { wordsOf } from '../../src/settings/words.js';
+import { wordsOf } from '../../src/settings/command-line.js';
 import { awb } from '../support/cli.js';
 
 /** The settings that `awb infer` takes from such words, as a manifest may hold them. */

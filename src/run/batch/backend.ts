@@ -38,7 +38,7 @@ import { jobIn, jobName, readRequests } from '../../model/batch/requests.js';
 import { Results } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
-import { wordsOf } from '../../settings/words.js';
+import { wordsOf } from '../../settings/command-line.js';
 import { chargedBill } from '../bill.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
