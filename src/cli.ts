@@ -5,33 +5,38 @@ import { openCommandFilter } from './cli/workflow-commands.js';
 import { EXIT, type ExitCode, messageOf, UserError } from './core/errors.js';
 import { oneLine, printable } from './core/printable.js';
 import type { Io, TextSink } from './core/types.js';
-import type { CommandEntry, RunAwb } from './settings/command.js';
+import type { CommandEntry, CommandSpec, RunAwb } from './settings/command.js';
 import { readCommandLine } from './settings/command-line.js';
 import { describeSettings } from './settings/secrets.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
 
-function batchCommand(name: 'submit' | 'status' | 'fetch' | 'cancel') {
-  return async () => ({ command: (await import('./cli/batch-api.js'))[name] });
+/** One command of a module that has several. */
+function one<Name extends string>(load: () => Promise<Readonly<Record<Name, CommandSpec>>>, name: Name) {
+  return async () => ({ command: (await load())[name] });
 }
+
+const batchCommands = () => import('./cli/batch-api.js');
+const dataCommands = () => import('./cli/data.js');
+const runsCommands = () => import('./cli/runs.js');
 
 /** The subcommands, in the order of the help. */
 // biome-ignore format: a table, a line a command
 export const COMMANDS: readonly CommandEntry[] = [
   { name: 'quickstart', load: () => import('./cli/quickstart.js'), summary: 'run the whole job over recorded rows: no key, no network, no GPU' },
-  { name: 'data fetch', load: () => import('./cli/data-fetch.js'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
-  { name: 'data check', load: () => import('./cli/data-check.js'), summary: 'hold a copy of the benchmark against its release' },
-  { name: 'data stats', load: () => import('./cli/data-stats.js'), summary: 'show how many rows there are by domain, and how large they are' },
+  { name: 'data fetch', load: one(dataCommands, 'fetch'), summary: 'fetch the benchmark from the Hugging Face Hub, checked and resumable' },
+  { name: 'data check', load: one(dataCommands, 'check'), summary: 'hold a copy of the benchmark against its release' },
+  { name: 'data stats', load: one(dataCommands, 'stats'), summary: 'show how many rows there are by domain, and how large they are' },
   { name: 'infer', load: () => import('./cli/infer.js'), summary: 'ask a world model for the next observation of every row' },
   { name: 'judge', load: () => import('./cli/judge.js'), summary: 'rate predictions against the ground truth' },
   { name: 'calibrate', load: () => import('./cli/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
   { name: 'likelihood', load: () => import('./cli/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
   { name: 'status', load: () => import('./cli/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
-  { name: 'batch submit', load: batchCommand('submit'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
-  { name: 'batch status', load: batchCommand('status'), summary: 'show how far the batches of a folder are' },
-  { name: 'batch fetch', load: batchCommand('fetch'), summary: 'fetch the results of batches that have ended' },
-  { name: 'batch cancel', load: batchCommand('cancel'), summary: 'cancel the batches of a folder that have not ended' },
+  { name: 'batch submit', load: one(batchCommands, 'submit'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
+  { name: 'batch status', load: one(batchCommands, 'status'), summary: 'show how far the batches of a folder are' },
+  { name: 'batch fetch', load: one(batchCommands, 'fetch'), summary: 'fetch the results of batches that have ended' },
+  { name: 'batch cancel', load: one(batchCommands, 'cancel'), summary: 'cancel the batches of a folder that have not ended' },
   { name: 'batch run', load: () => import('./cli/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
   { name: 'merge', load: () => import('./cli/merge.js'), summary: 'join the folders of shards into one run' },
   { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },
@@ -45,10 +50,10 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'export csv', load: () => import('./cli/export-csv.js'), summary: 'write the judgements of a run, or its scores, as CSV' },
   { name: 'export mlflow', load: () => import('./cli/export-mlflow.js'), summary: 'put a run with its settings and scores into an MLflow server' },
-  { name: 'runs list', load: () => import('./cli/runs-list.js'), summary: 'list the runs of a SQLite file' },
-  { name: 'runs show', load: () => import('./cli/runs-show.js'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
-  { name: 'runs rename', load: () => import('./cli/runs-rename.js'), summary: 'give a stored run another label' },
-  { name: 'runs remove', load: () => import('./cli/runs-remove.js'), summary: 'take runs out of a SQLite file' },
+  { name: 'runs list', load: one(runsCommands, 'list'), summary: 'list the runs of a SQLite file' },
+  { name: 'runs show', load: one(runsCommands, 'show'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
+  { name: 'runs rename', load: one(runsCommands, 'rename'), summary: 'give a stored run another label' },
+  { name: 'runs remove', load: one(runsCommands, 'remove'), summary: 'take runs out of a SQLite file' },
   { name: 'simulate', load: () => import('./cli/simulate.js'), summary: 'act in a world that a world model makes up' },
   { name: 'serve', load: () => import('./cli/serve.js'), summary: "serve a GGUF model on this machine over OpenAI's wire format" },
   { name: 'completion', load: () => import('./cli/completion.js'), summary: 'print the script that completes commands and flags in bash, zsh or fish' },

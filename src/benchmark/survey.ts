@@ -141,7 +141,7 @@ const SIZES = {
   context_tokens: ({ contextTokens }) => contextTokens,
   truth_tokens: ({ truthTokens }) => truthTokens,
 } as const satisfies Record<string, (row: SurveyedRow) => number>;
-export type SizeName = keyof typeof SIZES;
+type SizeName = keyof typeof SIZES;
 type Edges = Readonly<Record<SizeName, readonly number[]>>;
 
 export type DataStats = ReturnType<typeof statsOf>;

@@ -17,6 +17,14 @@ export interface Look {
   readonly explain?: boolean;
 }
 
+/** How standard output is looked at, under the settings that every command has. */
+export function lookOf(
+  { color, explain = false }: Partial<Omit<Look, 'columns'>>,
+  { stdout }: Pick<Io, 'stdout'>,
+): Look {
+  return { columns: stdout.columns, color: color === true && stdout.isTTY, explain };
+}
+
 /** Whether a terminal shows block characters: not where it says otherwise, or its locale names another character set than UTF-8. */
 export function hasBlocks({ TERM, LC_ALL, LC_CTYPE, LANG }: Io['env']): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';

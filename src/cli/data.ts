@@ -1,0 +1,304 @@
+// awb data: the benchmark fetched from the Hugging Face Hub, held against its release, and how large its rows are.
+
+import { join, resolve } from 'node:path';
+import { checkSource, type FileState, fetchDataset, type SourceCheck } from '../benchmark/hub/dataset.js';
+import { downloadText, progressText, sizeText } from '../benchmark/hub/download-text.js';
+import { checkRows, type DataCheck, type DataStats, type Place, type RowStats, statsOf } from '../benchmark/survey.js';
+import { domainName, RELEASED } from '../core/domains.js';
+import { badData, EXIT, present } from '../core/errors.js';
+import { counted, grouped } from '../core/figures.js';
+import { keysOf } from '../core/groups.js';
+import { oneLine, printable, shellLine } from '../core/printable.js';
+import { columnsOf, NONE, type Table } from '../core/table.js';
+import { hasBlocks, type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
+import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
+import { showLoading } from '../serve/loading.js';
+import { defineCommand, option, programName } from '../settings/command.js';
+import { shownPath } from '../settings/shown-path.js';
+
+/** How a file's state is said. */
+const STATES: Readonly<Record<FileState, string>> = {
+  fetched: 'fetched',
+  unchanged: 'was there',
+  updated: 'fetched, in place of another commit',
+  repaired: 'fetched again: it had changed',
+  replaced: 'fetched, in place of another',
+  removed: 'kept aside: not of this commit',
+  left: 'left as it is',
+};
+
+const isRevision = (text: string) => /^[\w./-]+$/.test(text) && !text.includes('..');
+
+export const fetch = defineCommand({
+  description:
+    'Fetches AgentWorldBench (402 MB) from the Hugging Face Hub and checks every file. The same command continues a download that was cut off, and checks what is there. HF_ENDPOINT names a mirror, HF_TOKEN is sent to the hub.',
+  examples: {
+    'awb data fetch': 'into the folder data, where awb infer looks for it',
+    'HF_ENDPOINT=https://hf-mirror.com awb data fetch': 'from a mirror',
+    'awb data fetch --revision main --output-dir data-new': 'the newest rows, into another folder',
+  },
+  options: {
+    'output-dir': option.text('DIR', 'folder for the files', { default: 'data' }),
+    revision: option.text('REV', 'commit, branch or tag; main is the newest', {
+      default: RELEASED.commit,
+      check: (text) => (isRevision(text) ? undefined : 'a commit, branch or tag, such as main'),
+    }),
+    replace: option.flag('take the place of files that are there, differ and were not fetched; they are kept aside'),
+  },
+  async run({ outputDir, revision, replace, json, ...settings }, io) {
+    const folder = resolve(io.cwd, outputDir);
+    const shown = shownPath(folder, io);
+    const { repository } = RELEASED;
+    const loading = showLoading(io.stderr, settings.quiet);
+    const { source, files, fetchedBytes, aside, strangers } = await fetchDataset({
+      ...{ repository, revision, folder, replace },
+      env: io.env,
+      signal: io.stop,
+      beforeDownload: ({ files, bytes, aside }) => {
+        if (aside !== undefined) loading.say(`kept aside in ${shownPath(join(folder, aside), io)}: what gives way`);
+        loading.say(downloadText({ name: `${counted(files, 'file')} of ${repository}`, bytes }, shown));
+      },
+      onProgress: (progress) => loading.step('fetch', progressText(progress)),
+      now: () => new Date(),
+    }).finally(() => loading.finish());
+    if (json) {
+      const document = {
+        ...{ schema: 'awb.data-fetch/1', folder, ...source },
+        files: files.map(({ file: { name, bytes }, state, sha256 = null }) => ({ name, bytes, sha256, state })),
+        ...{ fetched_bytes: fetchedBytes, aside: aside ?? null, strangers },
+      };
+      io.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+      return EXIT.done;
+    }
+    const table = {
+      columns: columnsOf('<File, Size, <'),
+      groups: [files.map(({ file, state }) => [printable(file.name), sizeText(file.bytes), STATES[state]])],
+      footnotes: [],
+    };
+    const lines = [
+      `${shown}: ${printable(source.repository)} at commit ${source.commit}`,
+      fetchedBytes > 0
+        ? `${sizeText(fetchedBytes)} fetched; every file is checked`
+        : 'every file is there and checked; nothing was fetched',
+      ...(aside === undefined ? [] : [`what gave way is kept in ${shownPath(join(folder, aside), io)}`]),
+      ...strangers.map((name) => `not of the benchmark, but read with it: ${printable(name)}`),
+      `next: ${programName(io)} ${shellLine(['data', 'check', ...(outputDir === 'data' ? [] : [outputDir])])}`,
+    ];
+    io.stdout.write(`${terminal(table, lookOf(settings, io))}\n${lines.join('\n')}\n`);
+    return EXIT.done;
+  },
+});
+
+export const check = defineCommand({
+  description:
+    'Checks a copy of the benchmark: rows by domain beside the release, unusable lines, duplicates, contexts that are too long, and files that changed since they were fetched. Exit code 0: as released; 3: it differs; 65: lines cannot be used.',
+  examples: {
+    'awb data check': 'what lies in the folder data',
+    'awb data check my-rows --json | jq .differences': 'what differs from the release',
+  },
+  options: SURVEY_OPTIONS,
+  operands: ['data-dir'],
+  async run(settings, io) {
+    const folder = resolve(io.cwd, settings.dataDir);
+    const loading = showLoading(io.stderr, settings.quiet);
+    const survey = async () => {
+      const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('check', text));
+      let bytes = 0;
+      const source = await checkSource(folder, io.stop, (read) => {
+        bytes += read;
+        loading.step('check', `comparing with what was fetched: ${sizeText(bytes)}`);
+      });
+      return { found: checkRows(survey, RELEASED), tokens, source };
+    };
+    const { found, tokens, source } = await survey().finally(() => loading.finish());
+    const differences = differencesIn(found, source);
+    // Where infer would refuse it, and where its scores are not those of the benchmark.
+    const isUnusable = found.unusable.length > 0;
+    const status = isUnusable ? 'unusable' : differences.length > 0 ? 'differs' : 'as-released';
+    if (settings.json) {
+      const { longest, beyond_context, ...counts } = found;
+      const of = { schema: 'awb.data-check/1', folder, status, differences, ...counts, tokens };
+      const lengths = { model_context: RELEASED.contextTokens, longest, beyond_context };
+      io.stdout.write(`${JSON.stringify({ ...of, ...lengths, source }, null, 2)}\n`);
+    } else {
+      const look = lookOf(settings, io);
+      const title = `${shownPath(folder, io)}: ${counted(found.files.length, 'file')}`;
+      const remarks = Object.entries(remarksOn(found, source, differences)).flatMap(([label, lines]) =>
+        // The further lines stand below the first.
+        lines.flatMap((line, at) =>
+          wrapped((at === 0 ? label : '').padEnd(LABEL_COLUMNS) + line, look.columns, LABEL_COLUMNS),
+        ),
+      );
+      io.stdout.write(`${title}\n\n${terminal(checkTable(found, tokens), look)}\n${remarks.join('\n')}\n`);
+    }
+    return isUnusable ? EXIT.badData : differences.length > 0 ? EXIT.incomplete : EXIT.done;
+  },
+});
+
+const LABEL_COLUMNS = 12;
+const MOST_SHOWN = 10;
+/** Of a commit, as people write it. */
+const COMMIT_DIGITS = 12;
+
+/** What differs from the release, a sentence each. */
+function differencesIn({ domains, equal_rows: equal }: DataCheck, source: SourceCheck): string[] {
+  const counts = Object.entries(domains).flatMap(([domain, { rows, released }]) => {
+    if (released === null) return `${domainName(domain)}: the release has no such domain`;
+    const missing = released - rows;
+    const how = missing < 0 ? 'too many' : `${missing === 1 ? 'is' : 'are'} missing`;
+    const count = counted(Math.abs(missing), 'row', 'rows', grouped);
+    return missing === 0 ? [] : `${domainName(domain)}: ${count} ${how}`;
+  });
+  if (source.status === 'damaged') counts.push('awb-source.json cannot be read; awb data fetch makes it anew');
+  else if (source.status !== 'none') {
+    const changed = source.files.filter(({ state }) => state !== 'same');
+    counts.push(
+      ...changed.map(
+        ({ name, state }) => `${name} ${state === 'missing' ? 'is missing' : 'changed since it was fetched'}`,
+      ),
+      ...source.strangers.map((name) => `${name} was not fetched`),
+    );
+  }
+  // Of files that are as they were fetched, equal rows are those of the release.
+  if (equal.length > 0 && source.status !== 'as-fetched') {
+    counts.push(`${counted(equal.length, 'row')} ${equal.length === 1 ? 'equals' : 'equal'} an earlier one`);
+  }
+  return counts;
+}
+
+function checkTable(check: DataCheck, tokens: string): Table {
+  const tokenText = (count: number | null) => (count === null ? NONE : grouped(Math.round(count)));
+  const rows = Object.entries(check.domains).map(
+    ([domain, { rows, released, trajectories, context_tokens: context }]) => [
+      ...[domainName(domain), grouped(rows), released === null ? NONE : grouped(released), grouped(trajectories)],
+      ...[tokenText(context.median), tokenText(context.max)],
+    ],
+  );
+  const all = ['All', grouped(check.rows), grouped(check.released), grouped(check.trajectories), '', ''];
+  return {
+    columns: columnsOf('<Domain, Rows, Released, Trajectories|Traj., Median tokens|Median, Longest|Max'),
+    groups: [rows, [all]],
+    footnotes: [`Prompt tokens of a row: ${tokens}.`],
+  };
+}
+
+/** What is said below the table, by its label. */
+function remarksOn(found: DataCheck, source: SourceCheck, differences: readonly string[]) {
+  const { unusable, equal_rows: equal, same_turn: sameTurn, longest, beyond_context: beyond } = found;
+  const place = ({ file, line }: Place) => printable(`${file}:${line}`);
+  const tokensOf = (row: DataCheck['longest'][number]) => `${place(row)}: ${grouped(row.context_tokens)} tokens`;
+  const most = `the model's ${grouped(RELEASED.contextTokens)} tokens`;
+  const whole = unusable.length > 0 ? 'its rows, beside unusable lines' : 'the rows of the release, all of them';
+  return {
+    release: differences.length === 0 ? [whole] : listed(differences, (difference) => oneLine(difference, 200)),
+    source: [sourceText(source)],
+    unusable:
+      unusable.length === 0
+        ? ['none']
+        : [
+            `${counted(unusable.length, 'line')}; infer takes the others with --skip-invalid`,
+            ...listed(unusable, ({ file, line, reason }) => oneLine(`${file}:${line}: ${reason}`, 200)),
+          ],
+    duplicates: [
+      ...(equal.length === 0 ? ['none'] : listed(equal, (row) => `${place(row)} equals ${place(row.equals)}`)),
+      ...(sameTurn.length === 0
+        ? []
+        : [`${counted(sameTurn.length, 'row')} with domain, id and turn of another, but other text`]),
+    ],
+    context:
+      beyond.length > 0
+        ? [`${counted(beyond.length, 'row')} beyond ${most}`, ...listed(beyond, tokensOf)]
+        : [`no row beyond ${most}; the longest:`, ...listed(longest, tokensOf)],
+  };
+}
+
+function sourceText(source: SourceCheck): string {
+  if (source.status === 'none') return 'not known (no awb-source.json: these files were not fetched by awb)';
+  if (source.status === 'damaged') return 'not known (awb-source.json cannot be read)';
+  const { repository, commit, files } = source;
+  const state = source.status === 'as-fetched' ? `${counted(files.length, 'file')} as fetched` : 'not as fetched';
+  return printable(`${repository} at commit ${commit.slice(0, COMMIT_DIGITS)}, ${state}`);
+}
+
+function listed<Entry>(entries: readonly Entry[], show: (entry: Entry) => string): string[] {
+  const shown = entries.slice(0, MOST_SHOWN).map(show);
+  return entries.length > shown.length ? [...shown, `... and ${grouped(entries.length - shown.length)} more`] : shown;
+}
+
+export const stats = defineCommand({
+  description:
+    'Shows how many rows, trajectories and turns a copy of the benchmark has by domain, and how large prompts and ground truths are: median, 90th percentile, longest, and a histogram.',
+  examples: {
+    'awb data stats': 'of what lies in the folder data',
+    'awb data stats my-rows --json | jq .all.context_tokens.max': 'the longest prompt',
+  },
+  options: SURVEY_OPTIONS,
+  operands: ['data-dir'],
+  async run(settings, io) {
+    const folder = resolve(io.cwd, settings.dataDir);
+    const loading = showLoading(io.stderr, settings.quiet);
+    const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('stats', text)).finally(() =>
+      loading.finish(),
+    );
+    const { rows, unusable } = survey;
+    const isOne = unusable.length === 1;
+    const next = `awb data check lists ${isOne ? 'it' : 'them'}`;
+    if (rows.length === 0) throw badData(`no usable row in ${shownPath(folder, io)}; ${next}`);
+    if (unusable.length > 0 && !settings.quiet) {
+      const lines = counted(unusable.length, 'line');
+      io.stderr.write(`${lines} cannot be used and ${isOne ? 'is' : 'are'} left out; ${next}\n`);
+    }
+    const stats = statsOf(survey);
+    const levels = hasBlocks(io.env) ? BLOCKS : ASCII;
+    io.stdout.write(
+      settings.json
+        ? `${JSON.stringify({ schema: 'awb.data-stats/1', folder, tokens, ...stats }, null, 2)}\n`
+        : `${shownPath(folder, io)}\n\n${statsText(stats, tokens, lookOf(settings, io), levels)}`,
+    );
+    return EXIT.done;
+  },
+});
+
+/** Bars from the fewest to the most; in front of them what stands for none. */
+const BLOCKS = ' ▁▂▃▄▅▆▇█';
+const ASCII = ' .:-=+*#@';
+
+const TITLES = { turn: 'Turn', context_tokens: 'Prompt tokens', truth_tokens: 'Truth tokens' } as const;
+
+function statsText({ domains, all, bin_edges: edges }: DataStats, tokens: string, look: Look, levels: string): string {
+  const note = `Tokens are ${tokens}. Histograms: rows by size, on a logarithmic scale; the tallest bar of each is its largest bin.`;
+  // As wide as the title of the widest table, so that the columns of all stand in one line.
+  const width = Math.max(...Object.values(TITLES).map(({ length }) => length));
+  /** A row for each domain, and one for all. */
+  const table = (title: string, columns: string, cellsOf: (stats: RowStats) => string[], footnotes: string[] = []) => {
+    const rows = Object.entries(domains).map(([domain, own]) => [domainName(domain), ...cellsOf(own)]);
+    const groups = [rows, [['All', ...cellsOf(all)]]];
+    return terminal({ columns: columnsOf(`<${title.padEnd(width)}|${title}, ${columns}`), groups, footnotes }, look);
+  };
+  const counts = ({ rows, trajectories }: RowStats) => [
+    grouped(rows),
+    grouped(trajectories),
+    (rows / trajectories).toFixed(1),
+  ];
+  const sizes = keysOf(TITLES).map((size, at, { length }) => {
+    const cells = ({ [size]: { median, p90, max, bins } }: RowStats) => [
+      ...[Math.round(median), Math.round(p90), max].map(grouped),
+      histogram(bins, levels),
+    ];
+    const columns = `Median, p90, Longest|Max, <${scaleText(edges[size])}`;
+    return table(TITLES[size], columns, cells, at === length - 1 ? [note] : []);
+  });
+  return [table('Domain', 'Rows, Trajectories|Traj., Rows each|Each', counts), ...sizes].join('\n');
+}
+
+/** A column a bin. What is there at all is seen. */
+function histogram(bins: readonly number[], levels: string): string {
+  const most = Math.max(...bins, 1);
+  return bins.map((count) => levels.charAt(Math.ceil((count / most) * (levels.length - 1)))).join('');
+}
+
+/** The ends of a scale, as far apart as the bins between them are wide. */
+function scaleText(edges: readonly number[]): string {
+  const [from, to] = [grouped(Math.round(present(edges[0]))), grouped(Math.round(present(edges.at(-1))))];
+  return from + to.padStart(edges.length - 1 - from.length);
+}
