@@ -18,6 +18,7 @@ function one<Name extends string>(load: () => Promise<Readonly<Record<Name, Comm
 }
 
 const batchCommands = () => import('./cli/batch-api.js');
+const exportCommands = () => import('./cli/export.js');
 const dataCommands = () => import('./cli/data.js');
 const runsCommands = () => import('./cli/runs.js');
 
@@ -48,8 +49,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'report', load: () => import('./cli/report.js'), summary: 'write an HTML page about a run, with every sample' },
   { name: 'rate', load: () => import('./cli/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },
   { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
-  { name: 'export csv', load: () => import('./cli/export-csv.js'), summary: 'write the judgements of a run, or its scores, as CSV' },
-  { name: 'export mlflow', load: () => import('./cli/export-mlflow.js'), summary: 'put a run with its settings and scores into an MLflow server' },
+  { name: 'export csv', load: one(exportCommands, 'csv'), summary: 'write the judgements of a run, or its scores, as CSV' },
+  { name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'put a run with its settings and scores into an MLflow server' },
   { name: 'runs list', load: one(runsCommands, 'list'), summary: 'list the runs of a SQLite file' },
   { name: 'runs show', load: one(runsCommands, 'show'), summary: 'show all of a stored run: what made it, its scores, its judged file' },
   { name: 'runs rename', load: one(runsCommands, 'rename'), summary: 'give a stored run another label' },

@@ -3,34 +3,17 @@
 import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
-import { badData, EXIT, type ExitCode, heedStop } from '../core/errors.js';
+import { badData, EXIT, heedStop } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
-import type { Io } from '../core/types.js';
+import { lookOf } from '../core/terminal.js';
 import { agreementText } from '../report/agreement/text.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
+import { defineCommand, option } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
-
-const OPTIONS = {
-  ratings: option.list(
-    'F',
-    'files of ratings, as the page of awb rate saves them, or CSV with the same names in its header',
-    { required: true },
-  ),
-  predictions: option.list(
-    'RUN',
-    'the judged.jsonl that was rated, or its folder; several where people rated several runs',
-    { required: true },
-  ),
-  draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
-  seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
-} as const satisfies OptionTable;
-
-type AgreeSettings = Settings<typeof OPTIONS>;
 
 export const command = defineCommand({
   description:
@@ -39,52 +22,53 @@ export const command = defineCommand({
     'awb agree --ratings ratings.jsonl --predictions out/judged.jsonl': 'one rater against the judge',
     'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total': 'two raters; unrounded figures',
   },
-  options: OPTIONS,
-  run: agree,
+  options: {
+    ratings: option.list('F', 'files of ratings that the page of awb rate saved, or CSV of that form', {
+      required: true,
+    }),
+    predictions: option.list('RUN', 'the judged.jsonl that was rated, or its folder; or several', { required: true }),
+    draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
+    seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
+  },
+  async run(settings, io) {
+    const ratings: PlacedRating[] = [];
+    for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
+      ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
+    }
+    const left: string[] = [];
+    const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
+    const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
+    const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
+    const matched = matchRatings(ratings, predictions);
+    if (!settings.quiet)
+      for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
+    if (matched.predictions.length === 0) {
+      throw badData(
+        `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
+      );
+    }
+    const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
+    await heedStop(io);
+    if (settings.json) {
+      const { leftOut, unchecked } = matched;
+      const document = {
+        schema: 'awb.agree/1',
+        predictions_files: paths,
+        ...found,
+        left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
+        without_hash: unchecked,
+        resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
+      };
+      io.stdout.write(`${JSON.stringify(document)}\n`);
+    } else {
+      io.stdout.write(agreementText(found, lookOf(settings, io)));
+    }
+    return EXIT.done;
+  },
 });
 
 /** Named ratings of a kind, before the rest is counted. */
 const MOST_NAMED = 10;
-
-/**
- * Prints how far judge and people agree.
- * @throws UserError: 66 and 65 for the files, 65 where no rating is of a prediction in them.
- */
-async function agree(settings: AgreeSettings, io: Io): Promise<ExitCode> {
-  const ratings: PlacedRating[] = [];
-  for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
-    ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
-  }
-  const left: string[] = [];
-  const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
-  const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
-  const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
-  const matched = matchRatings(ratings, predictions);
-  if (!settings.quiet)
-    for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
-  if (matched.predictions.length === 0) {
-    throw badData(
-      `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
-    );
-  }
-  const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
-  await heedStop(io);
-  if (settings.json) {
-    const { leftOut, unchecked } = matched;
-    const document = {
-      schema: 'awb.agree/1',
-      predictions_files: paths,
-      ...found,
-      left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
-      without_hash: unchecked,
-      resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
-    };
-    io.stdout.write(`${JSON.stringify(document)}\n`);
-  } else {
-    io.stdout.write(agreementText(found, { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY }));
-  }
-  return EXIT.done;
-}
 
 /** Ratings that do not count, each with file and line; of many of a kind the first. */
 function notesOn({ leftOut, unchecked }: Matched): string[] {

@@ -7,6 +7,7 @@ import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
 import { shellLine } from '../core/printable.js';
+import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
 import {
@@ -54,32 +55,23 @@ import { calibrationPage } from '../view/calibration.js';
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,
   ...under('Output', {
-    db: option.text(
-      'FILE',
-      'SQLite file that keeps it, so that tables of runs with this judge tell how far it can be trusted',
-      { default: DEFAULT_DB },
-    ),
+    db: option.text('FILE', 'SQLite file that keeps it, for tables of runs with this judge', { default: DEFAULT_DB }),
     html: option.text('FILE', 'write a page about it, with dose curves'),
   }),
   ...EXPLAIN,
   ...under('Limits', {
-    'min-ceiling': option.number(
-      'least score of neutral rewrites of the truth (each limit: exit 4 where it is broken, 5 where it is undecided)',
-      { min: 0, max: 100, value: 'X' },
-    ),
-    'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0, value: 'X' }),
+    'min-ceiling': option.number('least score of neutral rewrites of the truth', { min: 0, max: 100 }),
+    'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0 }),
     'max-blind': option.integer('how many damages the judge may not see', { min: 0 }),
-    'max-gullible': option.number('most points that a trick may buy', { value: 'X' }),
+    'max-gullible': option.number('most points that a trick may buy (each limit: exit 4 broken, 5 undecided)'),
   }),
 } as const satisfies OptionTable;
 
 type CalibrateSettings = Settings<typeof OPTIONS>;
 
 /** What ratings depend on beside the judge. */
-const WAY_OF_ASKING = [
-  ...(['rubrics', 'verdicts', 'verdict-schema', 'preset', 'max-tokens', 'temperature', 'top-p', 'top-k'] as const),
-  ...(['min-p', 'presence-penalty', 'reasoning-effort', 'seed', 'extra-body', 'allow-param-drop'] as const),
-];
+const WAY_OF_ASKING =
+  'rubrics verdicts verdict-schema preset max-tokens temperature top-p top-k min-p presence-penalty reasoning-effort seed extra-body allow-param-drop';
 
 export const command = defineCommand({
   description:
@@ -145,7 +137,7 @@ async function tell(
   const isTold = isWhole && result.manifest.counts.ok > empty;
   try {
     if (!isTold) return result.exitCode;
-    const { html, explain, color, json } = settings;
+    const { html, json } = settings;
     const read = await readCalibration(source, io.stop);
     const calibration = calibrationDocument(read, shownPath(source, io), settings);
     const document = { ...calibration, run: stageDocument(result, settings) };
@@ -156,7 +148,7 @@ async function tell(
     }
     if (json) io.stdout.write(`${JSON.stringify(document)}\n`);
     else {
-      const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
+      const look = lookOf(settings, io);
       const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
       const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
       io.stdout.write(`${calibrationText(calibration, look)}\n${stored}${page}\n`);
@@ -182,7 +174,7 @@ function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown:
     local === undefined
       ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
       : ['--local', local];
-  const way = wordsOf(Object.fromEntries(WAY_OF_ASKING.map((name) => [name, OPTIONS[name]])), shown);
+  const way = wordsOf(OPTIONS, shown, WAY_OF_ASKING.split(' '));
   return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
 }
 
@@ -226,9 +218,7 @@ export function saveCalibration(
   const { judge, judgeKey, rubricFingerprint } = made;
   const { startedAt, endedAt } = manifest;
   if (judge === undefined || judgeKey === undefined) {
-    throw badData(
-      `the manifest of ${source} names no judge; the same awb calibrate command with --fresh makes both anew`,
-    );
+    throw badData(`the manifest of ${source} names no judge; awb calibrate with --fresh makes both anew`);
   }
   const store = openStore(db);
   try {

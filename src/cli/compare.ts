@@ -5,12 +5,13 @@ import { basename, dirname, join } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import type { MovedRow } from '../core/comparison.js';
 import { PROVENANCE } from '../core/decision.js';
-import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
+import { EXIT, heedStop } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import type { JsonObject } from '../core/json.js';
 import { isModelCaused } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
+import { lookOf } from '../core/terminal.js';
 import type { Io, JudgedRow } from '../core/types.js';
 import { COMPARISON_FORMATS } from '../report/comparison.js';
 import {
@@ -25,32 +26,10 @@ import { ONE_OF_TWO, provenanceIn, RUN_OPTIONS } from '../results/databases.js';
 import { readPair } from '../results/find.js';
 import { deliver, formatOf } from '../results/output.js';
 import { type Pair, type ReadRun, warningsOn } from '../results/read-run.js';
-import { defineCommand, EXPLAIN, type OptionTable, option, type Settings, under } from '../settings/command.js';
+import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
 import { compareRuns } from '../stats/compare.js';
 
-const COUNT = { kind: 'integer', min: 0, group: 'Output' } as const;
-const OPTIONS = {
-  base: {
-    ...ONE_OF_TWO,
-    required: true,
-    help: 'the run to compare with: a label or number in --db, or a judged file or its folder',
-  },
-  candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
-  ...RUN_OPTIONS,
-  moved: { ...COUNT, default: 10, help: 'rows that moved most to show' },
-  dimensions: option.flag("show each domain's five dimensions too", { group: 'Output' }),
-  seed: { ...COUNT, default: 1, help: 'seed of the permutation test and the bootstrap' },
-  ...under('Output', {
-    format: option.choice(
-      keysOf(COMPARISON_FORMATS),
-      "form of the output; without it the file's ending decides, else terminal",
-    ),
-    output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
-  }),
-  ...EXPLAIN,
-} as const satisfies OptionTable;
-
-type CompareSettings = Settings<typeof OPTIONS>;
+const BASE = 'the run to compare with: a label or number in --db, or a judged file or its folder';
 
 export const command = defineCommand({
   description:
@@ -59,36 +38,46 @@ export const command = defineCommand({
     'awb compare step-100 step-200': 'two checkpoints that awb score stored',
     'awb compare base/judged.jsonl new/judged.jsonl -o comparison.md': 'two judged files, as Markdown',
   },
-  options: OPTIONS,
+  options: {
+    base: { ...ONE_OF_TWO, required: true, help: BASE },
+    candidate: { ...ONE_OF_TWO, required: true, help: 'the run to compare, named in the same way' },
+    ...RUN_OPTIONS,
+    ...under('Output', {
+      moved: option.integer('rows that moved most to show', { min: 0, default: 10 }),
+      dimensions: option.flag("show each domain's five dimensions too"),
+      seed: option.integer('seed of the permutation test and the bootstrap', { min: 0, default: 1 }),
+      format: option.choice(keysOf(COMPARISON_FORMATS), "form of the output; without it the file's ending decides"),
+      output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+    }),
+    ...EXPLAIN,
+  },
   operands: ['base', 'candidate'],
-  run: compare,
+  async run(settings, io) {
+    const format = formatOf(settings, COMPARISON_FORMATS);
+    const pair = await readPair(settings.base, settings.candidate, settings, io);
+    const { base, candidate } = pair;
+    const shared = sharedBy(pair);
+    const allowed = provenanceIn(settings.allowDifferent);
+    requireShared(shared, allowed);
+    const comparison = compareRuns(base, candidate, { moved: settings.moved, seed: settings.seed });
+    await heedStop(io);
+    if (comparison.status !== 'ok') throw nothingToCompare(pair, comparison.reason);
+    const { weaknesses, notes } = await reasonsFor(pair, comparison.moved, io);
+    const view = {
+      base: shownRun(base),
+      candidate: shownRun(candidate),
+      comparison,
+      weaknesses,
+      shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
+      notes: [...[base, candidate].flatMap(warningsOn), ...sameBytesNote(pair), ...notesOn(shared, allowed), ...notes],
+      dimensions: settings.dimensions,
+    };
+    const isScreen = format === 'terminal' && settings.output === undefined;
+    const look = lookOf({ ...settings, color: settings.color && isScreen }, io);
+    await deliver(COMPARISON_FORMATS[format].print(view, look), settings, io);
+    return EXIT.done;
+  },
 });
-
-async function compare(settings: CompareSettings, io: Io): Promise<ExitCode> {
-  const format = formatOf(settings, COMPARISON_FORMATS);
-  const pair = await readPair(settings.base, settings.candidate, settings, io);
-  const { base, candidate } = pair;
-  const shared = sharedBy(pair);
-  const allowed = provenanceIn(settings.allowDifferent);
-  requireShared(shared, allowed);
-  const comparison = compareRuns(base, candidate, { moved: settings.moved, seed: settings.seed });
-  await heedStop(io);
-  if (comparison.status !== 'ok') throw nothingToCompare(pair, comparison.reason);
-  const { weaknesses, notes } = await reasonsFor(pair, comparison.moved, io);
-  const view = {
-    base: shownRun(base),
-    candidate: shownRun(candidate),
-    comparison,
-    weaknesses,
-    shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
-    notes: [...[base, candidate].flatMap(warningsOn), ...sameBytesNote(pair), ...notesOn(shared, allowed), ...notes],
-    dimensions: settings.dimensions,
-  };
-  const color = format === 'terminal' && settings.color && io.stdout.isTTY && settings.output === undefined;
-  const look = { columns: io.stdout.columns, color, explain: settings.explain };
-  await deliver(COMPARISON_FORMATS[format].print(view, look), settings, io);
-  return EXIT.done;
-}
 
 /** Why rows moved, by key, as their judges said: what is wrong now with rows that fell, what was wrong before with rows that rose. */
 async function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[], io: Io) {

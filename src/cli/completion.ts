@@ -3,23 +3,13 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode, present } from '../core/errors.js';
 import { DOMAINS, type Io } from '../core/types.js';
-import {
-  type CommandEntry,
-  defineCommand,
-  type OptionSpec,
-  type OptionTable,
-  option,
-  type Settings,
-} from '../settings/command.js';
+import { type CommandEntry, defineCommand, type OptionTable, option } from '../settings/command.js';
+import { flagOf, readWords, takesSeveral } from '../settings/command-line.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];
 /** What tabtab's scripts for zsh and fish take as "complete a file name"; bash does so where nothing is answered. */
 const FILES = '__tabtab_complete_files__';
-
-const OPTIONS = {
-  shell: option.choice(SHELLS, 'the shell to write for', { required: true }),
-} as const satisfies OptionTable;
 
 export const command = defineCommand({
   description: 'Prints a script that completes commands, flags and their values. awb has to be on the path.',
@@ -28,9 +18,9 @@ export const command = defineCommand({
     'source <(awb completion zsh)': 'the same in ~/.zshrc, after compinit',
     'awb completion fish > ~/.config/fish/completions/awb.fish': 'fish, for good',
   },
-  options: OPTIONS,
+  options: { shell: option.choice(SHELLS, 'the shell to write for', { required: true }) },
   operands: ['shell'],
-  async run({ shell }: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+  async run({ shell }, io) {
     for (const name of PROGRAMS) {
       io.stdout.write(`${await tabtab.getCompletionScript({ name, completer: name, shell })}\n`);
     }
@@ -55,11 +45,7 @@ interface Candidate {
   readonly description?: string;
 }
 
-async function candidates(
-  words: readonly string[],
-  entries: readonly CommandEntry[],
-  io: Io,
-): Promise<readonly Candidate[] | 'files'> {
+async function candidates(words: readonly string[], entries: readonly CommandEntry[], io: Io) {
   const current = words.at(-1) ?? '';
   const starting = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
   const named = (names: readonly string[]) => starting(names.map((name) => ({ name })));
@@ -75,12 +61,13 @@ async function candidates(
   if (spec === undefined) return [];
   const table: OptionTable = spec.options;
   const before = words.slice(length, -1);
+  const { flags, operands: given } = readWords(before, table);
   const values = async (name: string) => {
     const option = present(table[name]);
     if (option.namesRun) {
       // Commands and flags are completed without the time that SQLite takes to load.
       const { runNames } = await import('../results/find.js');
-      const runs = starting(await runNames(valueIn(before, '--db'), io));
+      const runs = starting(await runNames([flags.get('db') ?? []].flat().map(String).at(-1), io));
       if (runs.length > 0) return runs;
     }
     if (option.kind === 'choice') return named(option.choices);
@@ -88,41 +75,26 @@ async function candidates(
     if ('words' in option && option.words !== undefined) return named(option.words);
     return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
   };
-  const optionAt = (word: string | undefined) => (word?.startsWith('--') ? table[word.slice(2)] : undefined);
-  const takesValue = (word: string | undefined) => (optionAt(word)?.kind ?? 'boolean') !== 'boolean';
-  const last = before.at(-1) ?? '';
-  if (takesValue(last)) return values(last.slice(2));
+  const last = /^--(.+)/.exec(before.at(-1) ?? '')?.[1] ?? '';
+  if ((table[last]?.kind ?? 'boolean') !== 'boolean') return values(last);
   if (current.startsWith('-')) {
-    const isGiven = (name: string, { kind }: OptionSpec) =>
-      before.includes(`--${name}`) && kind !== 'list' && kind !== 'map';
+    const left = Object.entries(table).filter(([name, option]) => !flags.has(name) || takesSeveral(option));
     return starting(
-      Object.entries(table)
-        .filter(([name, option]) => !isGiven(name, option))
-        .map(([name, option]) => ({
-          name: option.kind === 'boolean' && option.default ? `--no-${name}` : `--${name}`,
-          description: option.help,
-        })),
+      left.map(([name, option]) => ({ name: flagOf(name, option).replace(/ .*/, ''), description: option.help })),
     );
   }
   // The option that a word fills which stands without a flag: the last one takes all further words where it is a list.
   const { operands = [] } = spec;
-  const given = before.filter((word, index) => !word.startsWith('-') && !takesValue(before[index - 1])).length;
   const final = operands.at(-1);
-  const operand = operands[given] ?? (final !== undefined && table[final]?.kind === 'list' ? final : undefined);
+  const operand = operands[given.length] ?? (final !== undefined && takesSeveral(table[final]) ? final : undefined);
   return operand === undefined ? [] : values(operand);
-}
-
-/** What a flag was given. */
-function valueIn(words: readonly string[], flag: string): string | undefined {
-  const at = words.lastIndexOf(flag);
-  return at < 0 ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
 }
 
 /** What a line may begin with: a command, or the first word of several. */
 function firstWords(entries: readonly CommandEntry[]): Candidate[] {
   const described = entries.map(({ name, summary }) => {
     const [first = name, second] = name.split(' ');
-    return [first, second === undefined ? summary : `${second} ...`] as const;
+    return [first, { name: first, description: second === undefined ? summary : `${second} ...` }] as const;
   });
-  return [...new Map(described)].map(([name, description]) => ({ name, description }));
+  return [...new Map(described).values()];
 }

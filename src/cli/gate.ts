@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { adviceText, type GateOutcome, type Provenance } from '../core/decision.js';
 import { codeOf, EXIT, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
 import { printable, shellLine } from '../core/printable.js';
+import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
 import { isOneRun, shownRun } from '../results/comparability.js';
@@ -23,21 +24,28 @@ import {
   type Sides,
 } from '../results/gate.js';
 import { writeText } from '../results/output.js';
-import { defineCommand, EXPLAIN, type OptionTable, programName, type Settings } from '../settings/command.js';
+import {
+  defineCommand,
+  EXPLAIN,
+  type OptionTable,
+  option,
+  programName,
+  type Settings,
+  under,
+} from '../settings/command.js';
 import { decide } from '../stats/gate.js';
 
-const FILE = { kind: 'text', value: 'FILE', group: 'Output' } as const;
+const BASE = 'the run not to fall behind: a label or number in --db, a judged file or its folder, or published:NAME';
 const OPTIONS = {
-  base: {
-    ...ONE_OF_TWO,
-    help: 'the run that the candidate must not fall behind: a label or number in --db, a judged file or its folder, or published:NAME',
-  },
+  base: { ...ONE_OF_TWO, help: BASE },
   candidate: { ...ONE_OF_TWO, help: 'the run to decide about, named in the same way' },
   ...RUN_OPTIONS,
   ...POLICY_OPTIONS,
-  junit: { ...FILE, help: 'write JUnit XML, a suite per domain' },
-  'json-report': { ...FILE, help: 'write the JSON report (awb.gate/1)' },
-  summary: { ...FILE, help: 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY' },
+  ...under('Output', {
+    junit: option.text('FILE', 'write JUnit XML, a suite per domain'),
+    'json-report': option.text('FILE', 'write the JSON report (awb.gate/1)'),
+    summary: option.text('FILE', 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY'),
+  }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
 
@@ -102,9 +110,8 @@ async function gate(settings: GateSettings, io: Io): Promise<ExitCode> {
     comparison: evidence.comparison,
     notes: [...advised, ...domainNotes(candidate), ...notes],
   };
-  const { json, color, explain, junit: junitFile, jsonReport, summary } = settings;
-  const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
-  io.stdout.write(json ? gateJson(report) : gateText(report, look));
+  const { json, junit: junitFile, jsonReport, summary } = settings;
+  io.stdout.write(json ? gateJson(report) : gateText(report, lookOf(settings, io)));
   // On stdout they would break a JSON document. The runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
   await appendStepSummary(report, io);

@@ -4,22 +4,17 @@ import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { shellLine } from '../core/printable.js';
-import { terminal } from '../core/terminal.js';
+import { lookOf, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
 import { type Inference, inferIdentity, inferStage, predictionState } from '../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../infer/options.js';
-import {
-  FINAL_IN_ROLLOUTS,
-  openPlan,
-  type RolloutPlan,
-  remarkOnRollout,
-  requireRolloutFlags,
-} from '../infer/rollout/plan.js';
+import { FINAL_IN_ROLLOUTS, openPlan, remarkOnRollout, requireRolloutFlags } from '../infer/rollout/plan.js';
 import { ROLLOUT_FILE, rolloutStage } from '../infer/rollout/rolling-out.js';
 import { tellScenarios } from '../results/score/scenarios.js';
 import { asksByFilesAlone, BATCH_OPTIONS, requireBatchFlags } from '../run/batch/options.js';
 import { billOrAsk, runOptions, withRun } from '../run/command.js';
+import type { Manifest } from '../run/manifest.js';
 import type { StageResult } from '../run/stage.js';
 import { printStageResult, stageDocument } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
@@ -72,49 +67,35 @@ async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): 
 
 /** @throws UserError (2) for a bound of scenarios where there are none: the rows of the benchmark would all be asked and paid for */
 function requireNoScenarioFlags({ maxCalls, scenarioRows }: ScenarioSettings): void {
-  if (maxCalls !== undefined) throw new UserError('--max-calls bounds --scenarios; give both, or neither');
-  if (scenarioRows !== SCENARIO_OPTIONS['scenario-rows'].default) {
-    throw new UserError('--scenario-rows bounds --scenarios; give both, or neither');
-  }
+  if (maxCalls === undefined && scenarioRows === SCENARIO_OPTIONS['scenario-rows'].default) return;
+  throw new UserError('--max-calls and --scenario-rows bound --scenarios; add it, or leave them out');
 }
 
 function inferChosen(work: Inference): Promise<ExitCode> {
-  const { settings, io } = work;
-  return withRun(
-    {
-      ...runOptions(settings, io),
-      kind: 'infer',
-      name: 'predictions',
-      beside: ROLLOUT_FILE,
-      identity: (stored) => inferIdentity(work, stored),
-      stateOf: predictionState,
-      pricing: work.pricing,
-    },
-    async (run) => {
-      if (!settings.rollout) return billOrAsk(inferStage(work, run), (result) => tell(work, result, undefined));
-      const plan = await openPlan(work, run);
-      return billOrAsk(rolloutStage(work, run, plan), (result) => tell(work, result, plan));
-    },
-  );
-}
-
-function tell({ settings, io, chosen }: Inference, result: StageResult, plan: RolloutPlan | undefined): ExitCode {
-  const count = (plan?.rows ?? chosen).length * settings.repeats;
-  const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(count, result.manifest.counts.chosen, result)];
-  printStageResult(io, settings, result, {
-    noun: 'predictions',
-    remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
-    absent: 'unusable',
-    final: plan && FINAL_IN_ROLLOUTS,
-    next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
+  const { settings, io, chosen, pricing } = work;
+  const identity = (stored: Manifest | undefined) => inferIdentity(work, stored);
+  const kind = { kind: 'infer', name: 'predictions', beside: ROLLOUT_FILE, stateOf: predictionState } as const;
+  return withRun({ ...runOptions(settings, io), ...kind, identity, pricing }, async (run) => {
+    const plan = settings.rollout ? await openPlan(work, run) : undefined;
+    const tell = (result: StageResult) => {
+      const count = (plan?.rows ?? chosen).length * settings.repeats;
+      const remarks = [plan && remarkOnRollout(plan), remarkOnChoice(count, result)];
+      printStageResult(io, settings, result, {
+        noun: 'predictions',
+        remark: remarks.filter((remark) => remark !== undefined).join('\n') || undefined,
+        absent: 'unusable',
+        final: plan && FINAL_IN_ROLLOUTS,
+        next: `${programName(io)} ${shellLine(judgeArguments(settings))}`,
+      });
+      return result.exitCode;
+    };
+    return plan === undefined ? billOrAsk(inferStage(work, run), tell) : billOrAsk(rolloutStage(work, run, plan), tell);
   });
-  return result.exitCode;
 }
 
 async function listScenarios(settings: ScenarioSettings, io: Io): Promise<ExitCode> {
   const listed = await listedSuite(settings, settings.scenarios ?? BUNDLED_SUITES[0], io);
-  const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-  io.stdout.write(settings.json ? `${JSON.stringify(listed)}\n` : terminal(listTable(listed), look));
+  io.stdout.write(settings.json ? `${JSON.stringify(listed)}\n` : terminal(listTable(listed), lookOf(settings, io)));
   return EXIT.done;
 }
 
@@ -153,8 +134,8 @@ function requireOneModel(settings: InferSettings): void {
 }
 
 /** What a choice smaller than the folder's content did: rows of earlier choices are kept, and asked on. */
-function remarkOnChoice(chosen: number, all: number, { manifest }: StageResult): string | undefined {
-  const before = all - manifest.counts.absent - chosen;
+function remarkOnChoice(chosen: number, { manifest: { counts } }: StageResult): string | undefined {
+  const before = counts.chosen - counts.absent - chosen;
   if (before <= 0) return undefined;
   return `this command chose ${counted(chosen, 'row')}; ${before} more of earlier ones ${before === 1 ? 'stands' : 'stand'} in the same file (another --output-dir, or --fresh, holds the choice alone)`;
 }

@@ -96,8 +96,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   }
 }
 
-const ALIKE =
-  'at temperature 0 a judge is likely to give the same judgement each time; --judge-repeats then costs more and shows nothing';
+const ALIKE = 'at temperature 0 a judge repeats itself; --judge-repeats then costs more and shows nothing';
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;

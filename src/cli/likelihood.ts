@@ -1,24 +1,16 @@
 // `awb likelihood`: how likely a world model holds the true observation of every row to be, in bits a byte; no judge, no generation.
 
 import { join } from 'node:path';
-import { type ExitCode, UserError } from '../core/errors.js';
+import { UserError } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
-import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
-import {
-  askedAs,
-  LIKELIHOOD_OPTIONS,
-  type LikelihoodSettings,
-  likelihoodIdentity,
-  likelihoodStage,
-  type Measuring,
-} from '../infer/likelihood.js';
+import { askedAs, LIKELIHOOD_OPTIONS, likelihoodIdentity, likelihoodStage } from '../infer/likelihood.js';
 import { judgementState } from '../judge/records.js';
 import { billOrAsk, runOptions, withRun } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
+import { defineCommand, programName } from '../settings/command.js';
 
 export const command = defineCommand({
   description:
@@ -35,31 +27,24 @@ export const command = defineCommand({
     'data-dir output-dir domains sample shard label fresh model-base-url model-name model-api-key local concurrency dry-run budget-usd',
   options: LIKELIHOOD_OPTIONS,
   alsoNeeds: (settings) => (namesTarget(settings) ? [] : ['model-base-url', 'model-name']),
-  run: likelihood,
+  async run(given, io, shown) {
+    const settings = askedAs(given);
+    const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
+    if (namesTarget(settings) && isNamed) {
+      throw new UserError('give one world model: --local, or --model-base-url with --model-name');
+    }
+    return withChosenRows(settings, io, (rows) => {
+      const work = { settings, io, shown, ...rows };
+      const identity = (stored: Manifest | undefined) => likelihoodIdentity(work, stored);
+      const kind = { kind: 'likelihood', name: 'likelihood', stateOf: judgementState } as const;
+      return withRun({ ...runOptions(settings, io), ...kind, identity, pricing: rows.pricing }, (run) =>
+        billOrAsk(likelihoodStage(work, run), (result) => {
+          const next = shellLine(['score', '--predictions', join(settings.outputDir, 'likelihood.jsonl')]);
+          const words = { noun: 'true observations', absent: 'unusable', next: `${programName(io)} ${next}` };
+          printStageResult(io, settings, result, words);
+          return result.exitCode;
+        }),
+      );
+    });
+  },
 });
-
-async function likelihood(given: LikelihoodSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
-  const settings = askedAs(given);
-  const isNamed = settings.modelBaseUrl.length > 0 || settings.modelName !== undefined;
-  if (namesTarget(settings) && isNamed) {
-    throw new UserError('give one world model: --local, or --model-base-url with --model-name');
-  }
-  return withChosenRows(settings, io, (rows) => measureChosen({ settings, io, shown, ...rows }));
-}
-
-function measureChosen(work: Measuring): Promise<ExitCode> {
-  const { settings, io, pricing } = work;
-  const identity = (stored: Manifest | undefined) => likelihoodIdentity(work, stored);
-  const name = 'likelihood';
-  return withRun({ ...runOptions(settings, io), kind: name, name, identity, stateOf: judgementState, pricing }, (run) =>
-    billOrAsk(likelihoodStage(work, run), (result) => {
-      const output = join(settings.outputDir, 'likelihood.jsonl');
-      printStageResult(io, settings, result, {
-        noun: 'true observations',
-        absent: 'unusable',
-        next: `${programName(io)} ${shellLine(['score', '--predictions', output])}`,
-      });
-      return result.exitCode;
-    }),
-  );
-}

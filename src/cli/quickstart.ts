@@ -6,26 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { BASELINES } from '../benchmark/baselines.js';
 import { openDataset, type RowRef } from '../benchmark/dataset.js';
 import { RELEASED } from '../core/domains.js';
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { EXIT } from '../core/errors.js';
 import { shellLine, shortenedByWords } from '../core/printable.js';
 import { type Random, randomOf } from '../core/random.js';
-import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../core/types.js';
+import { DIMENSIONS, DOMAINS, type Io } from '../core/types.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { hasRuntime } from '../serve/runtime.js';
-import {
-  defineCommand,
-  type OptionTable,
-  option,
-  programName,
-  type RunAwb,
-  type Settings,
-  type ShownSettings,
-} from '../settings/command.js';
+import { defineCommand, keptText, option, programName } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-
-const OPTIONS = {
-  'output-dir': option.text('DIR', 'folder for what it makes', { default: './quickstart' }),
-} as const satisfies OptionTable;
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const TINY_MODEL = fileURLToPath(new URL('../../fixtures/tiny-random.gguf', import.meta.url));
@@ -41,54 +29,45 @@ export const command = defineCommand({
   description:
     'Runs infer, judge and score over the recorded rows that come with the tool: baselines and a tiny random model that is served here, measured by text metrics. Three made-up runs with ratings are for trying what compares checkpoints. No key, no network, no GPU.',
   examples: { 'awb quickstart': 'writes ./quickstart' },
-  options: OPTIONS,
-  run: quickstart,
+  options: { 'output-dir': option.text('DIR', 'folder for what it makes', { default: './quickstart' }) },
+  async run(settings, io, _shown, awb) {
+    const dir = resolve(io.cwd, settings.outputDir);
+    const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
+    const inside = { ...io, cwd: dir, env: { ...io.env, ...env } };
+    const steps = Object.keys(BASELINES).flatMap(baselineSteps);
+    if (hasRuntime()) steps.push(...tinySteps(await shortestRows()));
+    for (const step of MADE_UP_STEPS) {
+      const label = await writeMadeUpRun(step, dir);
+      steps.push(scored(label, label));
+    }
+    const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
+    const kept = new Map<string, unknown>();
+    const say = (line: string) => {
+      if (!settings.quiet) io.stderr.write(`$ ${line}\n`);
+    };
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${shellLine([shown(value, inside)])}`);
+    say(`cd ${shellLine([shown(dir, io)])}`);
+    say(`export ${variables.join(' ')}`);
+    for (const { args, keepAs } of steps) {
+      const line = `awb ${shellLine(args.map((word) => shown(word, inside)))}`;
+      say(settings.verbose ? line : shortenedByWords(line, io.stderr.columns - '$ '.length));
+      const stdout = keptText(io.stdout.columns);
+      const code = await awb([...args, ...flags], { ...inside, stdout });
+      if (code !== EXIT.done) return code;
+      if (keepAs !== undefined) kept.set(keepAs, JSON.parse(stdout.text()));
+    }
+    if (settings.json) {
+      const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
+      io.stdout.write(`${JSON.stringify(document)}\n`);
+      return EXIT.done;
+    }
+    say('awb leaderboard');
+    const code = await awb(['leaderboard', ...flags], inside);
+    if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
+    io.stdout.write(`\n${nextText(dir, io)}`);
+    return code;
+  },
 });
-
-async function quickstart(
-  settings: Settings<typeof OPTIONS>,
-  io: Io,
-  _shown: ShownSettings,
-  awb: RunAwb,
-): Promise<ExitCode> {
-  const dir = resolve(io.cwd, settings.outputDir);
-  const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
-  const inside = { ...io, cwd: dir, env: { ...io.env, ...env } };
-  const steps = Object.keys(BASELINES).flatMap(baselineSteps);
-  if (hasRuntime()) steps.push(...tinySteps(await shortestRows()));
-  const madeUp = MADE_UP_STEPS.map(madeUpRun);
-  for (const run of madeUp) steps.push(scored(await written(run, dir), run.label));
-  const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
-  const kept = new Map<string, unknown>();
-  const say = (line: string) => {
-    if (!settings.quiet) io.stderr.write(`$ ${line}\n`);
-  };
-  say(`cd ${shellLine([shown(dir, io)])}`);
-  say(
-    `export ${Object.entries(env)
-      .map(([name, value]) => `${name}=${shellLine([shown(value, inside)])}`)
-      .join(' ')}`,
-  );
-  for (const { args, keepAs } of steps) {
-    const line = `awb ${shellLine(args.map((word) => shown(word, inside)))}`;
-    say(settings.verbose ? line : shortenedByWords(line, io.stderr.columns - '$ '.length));
-    const printed: string[] = [];
-    const stdout: TextSink = { isTTY: false, columns: io.stdout.columns, write: (text) => void printed.push(text) };
-    const code = await awb([...args, ...flags], { ...inside, stdout });
-    if (code !== EXIT.done) return code;
-    if (keepAs !== undefined) kept.set(keepAs, JSON.parse(printed.join('')));
-  }
-  if (settings.json) {
-    const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
-    io.stdout.write(`${JSON.stringify(document)}\n`);
-    return EXIT.done;
-  }
-  say('awb leaderboard');
-  const code = await awb(['leaderboard', ...flags], inside);
-  if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
-  io.stdout.write(`\n${nextText(dir, io)}`);
-  return code;
-}
 
 function baselineSteps(baseline: string): Step[] {
   const output = ['--output-dir', baseline];
@@ -106,14 +85,8 @@ function scored(folder: string, keepAs: string): Step {
 /** It never ends its thinking, so it is asked not to think. */
 function tinySteps(rows: readonly RowRef[]): Step[] {
   const folder = 'tiny-random';
-  const local = [
-    '--local',
-    TINY_MODEL,
-    '--seed',
-    '1',
-    '--extra-body',
-    '{"chat_template_kwargs":{"enable_thinking":false}}',
-  ];
+  const body = '{"chat_template_kwargs":{"enable_thinking":false}}';
+  const local = ['--local', TINY_MODEL, '--seed', '1', '--extra-body', body];
   const ids = ['--ids', rows.map((row) => row.key).join(',')];
   return [
     { args: ['infer', ...local, '--max-tokens', '128', '--output-dir', folder, '--label', TINY, ...ids] },
@@ -122,23 +95,12 @@ function tinySteps(rows: readonly RowRef[]): Step[] {
   ];
 }
 
-/** Writes a made-up run into a folder below `dir`, whose name it returns. */
-async function written({ label, rows, manifest }: MadeUpRun, dir: string): Promise<string> {
-  await mkdir(join(dir, label), { recursive: true });
-  await writeFile(join(dir, label, 'judged.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  await writeFile(join(dir, label, 'judged.manifest.json'), JSON.stringify(manifest));
-  return label;
-}
-
 /** One row of each domain. */
 async function shortestRows(): Promise<RowRef[]> {
   const { rows, close } = await openDataset(RECORDED);
   await close();
-  return DOMAINS.map((domain) =>
-    rows
-      .filter((row) => row.domain === domain)
-      .reduce((shortest, row) => (row.length < shortest.length ? row : shortest)),
-  );
+  const shorter = (one: RowRef, other: RowRef) => (other.length < one.length ? other : one);
+  return DOMAINS.map((domain) => rows.filter((row) => row.domain === domain).reduce(shorter));
 }
 
 function nextText(dir: string, io: Io): string {
@@ -176,21 +138,15 @@ const MADE_UP_STEPS = [100, 200, 300] as const;
 // biome-ignore format: a table
 const LEVELS: Readonly<Record<Domain, number>> = { mcp: 3.6, search: 2.5, terminal: 3.2, swe: 3.6, android: 3.3, web: 3, os: 3.7 };
 
-/** A judged file's rows, and its manifest. */
-interface MadeUpRun {
-  readonly label: string;
-  readonly rows: readonly object[];
-  readonly manifest: object;
-}
-
 /** Rows of a trajectory. */
 const TURNS = 4;
 
 /**
- * As many rows as the benchmark has, as a judged file holds them, and the file's manifest; the same each time. What makes a row hard is
- * the same for all checkpoints.
+ * Writes as many rows as the benchmark has, as a judged file holds them, and the file's manifest; the same each time. What makes a row
+ * hard is the same for all checkpoints.
+ * @returns the name of the folder below `dir` that holds them
  */
-function madeUpRun(step: (typeof MADE_UP_STEPS)[number]): MadeUpRun {
+async function writeMadeUpRun(step: (typeof MADE_UP_STEPS)[number], dir: string): Promise<string> {
   const [shared, own] = [randomOf(0), randomOf(step)];
   const around = (random: Random, width: number) => width * (random.uniform() - 0.5);
   const rows = DOMAINS.flatMap((domain) => {
@@ -201,7 +157,11 @@ function madeUpRun(step: (typeof MADE_UP_STEPS)[number]): MadeUpRun {
       return rowOf(domain, at, () => Math.min(5, Math.max(1, Math.round(level + around(own, 1.5)))));
     });
   });
-  return { label: `made-up-${step}`, rows, manifest: manifestOf(step) };
+  const label = `made-up-${step}`;
+  await mkdir(join(dir, label), { recursive: true });
+  await writeFile(join(dir, label, 'judged.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  await writeFile(join(dir, label, 'judged.manifest.json'), JSON.stringify(manifestOf(step)));
+  return label;
 }
 
 /** As the official script writes rows: what a key and a trajectory are, is read from what was asked. */

@@ -3,38 +3,19 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { badData, EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
+import { badData, EXIT, interruption, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { shellLine } from '../core/printable.js';
-import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { policyHash, requirePageName } from '../results/output.js';
-import {
-  defineCommand,
-  type OptionTable,
-  option,
-  programName,
-  type Settings,
-  toolVersion,
-} from '../settings/command.js';
+import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { RatingPageData } from '../view/data.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
 import { RATING_QUESTIONS, ratingPage } from '../view/rating-page.js';
 import { readFromFile, withTexts } from '../view/reading.js';
-
-const OPTIONS = {
-  run: JUDGED_RUN,
-  other: option.text('RUN', 'a second run, mixed with the first under --blind', { namesRun: true }),
-  blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
-  samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
-  seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),
-  db: RUN_OPTIONS.db,
-  'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
-  output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
-} as const satisfies OptionTable;
 
 /** What the build makes of src/view/browser/rating.ts; this file stands as deep in src as in dist. */
 const SCRIPT = new URL('../../dist/view/rating-script.js', import.meta.url);
@@ -46,71 +27,72 @@ export const command = defineCommand({
     'awb rate out/judged.jsonl -o rate.html': '50 samples of a judged file',
     'awb rate step-200 step-100 --blind --samples 80': 'two runs mixed, without their names',
   },
-  options: OPTIONS,
+  options: {
+    run: JUDGED_RUN,
+    other: option.text('RUN', 'a second run, mixed with the first under --blind', { namesRun: true }),
+    blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
+    samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
+    seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),
+    db: RUN_OPTIONS.db,
+    'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
+    output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
+  },
   operands: ['run', 'other'],
-  run: rate,
-});
-
-/**
- * Writes the page.
- * @returns 0, or the code of an interruption.
- * @throws UserError: 2 for an unknown run or a page named like data, 66 and 65 for the input, 74 where the page cannot be written.
- */
-async function rate(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
-  requirePageName(settings.output, '--output');
-  const { blind, seed, dataDir, json } = settings;
-  const output = resolve(io.cwd, settings.output);
-  if (blind && settings.other === undefined) {
-    throw new UserError('--blind mixes two runs; name the second one behind the first');
-  }
-  if (!blind && settings.other !== undefined) {
-    throw new UserError('two runs are mixed under --blind alone; add it, or name one run');
-  }
-  if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
-  const run = await readFromFile(settings.run, settings, io);
-  const other = settings.other === undefined ? undefined : await readFromFile(settings.other, settings, io);
-  const drawn = other === undefined ? drawSamples(run.rows, settings) : drawBlind(run.rows, other.rows, settings);
-  if (drawn.length === 0) {
-    const reason =
-      other === undefined
-        ? `${run.name} has no row that the judge has rated, so there is nothing to hold people against; run awb judge first`
-        : `no row is rated in both ${run.name} and ${other.name}; name two runs over the same rows`;
-    throw badData(reason);
-  }
-  const gathered = await withTexts(run, other, dataDir, io, (own, others) =>
-    gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
-  );
-  if (gathered === undefined) return interruption(io.stop);
-  const { samples, texts, shared } = gathered;
-  // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
-  const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
-  const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
-  const data: RatingPageData = {
-    store: `awb rate: ${other === undefined ? run.name : blindName}`,
-    schema: PERSON_RATING_SCHEMA,
-    run: other === undefined ? run.name : null,
-    dimensions: RATING_QUESTIONS,
-    samples,
-  };
-  const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-  const script = await readFile(SCRIPT, 'utf8');
-  const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
-  const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
-  const runs = other === undefined ? [run.source] : [run.source, other.source];
-  if (json) {
-    const document = { schema: 'awb.rate/1', output, samples: samples.length, shared, blind, seed, bytes, runs };
-    io.stdout.write(`${JSON.stringify(document)}\n`);
+  async run(settings, io) {
+    requirePageName(settings.output, '--output');
+    const { blind, seed, dataDir, json } = settings;
+    const output = resolve(io.cwd, settings.output);
+    if (blind !== (settings.other !== undefined)) {
+      throw new UserError(
+        '--blind mixes two runs, and nothing else does; give both the flag and a second run, or neither',
+      );
+    }
+    if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
+    const run = await readFromFile(settings.run, settings, io);
+    const other = settings.other === undefined ? undefined : await readFromFile(settings.other, settings, io);
+    const drawn = other === undefined ? drawSamples(run.rows, settings) : drawBlind(run.rows, other.rows, settings);
+    if (drawn.length === 0) {
+      const reason =
+        other === undefined
+          ? `${run.name} has no row that the judge has rated, so there is nothing to hold people against; run awb judge first`
+          : `no row is rated in both ${run.name} and ${other.name}; name two runs over the same rows`;
+      throw badData(reason);
+    }
+    const gathered = await withTexts(run, other, dataDir, io, (own, others) =>
+      gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
+    );
+    if (gathered === undefined) return interruption(io.stop);
+    const { samples, texts, shared } = gathered;
+    // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
+    const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
+    const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
+    const data: RatingPageData = {
+      store: `awb rate: ${other === undefined ? run.name : blindName}`,
+      schema: PERSON_RATING_SCHEMA,
+      run: other === undefined ? run.name : null,
+      dimensions: RATING_QUESTIONS,
+      samples,
+    };
+    const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
+    const script = await readFile(SCRIPT, 'utf8');
+    const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
+    const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
+    const runs = other === undefined ? [run.source] : [run.source, other.source];
+    if (json) {
+      const document = { schema: 'awb.rate/1', output, samples: samples.length, shared, blind, seed, bytes, runs };
+      io.stdout.write(`${JSON.stringify(document)}\n`);
+      return EXIT.done;
+    }
+    const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);
+    const lines = [
+      `written: ${shownPath(output, io)} (${counted(samples.length, 'sample')}, ${(bytes / 1e6).toFixed(1)} MB)`,
+      ...(shared === 0
+        ? []
+        : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
+      'next: open it in a browser, rate, save the file, and give it to',
+      `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
+    ];
+    io.stdout.write(`${lines.join('\n')}\n`);
     return EXIT.done;
-  }
-  const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);
-  const lines = [
-    `written: ${shownPath(output, io)} (${counted(samples.length, 'sample')}, ${(bytes / 1e6).toFixed(1)} MB)`,
-    ...(shared === 0
-      ? []
-      : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
-    'next: open it in a browser, rate, save the file, and give it to',
-    `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
-  ];
-  io.stdout.write(`${lines.join('\n')}\n`);
-  return EXIT.done;
-}
+  },
+});

@@ -3,9 +3,9 @@
 import { resolve } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
-import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
+import { EXIT, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
-import type { Io } from '../core/types.js';
+import { lookOf } from '../core/terminal.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { PRICE_OPTIONS } from '../model/prices/prices.js';
 import { scoreDocument } from '../report/score-document.js';
@@ -29,22 +29,6 @@ import { equivalenceCard } from '../stats/equivalence.js';
 import type { StoredName } from '../store/runs.js';
 import { openStore, withStore } from '../store/store.js';
 
-/** What `score` needs of its settings; paths may be relative to the working folder. */
-export interface ScoreSettings {
-  readonly predictions: string;
-  readonly db: string;
-  readonly label?: string | undefined;
-  /** Of a rollout: the run whose histories are true. */
-  readonly teacherForced?: string | undefined;
-  readonly minCoverage: number;
-  /** A price file; without it a run keeps the prices that it was asked under. */
-  readonly prices?: string | undefined;
-  readonly verbose: boolean;
-  readonly explain?: boolean;
-  readonly json: boolean;
-  readonly color: boolean;
-}
-
 export const command = defineCommand({
   description:
     'Aggregates a judged file into scores of 0 to 100 per domain and dimension, with coverage and 95 % intervals, and stores all of it in SQLite.',
@@ -56,82 +40,79 @@ export const command = defineCommand({
     'awb score results/step-100 --json | jq .overall.total_score': 'one unrounded figure',
   },
   options: {
-    predictions: option.text(
-      'RUN',
-      "a judged.jsonl, of awb judge or of the official script's judge, a scenarios.jsonl, or the folder of one",
-      { required: true },
-    ),
+    predictions: option.text('RUN', "a judged.jsonl, ours or the official script's, a scenarios.jsonl, or its folder", {
+      required: true,
+    }),
     db: option.text('FILE', 'SQLite file, which can hold many runs', { default: DEFAULT_DB }),
-    label: option.text(
-      'TEXT',
-      'name of the checkpoint (default: the one that it was given in the SQLite file before, else its own)',
-      { check: shortLabel },
-    ),
-    'teacher-forced': option.text(
-      'RUN',
-      'of a rollout: the same predictions with true histories (a judged file, its folder, or a run in --db), to tell the drift',
-      { namesRun: true },
-    ),
-    'min-coverage': option.number(
-      'share of the chosen rows of each domain that must be scored; below it the exit code is 3',
-      { min: 0, max: 1, default: LEAST_COVERAGE },
-    ),
+    label: option.text('TEXT', 'name of the checkpoint (default: as in the file before, else its own)', {
+      check: shortLabel,
+    }),
+    'teacher-forced': option.text('RUN', 'of a rollout: the same predictions with true histories, to tell the drift', {
+      namesRun: true,
+    }),
+    'min-coverage': option.number('share of the rows of each domain that must be scored, else exit 3', {
+      min: 0,
+      max: 1,
+      default: LEAST_COVERAGE,
+    }),
     ...PRICE_OPTIONS,
     ...EXPLAIN,
   },
   operands: ['predictions'],
-  run: (settings, io) => score(settings, io),
+  async run(settings, io) {
+    const { teacherForced, minCoverage, json, verbose: byDomain } = settings;
+    const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
+    const scenarios = scenarioRows();
+    const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
+    const manifest = await readManifest(manifestBeside(source));
+    const made = madeWith(manifest);
+    const card = aggregate(rows, made.chosen, measureOf);
+    const prices = await pricesOf(manifest, settings.prices, io);
+    const told = { source, manifest, rows, costs: manifestCosts(manifest) };
+    const { judgements, costs } = await countCosts(told, prices, io.stop);
+    await heedStop(io);
+    const change = changeSince(manifest, shownPath(source, io), sha256);
+    if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
+    let forced: ReadRun | undefined;
+    if (teacherForced !== undefined) {
+      const naming = { db: [settings.db], quiet: false };
+      forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner({ made, rows }, other));
+      requireForced({ made, rows }, forced);
+    }
+    const rollout = rolloutOf(rows, card, forced?.rows);
+    const record = recordOf({ source, sha256, manifest, made }, settings.label);
+    const run = { ...record, costs, equivalence: equivalenceCard(rows), scenarios: scenarios.figures() };
+    await heedStop(io);
+    const db = resolve(io.cwd, settings.db);
+    const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
+    const stored = withStore(db, openStore, (store) => ({
+      ...store.saveRun(run, judgements, card, labelOver),
+      runs: store.runs(),
+      calibrations: store.calibrations(),
+    }));
+    const { id, replaced, runs, calibrations } = stored;
+    const label = runs.find((one) => one.id === id)?.label;
+    const short = shortDomains(card, minCoverage);
+    const trust = trustIn(made, calibrations);
+    const scored = {
+      id,
+      replaced,
+      run: { ...run, label, asked: askedWord(made.mode) },
+      db,
+      card,
+      rollout,
+      trust,
+      short,
+    };
+    if (json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
+    else {
+      const unforced = rollout === undefined || forced !== undefined ? undefined : shownPath(source, io);
+      const steps = short.length > 0 ? [stepForMissing({ manifest, made })] : nextSteps(id, db, runs, unforced, io);
+      const look = lookOf(settings, io);
+      io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
+    }
+    for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
+    for (const line of shortLines(short, minCoverage)) io.stderr.write(`${line}\n`);
+    return short.length === 0 ? EXIT.done : EXIT.incomplete;
+  },
 });
-
-/**
- * Scores a judged file, stores the run and prints it.
- * @returns 0, or 3 where a domain's coverage is below the least.
- * @throws UserError: 66 and 65 for the input, 74 and 65 for the SQLite file.
- */
-export async function score(settings: ScoreSettings, io: Io): Promise<ExitCode> {
-  const { teacherForced, minCoverage, json, color, explain = false, verbose: byDomain } = settings;
-  const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
-  const scenarios = scenarioRows();
-  const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
-  const manifest = await readManifest(manifestBeside(source));
-  const made = madeWith(manifest);
-  const card = aggregate(rows, made.chosen, measureOf);
-  const prices = await pricesOf(manifest, settings.prices, io);
-  const told = { source, manifest, rows, costs: manifestCosts(manifest) };
-  const { judgements, costs } = await countCosts(told, prices, io.stop);
-  await heedStop(io);
-  const change = changeSince(manifest, shownPath(source, io), sha256);
-  if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);
-  let forced: ReadRun | undefined;
-  if (teacherForced !== undefined) {
-    const naming = { db: [settings.db], quiet: false };
-    forced = await readRun(teacherForced, naming, io, (other) => isForcedPartner({ made, rows }, other));
-    requireForced({ made, rows }, forced);
-  }
-  const rollout = rolloutOf(rows, card, forced?.rows);
-  const record = recordOf({ source, sha256, manifest, made }, settings.label);
-  const run = { ...record, costs, equivalence: equivalenceCard(rows), scenarios: scenarios.figures() };
-  await heedStop(io);
-  const db = resolve(io.cwd, settings.db);
-  const labelOver = (before: StoredName) => settings.label ?? keptLabel(before, made.label);
-  const stored = withStore(db, openStore, (store) => ({
-    ...store.saveRun(run, judgements, card, labelOver),
-    runs: store.runs(),
-    calibrations: store.calibrations(),
-  }));
-  const { id, replaced, runs, calibrations } = stored;
-  const label = runs.find((one) => one.id === id)?.label;
-  const short = shortDomains(card, minCoverage);
-  const trust = trustIn(made, calibrations);
-  const scored = { id, replaced, run: { ...run, label, asked: askedWord(made.mode) }, db, card, rollout, trust, short };
-  if (json) io.stdout.write(`${JSON.stringify(scoreDocument(scored))}\n`);
-  else {
-    const unforced = rollout === undefined || forced !== undefined ? undefined : shownPath(source, io);
-    const steps = short.length > 0 ? [stepForMissing({ manifest, made })] : nextSteps(id, db, runs, unforced, io);
-    const look = { columns: io.stdout.columns, color: color && io.stdout.isTTY, explain };
-    io.stdout.write(scoreText(scored, { steps, db: shownPath(db, io), measureOf, look, byDomain }));
-  }
-  for (const warning of warnings) io.stderr.write(`warning: ${printable(warning)}\n`);
-  for (const line of shortLines(short, minCoverage)) io.stderr.write(`${line}\n`);
-  return short.length === 0 ? EXIT.done : EXIT.incomplete;
-}

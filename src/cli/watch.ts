@@ -14,7 +14,7 @@ import {
   UserError,
 } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
+import { asObject, parseObject } from '../core/json.js';
 import { oneLine, printable, shellLine } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 import { readJson, writeJson } from '../disk/files.js';
@@ -22,7 +22,7 @@ import { lockFile } from '../disk/lock.js';
 import { wordsFor } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
-import { defineCommand, programName, type RunAwb, type Settings, type ShownSettings } from '../settings/command.js';
+import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Result, type Say, type Told, type Work } from './watch/evaluating.js';
@@ -41,25 +41,17 @@ export const command = defineCommand({
   },
   options: WATCH_OPTIONS,
   operands: ['dir'],
-  run: watchFolder,
+  async run({ config, ...given }, io, _shown, awb) {
+    if (config === undefined) {
+      throw new UserError(
+        'awb watch needs --config FILE: its infer, judge, score and gate take their settings from there (docs/watch.md)',
+      );
+    }
+    const settings = { ...given, config };
+    await requireSound(settings, io, awb);
+    return watch(settings, () => fixedBase(settings, io), io);
+  },
 });
-
-async function watchFolder(
-  given: Settings<typeof WATCH_OPTIONS>,
-  io: Io,
-  _shown: ShownSettings,
-  awb: RunAwb,
-): Promise<ExitCode> {
-  const { config } = given;
-  if (config === undefined) {
-    throw new UserError(
-      'awb watch needs --config FILE: its infer, judge, score and gate take their settings from there (docs/watch.md)',
-    );
-  }
-  const settings: WatchSettings = { ...given, config };
-  await requireSound(settings, io, awb);
-  return watch(settings, () => fixedBase(settings, io), io);
-}
 
 /** @throws UserError (2) for settings that a step would refuse: before any server is started */
 async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promise<void> {
@@ -67,21 +59,16 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     const [stdout, stderr] = [keptText(), keptText()];
     const args = argumentsOf(step, { name: 'checkpoint', dir: settings.outputDir }, settings);
     const code = await awb([...args, '--print-config', '--json'], { ...io, stdout, stderr });
-    if (code !== EXIT.done)
-      throw new UserError(
-        stderr
-          .text()
-          .trim()
-          .replace(/^awb: /, ''),
-        code,
-      );
-    if (step === 'infer' || !settings.judgeBatch) requireNoBatchDir(step, parseObject(stdout.text()));
+    if (code !== EXIT.done) throw new UserError(stderr.text().replace(/^awb: |\n$/g, ''), code);
+    // One folder of batch files for all checkpoints would be that of another run from the second one on.
+    const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
+    if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
+    throw new UserError(
+      step === 'judge'
+        ? 'awb watch gives each checkpoint batch files of its own: take batch-dir out of the settings of judge, and give --judge-batch'
+        : `awb watch asks a checkpoint that is served live: take batch-dir out of the settings of ${step}`,
+    );
   }
-}
-
-function keptText(): TextSink & { text(): string } {
-  const pieces: string[] = [];
-  return { isTTY: false, columns: 80, write: (piece) => void pieces.push(piece), text: () => pieces.join('') };
 }
 
 /** The base as it was at the first start: how it was named, by what it is found, and SHA-256 hex of the bytes that it was judged in. */
@@ -108,6 +95,11 @@ async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
   // A watch has written it, in this form.
   const pinned = found as unknown as Pinned;
   const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
+  const isThere = (name: string) =>
+    isSame(name).catch((error: unknown) => {
+      if (error instanceof UserError) return false;
+      throw error;
+    });
   const source = shownPath(pinned.source, io);
   const isStored = pinned.run !== pinned.source;
   const holds = `${shownPath(path, io)} holds checkpoints against ${isStored ? `run ${pinned.run}, ` : ''}${source}`;
@@ -116,26 +108,10 @@ async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
       `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir to hold them against that one`,
     );
   }
-  for (const name of new Set([pinned.run, pinned.source])) if (await isSame(name).catch(isAbsent)) return name;
+  for (const name of new Set([pinned.run, pinned.source])) if (await isThere(name)) return name;
   const score = ['score', source, ...wordsFor(resolve(io.cwd, db), io)];
   throw identityDiffers(
     `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ` and type ${programName(io)} ${shellLine(score)}` : ''}, or give another --output-dir to hold them against what is there now`,
-  );
-}
-
-function isAbsent(error: unknown): false {
-  if (error instanceof UserError) return false;
-  throw error;
-}
-
-/** One folder of batch files for all checkpoints would be that of another run from the second one on. */
-function requireNoBatchDir(step: string, shown: JsonObject | undefined): void {
-  const { 'batch-dir': given } = asObject(shown?.settings);
-  if (!isObject(given) || given.value === null) return;
-  throw new UserError(
-    step === 'judge'
-      ? 'awb watch gives each checkpoint batch files of its own: take batch-dir out of the settings of judge, and give --judge-batch'
-      : `awb watch asks a checkpoint that is served live: take batch-dir out of the settings of ${step}`,
   );
 }
 
@@ -156,9 +132,11 @@ async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io): Promis
   requireCommands(settings);
   const dir = resolve(io.cwd, settings.dir);
   const outputDir = resolve(io.cwd, settings.outputDir);
-  if (settings.dryRun) return showPlan(dir, outputDir, settings, await baseOf(), io);
-  await checkpointsIn(dir, settings.pattern, settings.marker);
-  await makeFolder(outputDir, settings);
+  if (settings.dryRun) return showPlan({ settings, io, outputDir }, await baseOf());
+  await checkpointsIn(dir, settings);
+  await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
+    throw cannotCreate(`cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`);
+  });
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
   const work: Work = { settings, io, outputDir, baseOf, say: logTo(outputDir, io.stderr, settings.quiet) };
   io.setLastWords('ended at once: the same command goes on where it was');
@@ -198,7 +176,7 @@ function logTo(outputDir: string, stderr: TextSink, quiet: boolean): Say {
 async function lookOnce(work: Work, dir: string): Promise<Told[]> {
   const { settings, io, outputDir } = work;
   const told: Told[] = [];
-  const { complete } = await checkpointsIn(dir, settings.pattern, settings.marker);
+  const { complete } = await checkpointsIn(dir, settings);
   for (const checkpoint of complete) {
     if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
@@ -261,23 +239,9 @@ function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettin
   }
 }
 
-async function makeFolder(path: string, { outputDir }: WatchSettings): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true });
-  } catch (error) {
-    throw cannotCreate(`cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`);
-  }
-}
-
 /** What would be done, as it stands now. */
-async function showPlan(
-  dir: string,
-  outputDir: string,
-  settings: WatchSettings,
-  base: string,
-  io: Io,
-): Promise<ExitCode> {
-  const { complete, unmarked } = await checkpointsIn(dir, settings.pattern, settings.marker);
+async function showPlan({ settings, io, outputDir }: Omit<Work, 'say' | 'baseOf'>, base: string): Promise<ExitCode> {
+  const { complete, unmarked } = await checkpointsIn(resolve(io.cwd, settings.dir), settings);
   const plans: object[] = [];
   const lines: string[] = [];
   for (const checkpoint of complete) {
@@ -286,10 +250,8 @@ async function showPlan(
     const commands = state === 'due' ? commandsFor(checkpoint, kept, settings, base) : [];
     plans.push({ name: checkpoint.name, path: checkpoint.path, dir: kept.dir, state, commands });
     const verdict = kept.record.verdict === undefined ? '' : ` (${kept.record.verdict})`;
-    lines.push(
-      `${shellLine([checkpoint.name])}: ${state}${verdict}`,
-      ...commands.map((words) => `  ${shellLine(words)}`),
-    );
+    lines.push(`${shellLine([checkpoint.name])}: ${state}${verdict}`);
+    lines.push(...commands.map((words) => `  ${shellLine(words)}`));
   }
   for (const name of unmarked) lines.push(`${shellLine([name])}: no ${settings.marker} yet`);
   lines.push(`${counted(complete.length, 'complete checkpoint')}; nothing was done`);

@@ -1,8 +1,9 @@
 // What calls cost: counts that can be believed, prices, and their sums.
 
+import { z } from 'zod';
 import { keysOf } from './groups.js';
 import { isInteger, isObject } from './json.js';
-import type { CallCost, CallLog, Domain, Uncounted, Usage } from './types.js';
+import { type CallCost, type CallLog, type Domain, TOKEN_KINDS, type Uncounted, type Usage } from './types.js';
 
 /** Who is asked in a judged run: the world model for predictions, the judge for judgements. */
 export const ASKED = ['world_model', 'judge'] as const;
@@ -53,25 +54,14 @@ type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 
 /** What rows took by domain; one that has no record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {
-  const sums = new CostSums();
-  for (const [domain, spent] of rows) sums.add(domain, spent);
-  return sums.domains;
-}
-
-/** The same, row by row. */
-class CostSums {
-  readonly #sums = new Map<Domain, Sum>();
-
-  add(domain: Domain, spent: RowCost | undefined): void {
-    const sum = this.#sums.get(domain) ?? { rows: 0, unpriced: 0, usage: {} };
-    this.#sums.set(domain, sum);
-    const { usage = {} } = spent?.log ?? {};
-    add(sum, { rows: isCounted(usage) ? 1 : 0, unpriced: spent?.usd === undefined ? 1 : 0, usage, usd: spent?.usd });
+  const sums = new Map<Domain, Sum>();
+  for (const [domain, { log, usd } = {}] of rows) {
+    const sum = sums.get(domain) ?? { rows: 0, unpriced: 0, usage: {} };
+    sums.set(domain, sum);
+    const usage = log?.usage ?? {};
+    add(sum, { rows: isCounted(usage) ? 1 : 0, unpriced: usd === undefined ? 1 : 0, usage, usd });
   }
-
-  get domains(): ReadonlyMap<Domain, Cost> {
-    return new Map([...this.#sums].map(([domain, sum]) => [domain, known(sum)]));
-  }
+  return new Map([...sums].map(([domain, sum]) => [domain, known(sum)]));
 }
 
 /** The sum of costs. */
@@ -119,15 +109,6 @@ export function isUncounted(value: unknown): value is Uncounted {
   if (!isObject(value)) return false;
   return [value.sent, value.received].every((count) => isInteger(count) && count >= 0);
 }
-
-const KINDS: Readonly<Record<keyof Usage, true>> = {
-  promptTokens: true,
-  cachedTokens: true,
-  writtenTokens: true,
-  completionTokens: true,
-  reasoningTokens: true,
-};
-const TOKEN_KINDS = keysOf(KINDS);
 
 /** The counts in a usage as a journal may hold one; whatever else stands there is left out. */
 export function countsIn(written: unknown): Usage {
@@ -183,50 +164,35 @@ export function callsTogether(before: CallLog, { chars: _, ...log }: CallLog): C
 
 // What tokens cost: a price, and the cost of calls under it.
 
+const AMOUNT = z.number().min(0);
+const TIERS = z.object({ base: AMOUNT, tiers: z.array(z.object({ start: AMOUNT, price: AMOUNT })).readonly() });
 /**
  * US dollars for a million tokens. With tiers a call whose prompt has more than `start` tokens costs the tier's price for all of
  * its tokens; the highest such tier holds.
  */
-type Rate =
-  | number
-  | { readonly base: number; readonly tiers: readonly { readonly start: number; readonly price: number }[] };
+const RATE = z.union([AMOUNT, TIERS]);
+type Rate = z.infer<typeof RATE>;
 
 /** What asking a model costs. Plain JSON: a run's manifest keeps the price that the run was asked under. */
-export interface Price {
+const PRICE = z.object({
   /** The model as its price list names it, and the list with its date or file. */
-  readonly model: string;
-  readonly source: string;
-  readonly input: Rate;
+  model: z.string(),
+  source: z.string(),
+  input: RATE,
   /** For the part of the prompt that came out of the server's cache; charged as input where absent. */
-  readonly cached?: Rate;
+  cached: RATE.optional(),
   /** For the part of the prompt that went into the provider's cache; charged as input where absent. */
-  readonly written?: Rate;
+  written: RATE.optional(),
   /** Thinking included. */
-  readonly output: Rate;
+  output: RATE,
   /** US dollars for each call. */
-  readonly call?: number;
-}
+  call: AMOUNT.optional(),
+});
+export type Price = Readonly<z.infer<typeof PRICE>>;
 
 /** Whether a value is a price, as a manifest may hold one. */
 export function isPrice(value: unknown): value is Price {
-  if (!isObject(value)) return false;
-  const { model, source, input, cached, written, output, call } = value;
-  const isTold = typeof model === 'string' && typeof source === 'string';
-  const isOptional = (isIt: (value: unknown) => boolean, what: unknown) => what === undefined || isIt(what);
-  const areOptional = [cached, written].every((rate) => isOptional(isRate, rate)) && isOptional(isAmount, call);
-  return isTold && isRate(input) && isRate(output) && areOptional;
-}
-
-function isRate(value: unknown): boolean {
-  if (!isObject(value)) return isAmount(value);
-  const { base, tiers } = value;
-  const isTier = (tier: unknown) => isObject(tier) && isAmount(tier.start) && isAmount(tier.price);
-  return isAmount(base) && Array.isArray(tiers) && tiers.every(isTier);
-}
-
-/** A number of 0 or more; JSON has no infinite ones. */
-function isAmount(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0;
+  return PRICE.safeParse(value).success;
 }
 
 const MILLION = 1e6;

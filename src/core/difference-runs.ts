@@ -1,8 +1,11 @@
 // Where two lists are equal: runs of equal entries, anchored at those that stand once in either list.
 
+import { numbered } from './chrf.js';
+
 /** Runs of equal entries, in order and apart from each other. */
 export function equalRuns(a: readonly string[], b: readonly string[]): Run[] {
-  const [numbersA, numbersB] = numbered(a, b);
+  const known = new Map<string, number>();
+  const [numbersA, numbersB] = [numbered(a, known), numbered(b, known)];
   const runs: Run[] = [];
   let atA = 0;
   let atB = 0;
@@ -24,18 +27,6 @@ function addRuns(runs: Run[], more: readonly Run[], fromA: number, fromB: number
     if (continues) runs[runs.length - 1] = { ...last, length: last.length + length };
     else runs.push({ a: a + fromA, b: b + fromB, length });
   }
-}
-
-/** Both lists as numbers, equal ones for equal texts. */
-function numbered(a: readonly string[], b: readonly string[]): [Int32Array, Int32Array] {
-  const numbers = new Map<string, number>();
-  const numberOf = (text: string) => {
-    const known = numbers.get(text);
-    if (known !== undefined) return known;
-    numbers.set(text, numbers.size);
-    return numbers.size - 1;
-  };
-  return [Int32Array.from(a, numberOf), Int32Array.from(b, numberOf)];
 }
 
 /** An entry that stands once in either list, and the one before it in the longest rising series that it ends. */
@@ -108,48 +99,37 @@ function shortestEdit(a: Int32Array, b: Int32Array): Run[] {
   ].filter((run) => run.length > 0);
 }
 
+/** How far in a a diagonal has been followed, its last run of equal entries, and the way by which that was reached. */
+interface Way {
+  readonly x: number;
+  readonly run?: Run;
+  readonly before?: Way | undefined;
+}
+
 function editMiddle(a: Int32Array, b: Int32Array): Run[] {
   const limit = Math.min(MAX_EDITS, a.length + b.length);
   if (a.length === 0 || b.length === 0) return [];
-  // furthest[k + limit + 1]: how far in a the diagonal k = x - y has been followed; trail: a copy of it for each number of edits.
-  const furthest = new Int32Array(2 * limit + 3);
-  const at = (k: number) => k + limit + 1;
-  const trail: Int32Array[] = [];
+  // By the diagonal k = x - y. It is entered from below (a line added) or from the left (a line removed), whichever leads further.
+  const furthest = new Map<number, Way>([[1, { x: 0 }]]);
   for (let edits = 0; edits <= limit; edits++) {
-    trail.push(furthest.slice(at(-edits) - 1, at(edits) + 2));
     for (let k = -edits; k <= edits; k += 2) {
-      let x = startOf(furthest, at(k), k, edits);
+      const [left, below] = [furthest.get(k - 1), furthest.get(k + 1)];
+      // There is a way to either side of a diagonal, but for the outermost ones, which have one towards the middle.
+      const isFromBelow = left === undefined || (below !== undefined && left.x < below.x);
+      const before = isFromBelow ? below : left;
+      const start = (before?.x ?? 0) + (isFromBelow ? 0 : 1);
+      let x = start;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
-      furthest[at(k)] = x;
-      if (x >= a.length && x - k >= b.length) return followBack(trail, a.length, b.length);
+      const way = x > start ? { x, run: { a: start, b: start - k, length: x - start }, before } : { x, before };
+      if (x >= a.length && x - k >= b.length) return runsOf(way);
+      furthest.set(k, way);
     }
   }
   return [];
 }
 
-/** Where a diagonal is entered: from below (a line added) or from the left (a line removed), whichever leads further. */
-function startOf(furthest: Int32Array, index: number, k: number, edits: number): number {
-  // There is an entry to either side of a diagonal: the list begins one before the first and ends one behind the last.
-  return isFromBelow(furthest, index, k, edits) ? (furthest[index + 1] as number) : (furthest[index - 1] as number) + 1;
-}
-
-function isFromBelow(furthest: Int32Array, index: number, k: number, edits: number): boolean {
-  // There is an entry to either side, as in `startOf`.
-  return k === -edits || (k !== edits && (furthest[index - 1] as number) < (furthest[index + 1] as number));
-}
-
-function followBack(trail: readonly Int32Array[], lengthA: number, lengthB: number): Run[] {
+function runsOf(last: Way): Run[] {
   const runs: Run[] = [];
-  let x = lengthA;
-  let y = lengthB;
-  for (const [edits, furthest] of [...trail.entries()].reverse()) {
-    const k = x - y;
-    const start = edits === 0 ? 0 : startOf(furthest, k + edits + 1, k, edits);
-    if (x > start) runs.push({ a: start, b: start - k, length: x - start });
-    if (edits === 0) break;
-    const fromBelow = isFromBelow(furthest, k + edits + 1, k, edits);
-    x = fromBelow ? start : start - 1;
-    y = fromBelow ? start - k - 1 : start - k;
-  }
+  for (let way: Way | undefined = last; way !== undefined; way = way.before) if (way.run) runs.push(way.run);
   return runs.reverse();
 }

@@ -2,7 +2,7 @@
 // version, or the official script.
 
 import { type Fact, readFacts } from './facts.js';
-import { asObject, isInteger, isObject, type JsonObject } from './json.js';
+import { asObject, isInteger, isObject, isText, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
 import { LARGEST_MEASURE } from './measures.js';
 import { failureToPredict, isJudgementFailure } from './points.js';
@@ -136,11 +136,9 @@ function guessFailure({ error_message: message, gen }: JsonObject, awb: JsonObje
 
 function measuresIn({ measures }: JsonObject): Record<string, number> | undefined {
   const fields = asObject(measures);
-  const entries = Object.keys(fields).flatMap((name) => {
-    const measure = typeof fields[name] === 'number' ? numberIn(fields, name, LARGEST_MEASURE) : undefined;
-    return measure === undefined ? [] : [[name, measure] as const];
-  });
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  const names = Object.keys(fields).filter((name) => typeof fields[name] === 'number');
+  if (names.length === 0) return undefined;
+  return Object.fromEntries(names.map((name) => [name, numberIn(fields, name, LARGEST_MEASURE) ?? 0]));
 }
 
 /** Numbers as the official script, being Python, counts them: true is 1 and false is 0. */
@@ -148,7 +146,7 @@ function numberIn(fields: JsonObject, key: string, largest = LARGEST_RATING): nu
   const value = fields[key];
   if (typeof value === 'boolean') return Number(value);
   if (typeof value !== 'number') return undefined;
-  if (Math.abs(value) > largest) throw impossible(key, value, `is beyond ${largest}`);
+  if (Math.abs(value) > largest) throw impossible(key, value, largest);
   return value;
 }
 
@@ -156,14 +154,12 @@ function numberIn(fields: JsonObject, key: string, largest = LARGEST_RATING): nu
 function countIn(fields: JsonObject, key: string): number | undefined {
   const value = fields[key];
   if (typeof value !== 'number' || value < 0) return undefined;
-  if (value === Number.POSITIVE_INFINITY) throw impossible(key, value, 'is not finite');
-  if (!Number.isInteger(value)) return undefined;
-  if (!isInteger(value)) throw impossible(key, value, `is beyond ${Number.MAX_SAFE_INTEGER}`);
-  return value;
+  if (value > Number.MAX_SAFE_INTEGER) throw impossible(key, value, Number.MAX_SAFE_INTEGER);
+  return isInteger(value) ? value : undefined;
 }
 
-function impossible(key: string, value: number, why: string): RangeError {
-  return new RangeError(`"${key}" cannot be ${value}, which ${why}`);
+function impossible(key: string, value: number, largest: number): RangeError {
+  return new RangeError(`"${key}" cannot be ${value}, which is beyond ${largest}`);
 }
 
 /** What the judge said of the prediction in words. */
@@ -181,8 +177,9 @@ export interface Remarks {
 export function remarksIn(fields: JsonObject): Remarks {
   const awb = asObject(fields.awb);
   const judge = asObject(awb.judge);
-  const replies = textsOf(judge.raw_outputs);
-  const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find((reply) => typeof reply === 'string');
+  // The replies to several parts are one text.
+  const replies = textsIn(judge.raw_outputs).join('\n\n') || undefined;
+  const judgeReply = [fields.judge_raw_output, judge.raw_output, replies].find(isText);
   const facts = readFacts(judge.facts);
   return {
     strengths: textsIn(fields.strengths),
@@ -195,12 +192,5 @@ export function remarksIn(fields: JsonObject): Remarks {
 
 /** The official script writes whatever the judge gave: a list, a text, or something else. */
 function textsIn(value: unknown): string[] {
-  const items = Array.isArray(value) ? value : [value];
-  return items.filter((item) => typeof item === 'string' && item !== '');
-}
-
-/** The replies to several parts as one text; undefined where there are none. */
-function textsOf(replies: unknown): string | undefined {
-  const texts = textsIn(replies);
-  return texts.length === 0 ? undefined : texts.join('\n\n');
+  return [value].flat().filter((item): item is string => isText(item) && item !== '');
 }

@@ -64,18 +64,14 @@ export function personRatingIn(fields: JsonObject): PersonRating {
 }
 
 function ratingsIn(fields: JsonObject): WholeRatings {
-  const ratings = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, ratingIn(fields, dimension)]));
-  // Each dimension has just got its number.
-  return ratings as Record<Dimension, number>;
-}
-
-function ratingIn(fields: JsonObject, dimension: Dimension): number {
-  const rating = fields[dimension];
-  if (rating === undefined) throw new RangeError(`the rating "${dimension}" is missing`);
-  if (!isInteger(rating) || rating < 1 || rating > 5) {
+  for (const dimension of DIMENSIONS) {
+    const rating = fields[dimension];
+    if (isInteger(rating) && rating >= 1 && rating <= 5) continue;
     throw new RangeError(`"${dimension}" is ${quoted(rating)}, and a rating is a whole number of 1 to 5`);
   }
-  return rating;
+  const ratings = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, fields[dimension]]));
+  // Each has just been looked at.
+  return ratings as Record<Dimension, number>;
 }
 
 function textIn(fields: JsonObject, name: string): string {

@@ -63,9 +63,7 @@ function couldBeginInUrl(text: string, secret: string): boolean {
   let rest = text.toLowerCase();
   for (const character of secret.toLowerCase()) {
     if (rest === '') return true;
-    const encoded = [...new TextEncoder().encode(character)]
-      .map((byte) => `%${byte.toString(16).padStart(2, '0')}`)
-      .join('');
+    const encoded = hexOf(character).replace(/../g, '%$&');
     const form = [character, encoded].find((one) => rest.startsWith(one) || one.startsWith(rest));
     if (form === undefined) return false;
     rest = rest.slice(form.length);
@@ -152,15 +150,19 @@ const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>':
 
 /** The fixed texts that a secret may be written as. */
 function formsOf(secret: string): string[] {
-  const bytes = new TextEncoder().encode(secret);
-  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  const base64 = [0, 1, 2].map((before) => base64Of(bytes, before));
+  const hex = hexOf(secret);
+  const base64 = [0, 1, 2].map((before) => base64Of(new TextEncoder().encode(secret), before));
   const base64Url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
   const json = JSON.stringify(secret).slice(1, -1);
   // PHP escapes slashes in JSON as well.
   const text = [secret, json, json.replaceAll('/', '\\/'), secret.replace(/[&<>"]/g, (sign) => HTML[sign] ?? sign)];
   const plain = [...text, hex, hex.toUpperCase(), ...base64, ...base64Url];
   return [...plain, ...base64.map(encodeURIComponent)];
+}
+
+/** The bytes of a text (UTF-8), in hexadecimal. */
+function hexOf(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** How many first characters of a group of four hold bits of the bytes before, by the number of these bytes. */
@@ -175,14 +177,9 @@ function base64Of(bytes: Uint8Array, before: number): string {
 /** A secret in a URL: each byte as it is or percent-encoded, in either case. */
 function percentPattern(secret: string): RegExp {
   const characters = [...secret].map((character) => {
-    const bytes = [...new TextEncoder().encode(character)].map(
-      (byte) =>
-        `%${byte
-          .toString(16)
-          .padStart(2, '0')
-          .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)}`,
-    );
-    return `(?:${character.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}|${bytes.join('')})`;
+    const encoded = hexOf(character).replace(/../g, '%$&');
+    const anyCase = encoded.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+    return `(?:${character.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}|${anyCase})`;
   });
   return new RegExp(characters.join(''), 'g');
 }

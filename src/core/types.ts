@@ -53,15 +53,12 @@ export type ModelRequest = Question & {
   readonly maxTokens?: number;
 };
 
+/** Kinds of tokens. `writtenTokens`: of the prompt, what went into the provider's cache; some charge more for it. */
+// biome-ignore format: a list
+export const TOKEN_KINDS = ['promptTokens', 'cachedTokens', 'writtenTokens', 'completionTokens', 'reasoningTokens'] as const;
+
 /** Token counts of one call or of many; a count the server did not report is absent. */
-export interface Usage {
-  promptTokens?: number;
-  cachedTokens?: number;
-  /** Of the prompt, what went into the provider's cache; some charge more for it. */
-  writtenTokens?: number;
-  completionTokens?: number;
-  reasoningTokens?: number;
-}
+export type Usage = Partial<Record<(typeof TOKEN_KINDS)[number], number>>;
 
 /** What one try of a call cost, or all tries of one: what the server counted, and what it did not. */
 export interface CallCost {

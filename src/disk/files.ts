@@ -13,6 +13,7 @@ type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
 const FIFO_POLL_MS = 50;
+const BLOCK_BYTES = 1 << 20;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
 /** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
@@ -139,10 +140,29 @@ async function openOnceRead(path: string): Promise<FileHandle> {
   return open(path, 'w');
 }
 
-async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
-  const writer = new FileWriter(handle);
-  for await (const piece of pieces) await writer.add(piece);
-  return writer.end();
+/** Writes pieces in blocks, and says what they came to. */
+export async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let block: Buffer[] = [];
+  let blockBytes = 0;
+  const flush = async () => {
+    const whole = Buffer.concat(block, blockBytes);
+    block = [];
+    blockBytes = 0;
+    hash.update(whole);
+    bytes += whole.length;
+    await handle.writeFile(whole);
+  };
+  for await (const piece of pieces) {
+    // A copy: bytes may be used again for the next piece.
+    const copy = typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece);
+    block.push(copy);
+    blockBytes += copy.length;
+    if (blockBytes >= BLOCK_BYTES) await flush();
+  }
+  await flush();
+  return { bytes, sha256: hash.digest('hex') };
 }
 
 const CAUSES: Readonly<Record<string, string>> = {
@@ -207,40 +227,6 @@ interface WrittenFile {
   readonly bytes: number;
   /** Of the bytes, in hex. */
   readonly sha256: string;
-}
-
-const BLOCK_BYTES = 1 << 20;
-
-/** Writes pieces into an open file in blocks, and says what they came to. */
-export class FileWriter {
-  readonly #hash = createHash('sha256');
-  #bytes = 0;
-  #block: Buffer[] = [];
-  #blockBytes = 0;
-
-  constructor(private readonly handle: FileHandle) {}
-
-  async add(piece: string | Uint8Array): Promise<void> {
-    // A copy: bytes may be used again for the next piece.
-    const bytes = typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece);
-    this.#block.push(bytes);
-    this.#blockBytes += bytes.length;
-    if (this.#blockBytes >= BLOCK_BYTES) await this.#flush();
-  }
-
-  async end(): Promise<WrittenFile> {
-    await this.#flush();
-    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') };
-  }
-
-  async #flush(): Promise<void> {
-    const block = Buffer.concat(this.#block, this.#blockBytes);
-    this.#block = [];
-    this.#blockBytes = 0;
-    this.#hash.update(block);
-    this.#bytes += block.length;
-    await this.handle.writeFile(block);
-  }
 }
 
 // What is read of a run's files whole: their JSON, their size, their hash.

@@ -1,6 +1,7 @@
 // The door to better-sqlite3, whose objects are never given to the garbage collector; and rows whose values are checked as they are taken.
 
 import Database from 'better-sqlite3';
+import { isNumber, isText, parseJson } from '../core/json.js';
 
 /** A row as SQLite gives it, by column. */
 type Values = Readonly<Record<string, unknown>>;
@@ -79,15 +80,11 @@ export class Row {
   constructor(private readonly values: Values) {}
 
   text(column: string): string {
-    const value = this.values[column];
-    if (typeof value !== 'string') throw new DamagedValue(column);
-    return value;
+    return sound(column, this.values[column], isText);
   }
 
   number(column: string): number {
-    const value = this.values[column];
-    if (typeof value !== 'number') throw new DamagedValue(column);
-    return value;
+    return sound(column, this.values[column], isNumber);
   }
 
   /** Undefined where the column holds none. */
@@ -101,21 +98,18 @@ export class Row {
 
   /** A value of JSON. */
   document<T>(column: string, isDocument: (value: unknown) => value is T): T {
-    const text = this.text(column);
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      throw new DamagedValue(column);
-    }
-    if (!isDocument(value)) throw new DamagedValue(column);
-    return value;
+    return sound(column, parseJson(this.text(column)), isDocument);
   }
 
   /** Undefined where the column holds none. */
   documentIn<T>(column: string, isDocument: (value: unknown) => value is T): T | undefined {
     return this.values[column] === null ? undefined : this.document(column, isDocument);
   }
+}
+
+function sound<T>(column: string, value: unknown, is: (value: unknown) => value is T): T {
+  if (is(value)) return value;
+  throw new DamagedValue(column);
 }
 
 /** The rows of a query, as they are taken. */

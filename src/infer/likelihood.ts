@@ -32,7 +32,7 @@ export const LIKELIHOOD_OPTIONS = {
   lean: { ...taken.lean, help: 'leave the trajectory text out of likelihood.jsonl' },
 } as const satisfies OptionTable;
 
-export type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
+type LikelihoodSettings = Settings<typeof LIKELIHOOD_OPTIONS>;
 
 /** As all stages ask: one token, which servers do not take less than, and the likeliest one, so that nothing is left to chance. */
 export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & AskingSettings {
@@ -48,7 +48,7 @@ export function askedAs(settings: LikelihoodSettings): LikelihoodSettings & Aski
 }
 
 /** Everything that one measuring works on. */
-export interface Measuring extends Omit<Inference, 'settings'> {
+interface Measuring extends Omit<Inference, 'settings'> {
   readonly settings: LikelihoodSettings & AskingSettings;
 }
 

@@ -1,6 +1,6 @@
 // The words behind `awb` as a command and its flags; help and version are answered here.
 
-import { EXIT, type ExitCode, nearest, UserError } from '../core/errors.js';
+import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import { wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
@@ -91,7 +91,7 @@ function wantsAll(argv: readonly string[]): boolean {
 }
 
 /** Reads words as flags and operands. All that is wrong is gathered, so that it can be said at once. */
-function readWords(words: readonly string[], table: OptionTable, help: string) {
+export function readWords(words: readonly string[], table: OptionTable, help = '') {
   const flags = new Map<string, string[] | boolean>();
   const operands: string[] = [];
   const problems: string[] = [];
@@ -153,7 +153,8 @@ function givenTwice(flags: FlagValues, { options }: CommandSpec): string[] {
   );
 }
 
-function takesSeveral(option: OptionSpec | undefined): boolean {
+/** Whether an option may be given several times. */
+export function takesSeveral(option: OptionSpec | undefined): boolean {
   return option?.kind === 'list' || option?.kind === 'map';
 }
 
@@ -262,9 +263,10 @@ export function indented(text: string): string {
 
 // Settings as the words of a command line, so that a command can be given once more.
 
-/** The flags that say what these settings say, in the table's order; what is as it would be without them is left out. */
-export function wordsOf(table: OptionTable, shown: ShownSettings): string[] {
-  return Object.entries(table).flatMap(([name, option]) => {
+/** The flags that say what these settings say, in the order of the names; what is as it would be without them is left out. */
+export function wordsOf(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
+  return names.flatMap((name) => {
+    const option = present(table[name]);
     const { [name]: value } = shown;
     const isDefault = 'default' in option && JSON.stringify(option.default) === JSON.stringify(value);
     return value === undefined || isDefault ? [] : wordsFor(name, option, value);
@@ -272,18 +274,14 @@ export function wordsOf(table: OptionTable, shown: ShownSettings): string[] {
 }
 
 function wordsFor(name: string, option: OptionSpec, value: unknown): string[] {
-  const flag = `--${name}`;
-  const each = (texts: readonly unknown[]) => texts.flatMap((text) => [flag, String(text)]);
-  if (option.kind === 'boolean') {
-    if (value === true) return [flag];
-    return 'default' in option ? [`--no-${name}`] : [];
-  }
-  if (Array.isArray(value)) return option.kind === 'list' && option.whole ? each(value) : each(joined(value));
-  if (option.kind === 'map') return each(Object.entries(value ?? {}).map(([key, text]) => `${key}=${text}`));
-  return [flag, option.kind === 'json' ? JSON.stringify(value) : String(value)];
+  if (option.kind === 'boolean' && value !== true) return 'default' in option ? [`--no-${name}`] : [];
+  if (option.kind === 'boolean') return [`--${name}`];
+  return textsOf(option, value).flatMap((text) => [`--${name}`, text]);
 }
 
-/** All items in one word, if there are any. */
-function joined(items: readonly unknown[]): string[] {
-  return items.length === 0 ? [] : [items.join(',')];
+function textsOf(option: OptionSpec, value: unknown): string[] {
+  if (option.kind === 'json') return [JSON.stringify(value)];
+  if (option.kind === 'map') return Object.entries(value ?? {}).map(([key, text]) => `${key}=${text}`);
+  if (!Array.isArray(value)) return [String(value)];
+  return (option.kind === 'list' && option.whole) || value.length === 0 ? value : [value.join(',')];
 }

@@ -5,7 +5,7 @@ import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ExitCode } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
-import type { Io } from '../core/types.js';
+import type { Io, TextSink } from '../core/types.js';
 
 /** Values by flag name as they may be stored and shown: only those that are set, without secrets, and without passwords in URLs. */
 export type ShownSettings = Readonly<Record<string, unknown>>;
@@ -63,6 +63,12 @@ export interface CommandSpec<Table extends OptionTable = OptionTable> {
 
 /** Runs another command line of the program, `['score', '--json']`, for a command that is made of commands. */
 export type RunAwb = (argv: readonly string[], io: Io) => Promise<ExitCode>;
+
+/** Takes what such a command line prints, and keeps it. */
+export function keptText(columns = 80): TextSink & { text(): string } {
+  const pieces: string[] = [];
+  return { isTTY: false, columns, write: (piece) => void pieces.push(piece), text: () => pieces.join('') };
+}
 
 /** The command with the options that every command has. It gives the settings of `run` the types of the option table. */
 export function defineCommand<const Table extends OptionTable>(command: CommandSpec<Table>): CommandSpec<Table> {

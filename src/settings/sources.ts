@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
-import { isObject, parseObject } from '../core/json.js';
+import { isNumber, isObject, isText, parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { namesKey } from '../core/redaction.js';
 import type { Io } from '../core/types.js';
@@ -151,10 +151,9 @@ function numberExpected(option: NumericOption): string {
   const { min, max } = option;
   const kind = { integer: 'an integer', number: 'a number', duration: 'a duration (900, 900s, 15m, 2h)' }[option.kind];
   const unit = option.kind === 'duration' ? ' s' : '';
-  let range = '';
-  if (min !== undefined && max !== undefined) range = ` from ${min}${unit} to ${max}${unit}`;
-  else if (min !== undefined) range = ` of at least ${min}${unit}`;
-  else if (max !== undefined) range = ` of at most ${max}${unit}`;
+  const least = min === undefined ? '' : ` of at least ${min}${unit}`;
+  const most = max === undefined ? '' : ` of at most ${max}${unit}`;
+  const range = least && most ? ` from ${min}${unit} to ${max}${unit}` : least + most;
   return [`${kind}${range}`, ...(option.words ?? [])].join(' or ');
 }
 
@@ -187,23 +186,22 @@ function readJson(text: string): Read {
 
 /** Reads an option's value from YAML. The types of YAML count: a number in quotes is not a number. */
 function readEntry(option: OptionSpec, { value, written }: YamlEntry): Read {
-  const text = typeof written === 'string' ? written : '';
-  const type = typeof value;
+  const text = isText(written) ? written : '';
   switch (option.kind) {
     case 'text':
     case 'choice':
-      return readTexts(option, [type === 'string' || type === 'number' ? text : '']);
+      return readTexts(option, [isText(value) || isNumber(value) ? text : '']);
     case 'integer':
     case 'number':
     case 'duration': {
-      const isWord = typeof value === 'string' && (option.kind === 'duration' || option.words?.includes(value));
-      return type === 'number' || isWord ? readNumber(option, String(value)) : { expected: numberExpected(option) };
+      const isWord = isText(value) && (option.kind === 'duration' || option.words?.includes(value));
+      return readNumber(option, isWord || isNumber(value) ? String(value) : '');
     }
     case 'boolean':
-      return type === 'boolean' ? { value } : { expected: 'true or false' };
+      return typeof value === 'boolean' ? { value } : { expected: 'true or false' };
     case 'list':
-      if (type !== 'object') return readTexts(option, [text]);
-      return Array.isArray(value) && isListOf(isText, written)
+      if (typeof value !== 'object') return readTexts(option, [text]);
+      return isListOf(isText, written) && Array.isArray(value)
         ? readList(option.check, written)
         : { expected: 'a list' };
     case 'map':
@@ -217,7 +215,6 @@ function readEntry(option: OptionSpec, { value, written }: YamlEntry): Read {
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string';
 const isPair = (value: unknown): value is readonly [string, string] => isListOf(isText, value);
 
 function isListOf<T>(is: (item: unknown) => item is T, value: unknown): value is readonly T[] {

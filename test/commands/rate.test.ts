@@ -322,8 +322,8 @@ describe.skipIf(noChromium !== undefined)('a rater', () => {
 
 describe('what cannot be rated', () => {
   it.each([
-    ['two runs in the open', () => [judged, other], EXIT.usage, 'two runs are mixed under --blind alone'],
-    ['one run blind', () => [judged, '--blind'], EXIT.usage, '--blind mixes two runs; name the second one'],
+    ['two runs in the open', () => [judged, other], EXIT.usage, '--blind mixes two runs'],
+    ['one run blind', () => [judged, '--blind'], EXIT.usage, '--blind mixes two runs'],
     ['a run with itself', () => [judged, judged, '--blind'], EXIT.usage, 'name two that differ'],
     ['a run that is not there', () => ['none.jsonl'], EXIT.inputMissing, 'none.jsonl'],
     ['no run', () => [], EXIT.usage, '--run'],

@@ -4,7 +4,7 @@ import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ScoreSettings, score } from '../../src/cli/score.js';
+import { command } from '../../src/cli/score.js';
 import { EXIT, type ExitCode } from '../../src/core/errors.js';
 import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
@@ -29,6 +29,8 @@ interface Outcome {
   readonly stderr: string;
 }
 
+type ScoreSettings = Parameters<typeof command.run>[0];
+
 async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Outcome> {
   const text = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') => ({
@@ -50,12 +52,19 @@ async function run(settings: Partial<ScoreSettings> = {}, cwd = dir): Promise<Ou
   const defaults = {
     predictions: 'judged.jsonl',
     db: 'awb.sqlite',
+    label: undefined,
+    teacherForced: undefined,
     minCoverage: 0.99,
+    prices: undefined,
+    explain: false,
+    config: undefined,
+    printConfig: false,
     json: false,
+    quiet: false,
     color: true,
     verbose: false,
   };
-  const code = await score({ ...defaults, ...settings }, io);
+  const code = await command.run({ ...defaults, ...settings }, io, {}, async () => EXIT.done);
   return { code, ...text };
 }
 

@@ -90,7 +90,7 @@ describe('a row', () => {
 
   it.each([
     ['total_score', 1e7, '"total_score" cannot be 10000000, which is beyond 1000000'],
-    ['turn_idx', Number.POSITIVE_INFINITY, '"turn_idx" cannot be Infinity, which is not finite'],
+    ['turn_idx', Number.POSITIVE_INFINITY, '"turn_idx" cannot be Infinity, which is beyond 9007199254740991'],
     ['turn_idx', 2 ** 53, '"turn_idx" cannot be 9007199254740992, which is beyond 9007199254740991'],
   ])('whose %s is %d is refused', (key, value, message) => {
     expect(() => readJudgedRow({ [key]: value }, ID, 'web')).toThrow(new RangeError(message));

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { FileWriter, makeFolders } from '../../src/disk/files.js';
+import { makeFolders, writePieces } from '../../src/disk/files.js';
 import { folderOf } from '../support/folder.js';
 
 describe('making folders', () => {
@@ -32,15 +32,16 @@ describe('making folders', () => {
 test('what is written in pieces is there to the last byte, though their memory is used again', async () => {
   const path = join(await folderOf({}), 'file');
   const handle = await open(path, 'wx');
-  const writer = new FileWriter(handle);
   const [whole, piece] = [createHash('sha256'), Buffer.alloc(300_000)];
-  for (let round = 0; round < 9; round++) {
-    piece.fill(round);
-    whole.update(piece).update('ä\n');
-    await writer.add(piece);
-    await writer.add('ä\n');
-  }
-  const written = await writer.end();
+  const pieces = function* () {
+    for (let round = 0; round < 9; round++) {
+      piece.fill(round);
+      whole.update(piece).update('ä\n');
+      yield piece;
+      yield 'ä\n';
+    }
+  };
+  const written = await writePieces(handle, pieces());
   await handle.close();
   const sha256 = whole.digest('hex');
   expect(written).toEqual({ bytes: 9 * 300_003, sha256 });

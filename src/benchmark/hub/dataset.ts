@@ -46,9 +46,6 @@ interface Placed {
   readonly sha256?: string | undefined;
 }
 
-/** A dataset that is there, whole and checked. */
-export type FetchedDataset = Awaited<ReturnType<typeof fetchDataset>>;
-
 /**
  * Fetches one commit of a dataset. What is there already and right is kept, so that a second call downloads nothing; where the commit is
  * named and everything is there, the hub is not even asked.

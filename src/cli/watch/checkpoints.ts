@@ -18,43 +18,34 @@ export interface Checkpoint {
   readonly stamp: string;
 }
 
-interface Found {
-  readonly complete: readonly Checkpoint[];
-  /** Names that have no marker yet. */
-  readonly unmarked: readonly string[];
-}
-
 /** `step-2` before `step-10`. */
 const IN_ORDER = new Intl.Collator('en', { numeric: true });
 
 /**
- * The checkpoints of a folder in the order of their names, numbers by their size.
+ * The checkpoints of a folder in the order of their names, numbers by their size; and the names that have no marker yet.
  * @throws UserError (66) where the folder cannot be read
  */
-export async function checkpointsIn(dir: string, pattern: string, marker: string): Promise<Found> {
+export async function checkpointsIn(
+  dir: string,
+  { pattern, marker }: { readonly pattern: string; readonly marker: string },
+) {
   const names = await readdir(dir).catch((error: unknown) => {
     throw inputMissing(`cannot read the folder of checkpoints ${dir} (${codeOf(error)})`);
   });
-  const isNamed = patternOf(pattern);
+  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/[*?]/g, (sign) => (sign === '*' ? '.*' : '.'));
+  const isNamed = new RegExp(`^${source}$`, 's');
   const complete: Checkpoint[] = [];
   const unmarked: string[] = [];
-  const candidates = names.filter(
-    (name) => isNamed(name) && !name.startsWith('.') && name !== marker && !name.endsWith(`.${marker}`),
-  );
+  const isOther = (name: string) => name.startsWith('.') || name === marker || name.endsWith(`.${marker}`);
+  const candidates = names.filter((name) => isNamed.test(name) && !isOther(name));
   for (const name of candidates.sort(IN_ORDER.compare)) {
     const path = join(dir, name);
-    if (!(await isMarked(path, marker))) {
-      unmarked.push(name);
-      continue;
-    }
-    const stamp = await stampOf(path, marker);
+    const isMarked = (await statOf(join(path, marker))) ?? (await statOf(`${path}.${marker}`));
+    const stamp = isMarked && (await stampOf(path, marker));
     if (stamp !== undefined) complete.push({ name, path, stamp });
+    else if (!isMarked) unmarked.push(name);
   }
   return { complete, unmarked };
-}
-
-async function isMarked(path: string, marker: string): Promise<boolean> {
-  return (await statOf(join(path, marker))) !== undefined || (await statOf(`${path}.${marker}`)) !== undefined;
 }
 
 /** Undefined where it has gone meanwhile. */
@@ -82,15 +73,6 @@ async function filesBelow(path: string, folder: string): Promise<string[]> {
 
 async function statOf(path: string): Promise<Stats | undefined> {
   return stat(path).catch(() => undefined);
-}
-
-function patternOf(glob: string): (name: string) => boolean {
-  const source = glob
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  const pattern = new RegExp(`^${source}$`, 's');
-  return (name) => pattern.test(name);
 }
 
 const SCHEMA = 'awb.watch-checkpoint/1';

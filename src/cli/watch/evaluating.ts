@@ -1,13 +1,13 @@
 // One checkpoint from its server to its verdict: steps of this program, each a process of its own, the document of its result, and the
 // command that is given it. What is done is kept, so that a watch that was killed goes on where it was.
 
-import { readdir, readFile, truncate } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { EXIT } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
-import { isObject, type JsonObject, parseObject } from '../../core/json.js';
+import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
 import { type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
@@ -25,10 +25,12 @@ import {
   wordsOf,
 } from './processes.js';
 
-type WatchEvent = 'started' | 'serving' | 'step' | 'awaiting' | 'result' | 'failed' | 'command' | 'stopped';
-
 /** Logs a thing that happens: a line for people, and members for programs. */
-export type Say = (type: WatchEvent, text: string, members?: JsonObject) => Promise<void>;
+export type Say = (
+  type: 'started' | 'serving' | 'step' | 'awaiting' | 'result' | 'failed' | 'command' | 'stopped',
+  text: string,
+  members?: JsonObject,
+) => Promise<void>;
 
 const LONGEST_COMMAND_MS = 10 * 60_000;
 const COMMAND_GRACE_MS = 5_000;
@@ -51,7 +53,7 @@ export type Result =
       readonly exit_code: number;
       readonly summary: unknown;
       readonly advice: unknown;
-      readonly score: { readonly overall: unknown; readonly coverage: unknown } | null;
+      readonly score: JsonObject | null;
       /** To the base. */
       readonly difference: JsonObject | null;
       /** Against the last checkpoint that passed, for information. */
@@ -118,27 +120,20 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
   const verdict = VERDICTS.find((known) => known === gate?.verdict);
   if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
   const last_go = await againstLastGo(work, dir);
-  const score = await documentOf(dir, 'score');
-  return {
-    ...{ verdict, exit_code: kept.record.steps.gate ?? 0 },
-    ...{ summary: gate?.summary ?? null, advice: gate?.advice ?? null },
-    score: score === undefined ? null : { overall: score.overall ?? null, coverage: score.coverage ?? null },
-    difference: totalOf(gate?.comparison),
-    last_go,
-  };
+  const { overall = null, coverage = null } = (await documentOf(dir, 'score')) ?? {};
+  const { summary = null, advice = null, comparison } = gate ?? {};
+  const exit_code = kept.record.steps.gate ?? 0;
+  const decision = { verdict, exit_code, summary, advice, score: { overall, coverage } };
+  return { ...decision, difference: totalOf(comparison), last_go };
 }
 
 async function inferServed({ settings, io, say, outputDir }: Work, { dir, record }: Kept) {
-  await say('serving', `${record.name}: its server is started`, { checkpoint: record.name });
-  const server = await startServer(
-    record,
-    { log: join(dir, 'server.log'), pidFile: join(outputDir, '.server.pid') },
-    settings,
-    io,
-  );
+  const { name } = record;
+  await say('serving', `${name}: its server is started`, { checkpoint: name });
+  const files = { log: join(dir, 'server.log'), pidFile: join(outputDir, '.server.pid') };
+  const server = await startServer(record, files, settings, io);
   try {
-    const { url, model } = server;
-    return await runStep('infer', { name: record.name, dir, server: { url, model } }, settings, io, server.lost);
+    return await runStep('infer', { name, dir, server }, settings, io, server.lost);
   } finally {
     await server.stop();
   }
@@ -146,27 +141,23 @@ async function inferServed({ settings, io, say, outputDir }: Work, { dir, record
 
 /** Held against the last checkpoint that passed: for information, since a chain of small losses passes each such step. */
 async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
-  const last = await lastGoIn(outputDir, dir);
+  let last: { readonly name: string; readonly dir: string; readonly at: string } | undefined;
+  for (const entry of await readdir(outputDir)) {
+    const own = join(outputDir, entry);
+    const record = own === dir ? undefined : await recordIn(own).catch(() => undefined);
+    const { name = '', verdict, finishedAt: at = '' } = record ?? {};
+    if (verdict === 'GO' && at > (last?.at ?? '')) last = { name, dir: own, at };
+  }
   if (last === undefined) return null;
   const runs = [`--base=${join(last.dir, 'judged.jsonl')}`, `--candidate=${join(dir, 'judged.jsonl')}`];
+  const { name } = last;
   try {
     await runAwb('last-go', ['compare', '--config', settings.config, ...runs, '--db', settings.db], dir, io);
   } catch (error) {
-    if (error instanceof NotEvaluated) return { name: last.name, difference: null };
+    if (error instanceof NotEvaluated) return { name, difference: null };
     throw error;
   }
-  return { name: last.name, difference: totalOf(await documentOf(dir, 'last-go')) };
-}
-
-async function lastGoIn(outputDir: string, but: string) {
-  let last: { readonly name: string; readonly dir: string; readonly at: string } | undefined;
-  for (const entry of await readdir(outputDir)) {
-    const dir = join(outputDir, entry);
-    const record = dir === but ? undefined : await recordIn(dir).catch(() => undefined);
-    const { verdict, finishedAt: at = '' } = record ?? {};
-    if (record !== undefined && verdict === 'GO' && at > (last?.at ?? '')) last = { name: record.name, dir, at };
-  }
-  return last;
+  return { name, difference: totalOf(await documentOf(dir, 'last-go')) };
 }
 
 function sentenceOf(result: Result): string {
@@ -190,8 +181,7 @@ function sentenceOf(result: Result): string {
 
 /** Of a comparison, the difference of the overall total with its interval. */
 function totalOf(comparison: unknown): JsonObject | null {
-  const overall = isObject(comparison) ? comparison.overall : undefined;
-  const total = isObject(overall) ? overall.total : undefined;
+  const { total } = asObject(asObject(comparison).overall);
   if (!isObject(total)) return null;
   const { difference, low, high, base, candidate } = total;
   return { difference, low, high, base, candidate };
@@ -202,24 +192,19 @@ function totalOf(comparison: unknown): JsonObject | null {
  * @throws what `io.stop` was aborted with, where that has cut it off: the result counts as not told
  */
 async function runOnResult(work: Work, { dir, record }: Kept, path: string): Promise<void> {
-  const { settings, io } = work;
+  const { settings, io, say } = work;
   if (settings.onResult.length === 0) return;
-  const values = { result: path, checkpoint: record.path, name: record.name };
-  const words = filled(wordsOf(settings.onResult, '--on-result'), values);
+  const { name } = record;
+  const words = filled(wordsOf(settings.onResult, '--on-result'), { result: path, checkpoint: record.path, name });
   const log = join(dir, 'on-result.log');
   const env = { ...givenEnv(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
-  const input = await readFile(path, 'utf8');
+  const command = { words, env, cwd: io.cwd, log, input: await readFile(path, 'utf8'), graceMs: COMMAND_GRACE_MS };
   const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
-  const { code, signal, fault } = await startGuarded(
-    { words, env, cwd: io.cwd, log, input, graceMs: COMMAND_GRACE_MS },
-    ending,
-  ).ended;
+  const { code, signal, fault } = await startGuarded(command, ending).ended;
   if (code === 0) return;
   io.stop.throwIfAborted();
   const how = fault ?? (signal === null ? `exit code ${code}` : signal);
-  await work.say('command', `${record.name}: --on-result failed (${how})${await tailOf(log)}`, {
-    checkpoint: record.name,
-  });
+  await say('command', `${name}: --on-result failed (${how})${await tailOf(log)}`, { checkpoint: name });
 }
 
 const BIN = fileURLToPath(new URL('bin.js', PROGRAM));
@@ -234,27 +219,22 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   judge: ['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN'],
 };
 /** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
-const WORKED: Readonly<Record<Step, readonly number[]>> = {
-  infer: [EXIT.done, EXIT.incomplete],
-  judge: [EXIT.done, EXIT.incomplete],
-  score: [EXIT.done, EXIT.incomplete],
-  gate: [EXIT.done, EXIT.noGo, EXIT.inconclusive, EXIT.incomplete],
-};
+const WORKED: readonly number[] = [EXIT.done, EXIT.incomplete];
+const DECIDED: readonly number[] = [...WORKED, EXIT.noGo, EXIT.inconclusive];
 
-/** Batch files whose results have not all come. */
+/** Batch files whose results have not all come; the folder is absolute. */
 interface AwaitedBatch {
-  /** Absolute. */
   readonly dir: string;
   readonly requests: number;
   readonly awaited: number;
 }
 
 /** A step ends with 75 for a budget that is spent as well. */
-function awaitedIn(document: JsonObject | undefined): AwaitedBatch | undefined {
-  const batch = document?.batch;
-  if (document?.state !== 'awaiting' || !isObject(batch) || !Array.isArray(batch.parts)) return undefined;
-  const requests = batch.parts.reduce((sum: number, part) => sum + (isObject(part) ? Number(part.requests) : 0), 0);
-  return { dir: String(batch.dir), requests, awaited: Number(batch.awaited) };
+function awaitedIn({ batch, state }: JsonObject = {}): AwaitedBatch | undefined {
+  const { dir, parts, awaited } = asObject(batch);
+  if (state !== 'awaiting' || !Array.isArray(parts)) return undefined;
+  const requests = parts.reduce((sum: number, part) => sum + Number(asObject(part).requests ?? 0), 0);
+  return { dir: String(dir), requests, awaited: Number(awaited) };
 }
 
 /** Where a checkpoint's run lies, and who answers for it. */
@@ -269,30 +249,19 @@ interface StepPlace {
 
 /** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
 export function argumentsOf(step: Step, place: StepPlace, settings: WatchSettings): string[] {
-  const { name, dir, server, base = settings.base } = place;
-  const { config, db } = settings;
+  const { name, dir, base = settings.base } = place;
+  const { db } = settings;
+  // No server is there yet where the arguments are only looked at.
+  const { url, model } = place.server ?? { url: endpointAt(settings.endpoint, settings.port ?? 8000), model: 'NAME' };
   const judged = join(dir, 'judged.jsonl');
-  const common = ['--config', config];
-  switch (step) {
-    case 'infer':
-      return [
-        ...['infer', ...common, '--output-dir', dir, `--label=${name}`],
-        // No server is there yet where the arguments are only looked at.
-        ...['--model-base-url', server?.url ?? endpointAt(settings.endpoint, settings.port ?? 8000)],
-        `--model-name=${server?.model ?? 'NAME'}`,
-      ];
-    case 'judge':
-      return [
-        ...['judge', ...common, '--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir],
-        ...(settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : []),
-      ];
-    case 'score':
-      return ['score', ...common, '--predictions', judged, '--db', db, `--label=${name}`];
-    case 'gate':
-      return ['gate', ...common, `--base=${base}`, `--candidate=${judged}`, '--db', db];
-    default:
-      return step satisfies never;
-  }
+  const batch = settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : [];
+  const own: Readonly<Record<Step, readonly string[]>> = {
+    infer: ['--output-dir', dir, `--label=${name}`, '--model-base-url', url, `--model-name=${model}`],
+    judge: ['--predictions', join(dir, 'predictions.jsonl'), '--output-dir', dir, ...batch],
+    score: ['--predictions', judged, '--db', db, `--label=${name}`],
+    gate: [`--base=${base}`, `--candidate=${judged}`, '--db', db],
+  };
+  return [step, '--config', settings.config, ...own[step]];
 }
 
 /**
@@ -314,7 +283,7 @@ async function runStep(
     await wait(LOCKED_WAIT_MS, undefined, { signal: io.stop }).catch(() => undefined);
     code = await run();
   }
-  if (WORKED[step].includes(code)) return code;
+  if ((step === 'gate' ? DECIDED : WORKED).includes(code)) return code;
   const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
   if (batch !== undefined) return batch;
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
@@ -329,7 +298,6 @@ async function runAwb(
   lost?: AbortSignal,
 ): Promise<number> {
   const output = join(dir, `${name}.json`);
-  await truncate(output).catch(() => undefined);
   const errors = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
   const given = stepEnv(env, KEYS[name] ?? []);

@@ -2,15 +2,17 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { fstatSync, ftruncateSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { fstatSync, ftruncateSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
 
-/** Its only argument. Its fourth descriptor is the log, its fifth takes what the command prints. */
+/** Its only argument. */
 export interface GuardTask {
   readonly words: readonly string[];
   /** Milliseconds between asking the command to end and ending it. */
   readonly graceMs: number;
-  /** Whether there is a fifth descriptor; else what it prints goes to the log as well. */
-  readonly hasOutput: boolean;
+  /** The file that what the command prints is written to; the log where absent. */
+  readonly output?: string;
+  /** The file that everything else it writes is appended to. */
+  readonly log: string;
 }
 
 /** Printed once, when the command has ended. */
@@ -21,8 +23,6 @@ export interface GuardReport {
   readonly fault?: string;
 }
 
-const LOG_FD = 3;
-const OUTPUT_FD = 4;
 /** A log keeps so much of its beginning, and between once and twice so much of its end. */
 const HEAD_BYTES = 1_000_000;
 const TAIL_BYTES = 4_000_000;
@@ -35,12 +35,13 @@ const MOST_ROUNDS = 50;
 const MARK = { AWB_GUARDED: randomUUID() };
 
 // The watch has written it.
-const { words, graceMs, hasOutput } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
+const { words, graceMs, output, log } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
 const [file = '', ...args] = words;
+const logFile = openSync(log, 'a+');
 // In a group of its own: a Ctrl-C at the terminal reaches the watch alone, and the whole group can be ended.
 const child = spawn(file, args, {
   detached: true,
-  stdio: ['pipe', hasOutput ? OUTPUT_FD : 'pipe', 'pipe'],
+  stdio: ['pipe', output === undefined ? 'pipe' : openSync(output, 'w'), 'pipe'],
   env: { ...process.env, ...MARK },
 });
 /** Whatever it was seen to have started, by process id: when, so that another process of that id is left alone. */
@@ -81,14 +82,14 @@ function report(said: GuardReport): void {
 /** A full disk costs the log, and not the command. */
 function writeLog(piece: Uint8Array): void {
   try {
-    writeSync(LOG_FD, piece);
-    const { size } = fstatSync(LOG_FD);
+    writeSync(logFile, piece);
+    const { size } = fstatSync(logFile);
     if (size <= HEAD_BYTES + 2 * TAIL_BYTES) return;
     const tail = Buffer.alloc(TAIL_BYTES);
-    const bytes = readSync(LOG_FD, tail, 0, TAIL_BYTES, size - TAIL_BYTES);
-    ftruncateSync(LOG_FD, HEAD_BYTES);
-    writeSync(LOG_FD, CUT);
-    writeSync(LOG_FD, tail.subarray(tail.indexOf('\n') + 1, bytes));
+    const bytes = readSync(logFile, tail, 0, TAIL_BYTES, size - TAIL_BYTES);
+    ftruncateSync(logFile, HEAD_BYTES);
+    writeSync(logFile, CUT);
+    writeSync(logFile, tail.subarray(tail.indexOf('\n') + 1, bytes));
   } catch {
     // The next piece may fit.
   }

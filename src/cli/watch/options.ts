@@ -6,11 +6,10 @@ export const WATCH_OPTIONS = {
   ...under('Checkpoints', {
     dir: option.text('DIR', 'folder in which checkpoints arrive, each a folder or a file of it', { required: true }),
     pattern: option.text('GLOB', 'names of checkpoints, with * and ?, such as "step-*"', { default: '*' }),
-    marker: option.text(
-      'NAME',
-      'file that says a checkpoint is complete: in its folder, or beside it as <checkpoint>.NAME',
-      { default: 'COMPLETE', check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file') },
-    ),
+    marker: option.text('NAME', 'file in a checkpoint, or beside it as <checkpoint>.NAME, once it is complete', {
+      default: 'COMPLETE',
+      check: (text) => (/^[^/\\]+$/.test(text) ? undefined : 'the name of a file'),
+    }),
   }),
   ...under('Server', {
     'serve-command': option.list('COMMAND', 'what serves {checkpoint} at {port}: words, run without a shell', {
@@ -22,38 +21,28 @@ export const WATCH_OPTIONS = {
     'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
   }),
-  'judge-batch': option.flag(
-    "ask the judge by batch files in the checkpoint's folder; it is looked at again as results come (exit 75 of --once)",
-    { group: 'Judge' },
-  ),
-  base: option.text(
-    'RUN',
-    'the fixed run that no checkpoint may fall behind: a label or number in --db, a judged file or its folder',
-    { namesRun: true, required: true, group: 'Gate' },
-  ),
-  ...under('Output', {
-    'output-dir': option.text('DIR', 'folder of watch.jsonl, with a folder for each checkpoint', {
-      default: './watch',
+  ...under('Judge', {
+    'judge-batch': option.flag("ask the judge by batch files in the checkpoint's folder (--once: exit 75 meanwhile)"),
+  }),
+  ...under('Gate', {
+    base: option.text('RUN', 'the fixed run: a label or number in --db, a judged file or its folder', {
+      namesRun: true,
+      required: true,
     }),
+  }),
+  ...under('Output', {
+    'output-dir': option.text('DIR', 'folder of watch.jsonl and of a folder a checkpoint', { default: './watch' }),
     db: option.text('FILE', 'SQLite file that scores go to', { default: 'awb.sqlite' }),
-    'on-result': option.list(
-      'COMMAND',
-      'command that is given each result as JSON on its standard input: words, run without a shell',
-      { whole: true },
-    ),
+    'on-result': option.list('COMMAND', 'gets each result as JSON on its standard input; without a shell', {
+      whole: true,
+    }),
   }),
   ...under('Watching', {
-    'pass-env': option.list(
-      'NAME',
-      'environment variables that the server and --on-result get besides the usual ones, secrets among them',
-    ),
+    'pass-env': option.list('NAME', 'further variables, secrets too, that the server and --on-result get'),
     once: option.flag('take what is there, and end with its exit code'),
     every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
-    tries: option.integer(
-      'rounds in which a checkpoint that cannot be evaluated is tried, before it is left until it changes',
-      { min: 1, default: 3 },
-    ),
-    'retry-wait': option.duration('wait before its second round; each further one doubles it', {
+    tries: option.integer('rounds in which a checkpoint that cannot be evaluated is tried', { min: 1, default: 3 }),
+    'retry-wait': option.duration('wait before its second round, doubled for each further one', {
       min: 0,
       default: 300,
     }),

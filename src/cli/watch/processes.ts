@@ -2,7 +2,6 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -19,41 +18,30 @@ import type { WatchSettings } from './options.js';
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
 const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
 
-interface GuardedCommand {
-  readonly words: readonly string[];
+interface GuardedCommand extends GuardTask {
   readonly env: Io['env'];
   readonly cwd: string;
-  /** The file that its standard output is appended to; the log where absent. */
-  readonly output?: string;
-  /** The file that everything else it writes is appended to, as far as the guard keeps it. */
-  readonly log: string;
   /** Its standard input; empty where absent. */
   readonly input?: string;
-  readonly graceMs: number;
 }
 
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
  * @returns the guard's process id, and what resolves once the command and all of its group have ended
- * @throws what opening its files throws
  */
-export function startGuarded(
-  { words, env, cwd, output, log, input = '', graceMs }: GuardedCommand,
-  ending: AbortSignal,
-): { readonly pid: number | undefined; readonly ended: Promise<GuardReport> } {
-  const task: GuardTask = { words, graceMs, hasOutput: output !== undefined };
-  const files = [openSync(log, 'a+'), ...(output === undefined ? [] : [openSync(output, 'a')])];
-  const stdio = ['pipe' as const, 'pipe' as const, 'ignore' as const, ...files];
-  const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], { cwd, env, stdio, detached: true });
-  for (const file of files) closeSync(file);
+export function startGuarded({ env, cwd, input = '', ...task }: GuardedCommand, ending: AbortSignal) {
+  const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
+    ...{ cwd, env, detached: true },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   // A guard that has ended reads nothing more.
-  guard.stdin?.on('error', () => {});
-  guard.stdin?.write(`${JSON.stringify(input)}\n`);
-  const end = () => void guard.stdin?.end();
+  guard.stdin.on('error', () => {});
+  guard.stdin.write(`${JSON.stringify(input)}\n`);
+  const end = () => void guard.stdin.end();
   ending.addEventListener('abort', end, { once: true });
   if (ending.aborted) end();
   let said = '';
-  guard.stdout?.setEncoding('utf8').on('data', (text: string) => {
+  guard.stdout.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
   const ended = new Promise<GuardReport>((done) => {
@@ -83,16 +71,14 @@ const USUAL = new RegExp(
 
 /** The environment of the user's own commands: what programs usually need, no secret, and the variables that are named. */
 export function givenEnv(env: Io['env'], names: readonly string[]): Io['env'] {
-  return pick(env, (name) => names.includes(name) || (USUAL.test(name) && !SECRET.test(name)));
+  return Object.fromEntries(
+    Object.entries(stepEnv(env, names)).filter(([name]) => names.includes(name) || USUAL.test(name)),
+  );
 }
 
 /** The environment of a step of this program: no secrets but those that are named. */
 export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
-  return pick(env, (name) => keys.includes(name) || !SECRET.test(name));
-}
-
-function pick(env: Io['env'], isGiven: (name: string) => boolean): Io['env'] {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => isGiven(name)));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => keys.includes(name) || !SECRET.test(name)));
 }
 
 const TAIL_LINES = 5;
@@ -104,12 +90,8 @@ export async function tailOf(log: string): Promise<string> {
   if (handle === undefined) return '';
   try {
     const { size } = await handle.stat();
-    const { buffer, bytesRead } = await handle.read(
-      Buffer.alloc(TAIL_BYTES),
-      0,
-      TAIL_BYTES,
-      Math.max(0, size - TAIL_BYTES),
-    );
+    const position = Math.max(0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(TAIL_BYTES), position });
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-TAIL_LINES);
     const said = oneLine(lines.join(' | '), 300);
     return said === '' ? '' : `; it last said: ${said}`;
@@ -259,15 +241,11 @@ async function modelsAt(url: string, { env, stop }: Io): Promise<readonly string
 
 /** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
 async function portFor(given: number | undefined): Promise<number> {
-  if (given !== undefined && !(await isFree(given))) {
-    throw new NotEvaluated(`port ${given} is taken by another process`);
-  }
-  if (given !== undefined) return given;
-  for (let tries = 0; tries < MOST_PORTS; tries++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+  for (let tries = 0; tries < (given === undefined ? MOST_PORTS : 1); tries++) {
+    const port = given ?? FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
     if (await isFree(port)) return port;
   }
-  throw new NotEvaluated(`no port is free: of ${MOST_PORTS} none could be listened at`);
+  throw new NotEvaluated(given ? `port ${given} is taken by another process` : 'no free port was found');
 }
 
 async function isFree(port: number): Promise<boolean> {

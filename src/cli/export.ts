@@ -1,38 +1,46 @@
-// awb export mlflow: a run with its settings and scores into an MLflow server, over its REST API. Whatever is there already is not doubled.
+// awb export: a run as CSV; or with its settings and scores into an MLflow server, over its REST API. What is there already is not doubled.
 
-import { EXIT, type ExitCode, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
+import { resolve } from 'node:path';
+import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
+import { replaceFile } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';
-import { figuresOf, scoresCsv } from '../report/run-csv.js';
+import { figuresOf, rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
-import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
+import { defineCommand, option } from '../settings/command.js';
 
-const OPTIONS = {
-  run: JUDGED_RUN,
-  'tracking-uri': option.text('URL', 'address of the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
-  experiment: option.text(
-    'NAME',
-    'experiment to put the run in, made where there is none (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)',
-  ),
-  db: RUN_OPTIONS.db,
-} as const satisfies OptionTable;
-
-export const command = defineCommand({
+export const csv = defineCommand({
   description:
-    'Puts a judged run into an MLflow server: settings and identity as parameters, scores by domain as metrics (at the step of --meta step=N), scores and manifest as files. The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
+    'Writes a run as CSV (RFC 4180), a line for each judgement with ratings, score, status and measures, or a line for each figure. What a spreadsheet would take for a formula has an apostrophe in front.',
   examples: {
-    'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000': 'into the experiment agentworldbench',
-    'awb export mlflow step-100 --db runs.sqlite --experiment nightly': 'a stored run, to MLFLOW_TRACKING_URI',
+    'awb export csv results/step-100 --output rows.csv': 'a line for each judgement',
+    'awb export csv results/step-100 --scores': 'the figures by domain, with intervals',
+    'awb export csv step-100 --db runs.sqlite | head': 'of a stored run',
   },
-  options: OPTIONS,
+  options: {
+    run: JUDGED_RUN,
+    output: option.text('FILE', 'file to write (default: stdout)'),
+    scores: option.flag('the figures by domain in place of the judgements'),
+    db: RUN_OPTIONS.db,
+  },
   operands: ['run'],
-  run: exportMlflow,
+  async run(settings, io) {
+    const { output, quiet } = settings;
+    const run = await readRun(settings.run, settings, io);
+    const lines = settings.scores ? [scoresCsv(run.card, namesOf(run))] : rowsCsv(run.rows, namesOf(run));
+    if (output === undefined) for (const line of lines) io.stdout.write(line);
+    else {
+      await replaceFile(resolve(io.cwd, output), lines, { name: output, remedy: 'name another file with --output' });
+      if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
+    }
+    return EXIT.done;
+  },
 });
 
 /** The tag by which a run is found again. */
@@ -40,74 +48,84 @@ const RUN_TAG = 'awb.run';
 /** What a server takes in one call. */
 const MOST_AT_ONCE = 100;
 
-async function exportMlflow(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
-  const server = mlflowAt(trackingUri(settings.trackingUri, io.env), io);
-  const name = settings.experiment ?? (io.env.MLFLOW_EXPERIMENT_NAME || 'agentworldbench');
-  const run = await readRun(settings.run, settings, io);
-  const record = recordOf(run);
-  const experiment = await experimentOf(server, name);
-  const search = { experiment_ids: [experiment], filter: `tags.\`${RUN_TAG}\` = '${record.id}'`, max_results: 1 };
-  const [before] = listIn(await server.post('runs/search', search), 'runs');
-  const creation = {
-    experiment_id: experiment,
-    run_name: run.name,
-    start_time: record.startMs,
-    // With it the run is found again, whatever cuts the rest off.
-    tags: [{ key: RUN_TAG, value: record.id }],
-  };
-  const there = before ?? asObject((await server.post('runs/create', creation)).run);
-  const info = asObject(there.info);
-  const runId = textIn(info, 'run_id', server);
-  const known = new Map(listIn(asObject(there.data), 'params').map(({ key, value }) => [String(key), value]));
-  const params = Object.entries(record.params);
-  const parts = {
-    params: params.filter(([key]) => !known.has(key)).map(([key, value]) => ({ key, value })),
-    tags: Object.entries(record.tags).map(([key, value]) => ({ key, value })),
-    // A metric that stands there with the same time, step and value is the same one.
-    metrics: record.metrics.map(([key, value]) => ({ key, value, timestamp: record.endMs, step: record.step })),
-  };
-  for (const [kind, items] of Object.entries(parts)) {
-    for (let at = 0; at < items.length; at += MOST_AT_ONCE) {
-      await server.post('runs/log-batch', { run_id: runId, [kind]: items.slice(at, at + MOST_AT_ONCE) });
+export const mlflow = defineCommand({
+  description:
+    'Puts a judged run into an MLflow server: settings and identity as parameters, scores by domain as metrics (at the step of --meta step=N), scores and manifest as files. The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
+  examples: {
+    'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000': 'into the experiment agentworldbench',
+    'awb export mlflow step-100 --db runs.sqlite --experiment nightly': 'a stored run, to MLFLOW_TRACKING_URI',
+  },
+  options: {
+    run: JUDGED_RUN,
+    'tracking-uri': option.text('URL', 'the MLflow server (default: MLFLOW_TRACKING_URI)', { check: httpUrl }),
+    experiment: option.text('NAME', 'made where there is none (default: MLFLOW_EXPERIMENT_NAME, else agentworldbench)'),
+    db: RUN_OPTIONS.db,
+  },
+  operands: ['run'],
+  async run(settings, io) {
+    const server = mlflowAt(trackingUri(settings.trackingUri, io.env), io);
+    const name = settings.experiment ?? (io.env.MLFLOW_EXPERIMENT_NAME || 'agentworldbench');
+    const run = await readRun(settings.run, settings, io);
+    const record = recordOf(run);
+    const experiment = await experimentOf(server, name);
+    const search = { experiment_ids: [experiment], filter: `tags.\`${RUN_TAG}\` = '${record.id}'`, max_results: 1 };
+    const [before] = objectsIn((await server.post('runs/search', search)).runs);
+    const creation = {
+      experiment_id: experiment,
+      run_name: run.name,
+      start_time: record.startMs,
+      // With it the run is found again, whatever cuts the rest off.
+      tags: [{ key: RUN_TAG, value: record.id }],
+    };
+    const there = before ?? asObject((await server.post('runs/create', creation)).run);
+    const info = asObject(there.info);
+    const runId = textIn(info, 'run_id', server);
+    const known = new Map(objectsIn(asObject(there.data).params).map(({ key, value }) => [key, value]));
+    const parts = {
+      params: record.params.filter(({ key }) => !known.has(key)),
+      tags: record.tags,
+      // A metric that stands there with the same time, step and value is the same one.
+      metrics: record.metrics.map(([key, value]) => ({ key, value, timestamp: record.endMs, step: record.step })),
+    };
+    for (const [kind, items] of Object.entries(parts)) {
+      for (let at = 0; at < items.length; at += MOST_AT_ONCE) {
+        await server.post('runs/log-batch', { run_id: runId, [kind]: items.slice(at, at + MOST_AT_ONCE) });
+      }
     }
-  }
-  await server.post('runs/update', { run_id: runId, run_name: run.name, ...endOf(run, record.endMs) });
-  // Files go through the server where it keeps artifacts for its clients; another store would ask for another client and other keys.
-  const [, folder] = /^mlflow-artifacts:\/(?:\/[^/]*\/)?(.+)$/.exec(String(info.artifact_uri ?? '')) ?? [];
-  for (const [file, text] of folder === undefined ? [] : Object.entries(record.files)) {
-    await server.put(`${folder}/${file}`, text);
-  }
-  const note = (text: string) => {
-    if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
-  };
-  const kept = params.filter(([key, value]) => known.has(key) && known.get(key) !== value).map(([key]) => key);
-  if (kept.length > 0) {
+    const state = run.manifest?.state ?? 'complete';
+    const ended = { status: state === 'complete' ? 'FINISHED' : 'FAILED', end_time: record.endMs };
+    const status = state === 'running' ? { status: 'RUNNING' } : ended;
+    await server.post('runs/update', { run_id: runId, run_name: run.name, ...status });
+    // Files go through the server where it keeps artifacts for its clients; another store would ask for another client and other keys.
+    const [, folder] = /^mlflow-artifacts:\/(?:\/[^/]*\/)?(.+)$/.exec(String(info.artifact_uri ?? '')) ?? [];
+    for (const [file, text] of folder === undefined ? [] : Object.entries(record.files)) {
+      await server.put(`${folder}/${file}`, text);
+    }
+    const kept = record.params.filter(({ key, value }) => known.has(key) && known.get(key) !== value);
     const many = counted(kept.length, 'keeps', 'keep');
-    note(`MLflow changes no parameters; ${many} the value of the first export: ${kept.join(', ')}`);
-  }
-  if (folder === undefined) note('no files were put beside the run: the server runs without --serve-artifacts');
-  const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
-  const updated = before !== undefined;
-  const document = {
-    schema: 'awb.mlflow-export/1',
-    experiment: name,
-    experiment_id: experiment,
-    run_id: runId,
-    updated,
-    url,
-  };
-  const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
-  io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);
-  return EXIT.done;
-}
+    const names = kept.map(({ key }) => key).join(', ');
+    const notes = [
+      ...(kept.length > 0 ? [`MLflow changes no parameters; ${many} the value of the first export: ${names}`] : []),
+      ...(folder ? [] : ['no files were put beside the run: the server runs without --serve-artifacts']),
+    ];
+    if (!settings.quiet) for (const note of notes) io.stderr.write(`note: ${printable(note)}\n`);
+    const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
+    const updated = before !== undefined;
+    const ids = { experiment: name, experiment_id: experiment, run_id: runId };
+    const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
+    const document = { schema: 'awb.mlflow-export/1', ...ids, updated, url };
+    io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);
+    return EXIT.done;
+  },
+});
 
 /** @throws UserError (2) where there is none, or where it is not the address of a server */
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
-  const address = given ?? (named || undefined);
-  const remedy = 'name a server with --tracking-uri, such as http://127.0.0.1:5000';
-  if (address === undefined) throw new UserError(`no MLflow server is named; ${remedy}, or set MLFLOW_TRACKING_URI`);
+  const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError(`MLFLOW_TRACKING_URI is not an http:// or https:// address; ${remedy}`);
+  throw new UserError(
+    'no MLflow server is named by an http:// or https:// address; give --tracking-uri, such as http://127.0.0.1:5000, or set MLFLOW_TRACKING_URI',
+  );
 }
 
 /** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
@@ -122,14 +140,7 @@ async function experimentOf(server: MlflowServer, name: string): Promise<string>
   );
 }
 
-function endOf({ manifest }: ReadRun, endMs: number) {
-  const state = manifest?.state ?? 'complete';
-  if (state === 'running') return { status: 'RUNNING' };
-  return { status: state === 'complete' ? 'FINISHED' : 'FAILED', end_time: endMs };
-}
-
-function listIn(found: JsonObject, name: string): JsonObject[] {
-  const { [name]: list } = found;
+function objectsIn(list: unknown): JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
@@ -145,6 +156,7 @@ type MlflowServer = ReturnType<typeof mlflowAt>;
 const API = 'api/2.0/mlflow';
 const ARTIFACTS = 'api/2.0/mlflow-artifacts/artifacts';
 const TIME_LIMIT_MS = 60_000;
+const CREDENTIALS = 'set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD';
 
 /**
  * The server at an address. `MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, are sent to it.
@@ -165,8 +177,8 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
     const signal = AbortSignal.any([io.stop, AbortSignal.timeout(TIME_LIMIT_MS)]);
     // A token goes to the server that was named alone.
     const request = { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) } as const;
-    const { response, text } = await send(new URL(`${root}/${path}`), request)
-      .then(async (response) => ({ response, text: await response.text() }))
+    const { ok, status, text } = await send(new URL(`${root}/${path}`), request)
+      .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
         if (io.stop.aborted) throw new UserError('interrupted; the same command goes on', interruption(io.stop));
         if (error instanceof UserError) throw error;
@@ -175,18 +187,13 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
         const remedy = 'check --tracking-uri, and that the server runs';
         throw unavailable(`no answer from the MLflow server at ${root} (${why}); ${remedy}`);
       });
-    const { status } = response;
     const found = parseObject(text);
-    if (response.ok) return found ?? {};
-    const code = typeof found?.error_code === 'string' ? found.error_code : undefined;
+    if (ok) return found ?? {};
+    const { error_code: code, message } = found ?? {};
     if (missing !== undefined && code === missing) return undefined;
     const isAccess = status === 401 || status === 403;
-    const remedy = isAccess
-      ? 'set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD'
-      : code === undefined
-        ? 'check --tracking-uri'
-        : clean(code);
-    const said = typeof found?.message === 'string' ? `: ${clean(found.message)}` : '';
+    const remedy = isAccess ? CREDENTIALS : clean(typeof code === 'string' ? code : 'check --tracking-uri');
+    const said = typeof message === 'string' ? `: ${clean(message)}` : '';
     const what = `the MLflow server at ${root} refuses (${status})${said}; ${remedy}`;
     throw new UserError(what, isAccess ? EXIT.authRefused : EXIT.unavailable);
   }
@@ -225,32 +232,33 @@ const MOST_NAME = 250;
 /** What MLflow keeps: parameters and tags are texts of some length, a metric has a step and a time. */
 function recordOf(run: ReadRun) {
   const { made, manifest, card } = run;
-  const { label, id } = namesOf(run);
+  const names = namesOf(run);
   const { identity = {}, settings = {}, predictions } = manifest ?? {};
   const startMs = Date.parse(made.startedAt ?? '') || 0;
+  const meta = Object.entries(made.meta).map(([key, value]) => [`meta.${key}`, value] as const);
+  const tags = {
+    [RUN_TAG]: names.id,
+    'awb.mode': made.mode,
+    'awb.world_model': made.worldModel,
+    'awb.judge': made.judgeName,
+    'awb.rubrics': made.rubricPack,
+    'awb.state': manifest?.state,
+    'awb.version': manifest?.tool?.version,
+  };
   return {
-    id,
+    id: names.id,
     startMs,
     endMs: Date.parse(made.endedAt ?? '') || startMs,
-    params: namesAndTexts({
+    params: [
       ...flattened('judge', settings),
       ...flattened('infer', predictions?.settings ?? {}),
       ...flattened('identity', identity),
-    }),
-    tags: namesAndTexts({
-      [RUN_TAG]: id,
-      'awb.mode': made.mode,
-      'awb.world_model': made.worldModel,
-      'awb.judge': made.judgeName,
-      'awb.rubrics': made.rubricPack,
-      'awb.state': manifest?.state,
-      'awb.version': manifest?.tool?.version,
-      ...Object.fromEntries(Object.entries(made.meta).map(([key, value]) => [`meta.${key}`, value])),
-    }),
+    ].flatMap(keyAndText),
+    tags: [...Object.entries(tags), ...meta].flatMap(keyAndText),
     metrics: Object.entries(metricsOf(card)),
     step: /^\d{1,15}$/.test(made.meta.step ?? '') ? Number(made.meta.step) : 0,
     files: {
-      'scores.csv': scoresCsv(card, { label, id }),
+      'scores.csv': scoresCsv(card, names),
       ...(manifest && { 'manifest.json': `${JSON.stringify(manifest, null, 2)}\n` }),
     },
   };
@@ -276,17 +284,13 @@ function metricName(text: string): string {
 }
 
 /** The members of members by their paths; a list is one value. */
-function flattened(path: string, value: unknown): Record<string, unknown> {
-  if (!isObject(value)) return { [path]: value };
-  return Object.assign({}, ...Object.entries(value).map(([name, member]) => flattened(`${path}.${name}`, member)));
+function flattened(path: string, value: unknown): (readonly [string, unknown])[] {
+  if (!isObject(value)) return [[path, value]];
+  return Object.entries(value).flatMap(([name, member]) => flattened(`${path}.${name}`, member));
 }
 
-function namesAndTexts(values: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => {
-      if (value === undefined || value === null) return [];
-      const text = typeof value === 'string' ? value : JSON.stringify(value);
-      return [[metricName(name), text.slice(0, MOST_VALUE)]];
-    }),
-  );
+function keyAndText([name, value]: readonly [string, unknown]) {
+  if (value === undefined || value === null) return [];
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return [{ key: metricName(name), value: text.slice(0, MOST_VALUE) }];
 }
