@@ -20,6 +20,7 @@ function one<Name extends string>(load: () => Promise<Readonly<Record<Name, Comm
 const batchCommands = () => import('./cli/batch-api.js');
 const exportCommands = () => import('./cli/export.js');
 const dataCommands = () => import('./cli/data.js');
+const pages = () => import('./cli/pages.js');
 const runsCommands = () => import('./cli/runs.js');
 
 /** The subcommands, in the order of the help. */
@@ -46,8 +47,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
   { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
-  { name: 'report', load: () => import('./cli/report.js'), summary: 'write an HTML page about a run, with every sample' },
-  { name: 'rate', load: () => import('./cli/rate.js'), summary: 'write a page on which people rate predictions, blind to the judge' },
+  { name: 'report', load: one(pages, 'report'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: one(pages, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
   { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'export csv', load: one(exportCommands, 'csv'), summary: 'write the judgements of a run, or its scores, as CSV' },
   { name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'put a run with its settings and scores into an MLflow server' },

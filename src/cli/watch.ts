@@ -25,7 +25,7 @@ import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
-import { argumentsOf, evaluate, type Result, type Say, type Told, type Work } from './watch/evaluating.js';
+import { argumentsOf, evaluate, type Result, type Say, type Work } from './watch/evaluating.js';
 import { type FixedBase, WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
 import { endpointAt, filled, wordsOf } from './watch/processes.js';
 
@@ -173,34 +173,29 @@ function logTo(outputDir: string, stderr: TextSink, quiet: boolean): Say {
 }
 
 /** Evaluates what is to be done, in order; a checkpoint that comes meanwhile is seen at the next look. */
-async function lookOnce(work: Work, dir: string): Promise<Told[]> {
+async function lookOnce(work: Work, dir: string) {
   const { settings, io, outputDir } = work;
-  const told: Told[] = [];
-  const { complete } = await checkpointsIn(dir, settings);
-  for (const checkpoint of complete) {
+  const told: Awaited<ReturnType<typeof evaluate>>[] = [];
+  for (const checkpoint of (await checkpointsIn(dir, settings)).complete) {
     if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
     if (stateOf(kept, settings, Date.now()) !== 'due') continue;
     try {
       told.push(await evaluate(work, kept));
     } catch (error) {
-      if (!io.stop.aborted) throw unwritable(error, outputDir);
+      if (io.stop.aborted) continue;
+      const code = codeOf(error);
+      if (error instanceof UserError || code === undefined) throw error;
+      // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
+      const remedy = 'make room or mend its rights: the same command goes on where it was';
+      throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
     }
   }
   return told;
 }
 
-/** A full disk keeps every checkpoint from being evaluated, so that the watch ends; other errors come back as they are. */
-function unwritable(error: unknown, dir: string): unknown {
-  const code = codeOf(error);
-  if (error instanceof UserError || code === undefined) return error;
-  return cannotWrite(
-    `cannot write into ${dir} (${code}); make room or mend its rights: the same command goes on where it was`,
-  );
-}
-
 /** What a call with --once has found, on standard output. */
-function showResults(told: readonly Told[], { json }: WatchSettings, io: Io): ExitCode {
+function showResults(told: Awaited<ReturnType<typeof lookOnce>>, { json }: WatchSettings, io: Io): ExitCode {
   const codes = told.map(({ result }) => codeOfResult(result));
   const exitCode = WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
   const results = told.map(({ name, result: { verdict }, path }) => ({ name, verdict, result: path }));

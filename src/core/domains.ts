@@ -8,21 +8,12 @@ const PUBLISHED: readonly Domain[] = DOMAINS;
 /** Longest name that is shown whole. */
 const NAME_COLUMNS = 16;
 
-const DISPLAY_NAMES: ReadonlyMap<Domain, string> = new Map(
-  Object.entries({
-    mcp: 'MCP',
-    search: 'Search',
-    terminal: 'Terminal',
-    swe: 'SWE',
-    android: 'Android',
-    web: 'Web',
-    os: 'OS',
-  }),
-);
+/** What the published ones are called, in their order. */
+const DISPLAY_NAMES = ['MCP', 'Search', 'Terminal', 'SWE', 'Android', 'Web', 'OS'];
 
 /** A domain as tables and progress name it; a name that is not published is shown as it is, made safe for the terminal. */
 export function domainName(domain: Domain): string {
-  return DISPLAY_NAMES.get(domain) ?? oneLine(domain, NAME_COLUMNS);
+  return DISPLAY_NAMES[PUBLISHED.indexOf(domain)] ?? oneLine(domain, NAME_COLUMNS);
 }
 
 /** Sorts domains as tables list them: those of the published table in its order, others after them by name. */

@@ -47,12 +47,12 @@ export function readTemplate(template: string, hidesTruth = false): Template {
   const slots = TEMPLATE_SLOTS.filter(isShown);
   const parts: TemplatePart[] = [];
   for (const [token] of template.matchAll(/\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+/g)) {
+    const slot = slots.find((name) => token === `{${name}}`);
     if (token === '{' || token === '}') return { status: 'bad', reason: `a single "${token}" (write it twice)` };
-    const part = readToken(token, slots);
-    if (part === undefined) {
-      return { status: 'bad', reason: `the unknown slot ${token}; the slots are ${braced(slots)}` };
-    }
-    parts.push(part);
+    if (slot !== undefined) parts.push({ slot });
+    else if (token === '{{' || token === '}}') parts.push({ text: token.charAt(0) });
+    else if (!token.startsWith('{')) parts.push({ text: token });
+    else return { status: 'bad', reason: `the unknown slot ${token}; the slots are ${braced(slots)}` };
   }
   const missing = NEEDED_SLOTS.filter((slot) => isShown(slot) && !holds(parts, slot));
   return missing.length > 0 ? { status: 'bad', reason: `no slot ${braced(missing)}` } : { status: 'ok', parts };
@@ -69,14 +69,6 @@ export function optionalSlots({
 
 function holds(parts: readonly TemplatePart[], slot: TemplateSlot): boolean {
   return parts.some((part) => 'slot' in part && part.slot === slot);
-}
-
-function readToken(token: string, slots: readonly TemplateSlot[]): TemplatePart | undefined {
-  if (token === '{{') return { text: '{' };
-  if (token === '}}') return { text: '}' };
-  if (!token.startsWith('{')) return { text: token };
-  const slot = slots.find((name) => token === `{${name}}`);
-  return slot && { slot };
 }
 
 function braced(slots: readonly string[]): string {

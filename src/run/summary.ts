@@ -1,10 +1,9 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { join } from 'node:path';
-import type { BatchReport } from '../core/batch-report.js';
 import { bytesText, counted, grouped } from '../core/figures.js';
 import { printable, shellLine } from '../core/printable.js';
-import type { Io, Usage } from '../core/types.js';
+import type { BatchReport, Io, Usage } from '../core/types.js';
 import { programName } from '../settings/command.js';
 import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import { type Spending, spendingOf, spendingText } from './budget.js';

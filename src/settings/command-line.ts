@@ -55,17 +55,12 @@ export async function readCommandLine(
   return { name, command, flags, problems: [...problems, ...givenTwice(flags, command), ...excess] };
 }
 
-/** A command among the words of a line. */
-interface Called {
-  /** The line without the command's name. */
-  readonly words: readonly string[];
-  readonly entry: CommandEntry | undefined;
-  /** The commands to show: all of them, or those whose first word was given without a second. */
-  readonly group: readonly CommandEntry[];
-}
-
-/** @throws UserError (2) for a command that does not exist, and for the first word of several commands alone */
-function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): Called {
+/**
+ * A command among the words of a line; the line without its name; and the commands to show: all of them, or those whose first word was
+ * given without a second.
+ * @throws UserError (2) for a command that does not exist, and for the first word of several commands alone
+ */
+function commandIn(argv: readonly string[], entries: readonly CommandEntry[]) {
   const at = argv.findIndex((argument) => !argument.startsWith('-'));
   const first = argv[at];
   if (first === undefined) return { words: argv, entry: undefined, group: entries };
@@ -176,9 +171,9 @@ const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environm
 type Item = readonly [term: string, help: string];
 
 /** Sections of help under their headings, with one column for all terms. */
-function sections(groups: ReadonlyMap<string, readonly Item[]>, width: number): string[] {
-  const indent = 4 + Math.max(...[...groups.values()].flat().map(([term]) => term.length));
-  return [...groups].flatMap(([heading, items]) => [
+function sections(groups: Readonly<Record<string, readonly Item[]>>, width: number): string[] {
+  const indent = 4 + Math.max(...Object.values(groups).flatMap((items) => items.map(([term]) => term.length)));
+  return Object.entries(groups).flatMap(([heading, items]) => [
     `${heading}:`,
     ...items.flatMap(([term, help]) => wrapped(`  ${term}`.padEnd(indent) + help, width, indent)),
     '',
@@ -186,36 +181,37 @@ function sections(groups: ReadonlyMap<string, readonly Item[]>, width: number): 
 }
 
 function programHelp(entries: readonly CommandEntry[], width: number): string {
-  const options: Item[] = [
-    ['-V, --version', 'show the version'],
-    ['-h, --help', 'show this help'],
-  ];
-  const commands = entries.map(({ name, summary }) => [name, summary] as const);
-  const groups = new Map([
-    ['Options', options],
-    ['Commands', commands],
-  ] as const);
+  const commands = entries.map(({ name, summary }): Item => [name, summary]);
+  const groups = { Options: PROGRAM_OPTIONS, Commands: commands };
   const lines = [...wrapped(DESCRIPTION, width), '', ...sections(groups, width), FURTHER_HELP];
   return `Usage: awb [options] [command]\n\n${lines.join('\n')}\n`;
 }
 
+const PROGRAM_OPTIONS: readonly Item[] = [
+  ['-V, --version', 'show the version'],
+  ['-h, --help', 'show this help'],
+];
+const HELP: Item = ['-h, --help', 'show this help; --help all shows every flag'];
+
 /** @param all whether options are shown that are not of daily use, too */
 function commandHelp(name: string, command: CommandSpec, all: boolean, width: number): string {
-  const { options, operands = [], description, examples } = command;
-  const usage = operands.map((operand) => ` [${operand}${takesSeveral(options[operand]) ? '...' : ''}]`).join('');
-  const groups = new Map<string, Item[]>();
-  for (const [key, option] of Object.entries(options)) {
-    if (!all && !isDaily(key, option, command)) continue;
+  const { options, operands = [], description, examples, daily } = command;
+  const isShown = (key: string, { required }: OptionSpec) =>
+    all || daily === undefined || required || key in COMMON || daily.split(' ').includes(key);
+  const shown = Object.entries(options).filter(([key, option]) => isShown(key, option));
+  const groups: Record<string, Item[]> = {};
+  for (const [key, option] of shown) {
     const { group = 'Options', short } = option;
-    const term = (short === undefined ? '' : `-${short}, `) + flagOf(key, option);
-    groups.set(group, [...(groups.get(group) ?? []), [term, sentenceOf(option)]]);
+    groups[group] ??= [];
+    groups[group].push([(short === undefined ? '' : `-${short}, `) + flagOf(key, option), sentenceOf(option)]);
   }
-  groups.get('Common')?.push(['-h, --help', 'show this help; --help all shows every flag']);
-  const hidden = Object.keys(options).length - [...groups.values()].flat().length + 1;
-  const shown = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
+  groups.Common?.push(HELP);
+  const usage = operands.map((operand) => ` [${operand}${takesSeveral(options[operand]) ? '...' : ''}]`).join('');
+  const hidden = Object.keys(options).length - shown.length;
+  const does = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
   const lines = [
     ...[`Usage: awb ${name} [options]${usage}`, '', ...wrapped(description, width), '', ...sections(groups, width)],
-    ...(shown.length > 0 ? ['Examples:', ...shown, ''] : []),
+    ...(does.length > 0 ? ['Examples:', ...does, ''] : []),
     ...(hidden === 0 ? [] : [`awb ${name} --help all shows ${hidden} further flags.`, '']),
   ];
   return `${lines.join('\n')}\n${SETTINGS_NOTE}\n`;
@@ -249,11 +245,6 @@ function sentenceOf(option: OptionSpec): string {
     details.push(`default: ${[option.default].flat().join(',')}${unit}`);
   }
   return details.length === 0 ? option.help : `${option.help} (${details.join('; ')})`;
-}
-
-/** Whether the short --help of the command shows the option. */
-function isDaily(name: string, option: OptionSpec, { daily }: CommandSpec): boolean {
-  return option.required === true || daily === undefined || name in COMMON || daily.split(' ').includes(name);
 }
 
 /** Indents each line by two columns. */

@@ -2,40 +2,34 @@
 
 import { printable } from '../core/printable.js';
 import { hideKeys } from '../core/redaction.js';
-import type { Io } from '../core/types.js';
 import { cutPasswords, passwordsIn } from './address.js';
 import {
   type CommandLine,
   FLAGS_ONLY,
-  type FlagValues,
   type OptionSpec,
   type OptionTable,
   type ShownSettings,
   variableOf,
 } from './command.js';
-import type { ConfigFile, Found } from './sources.js';
+import type { Found, Sources } from './sources.js';
 
 /** Placeholders such as `EMPTY` or `dummy` are no secrets, and taking them out would garble the output. */
 const SHORTEST_SECRET = 8;
 /** What MLflow's own clients read, too. */
 const MLFLOW_SECRETS = ['MLFLOW_TRACKING_TOKEN', 'MLFLOW_TRACKING_PASSWORD'];
 
-/** Adds what flags and environment hold of secrets: values of secret options, keys for other programs, passwords of proxies. */
-export function noteSecrets(table: OptionTable, flags: FlagValues, env: Io['env'], secrets: Set<string>): void {
+/** Adds what the sources hold of secrets: values of secret options, keys for other programs, passwords of proxies. */
+export function noteSecrets(table: OptionTable, { flags, env, config }: Sources, secrets: Set<string>): void {
   for (const [variable, value] of Object.entries(env)) {
     if (variable.endsWith('_API_KEY') || MLFLOW_SECRETS.includes(variable)) note(value, secrets);
     if (/_proxy$/i.test(variable)) notePasswords(value, secrets);
   }
-  for (const name of secretsIn(table)) {
+  for (const name of Object.keys(table).filter((name) => table[name]?.secret)) {
     note(env[variableOf(name)], secrets);
     const given = flags.get(name);
     if (typeof given === 'object') for (const value of given) note(value, secrets);
+    for (const entries of [config?.section, config?.top]) note(entries?.get(name)?.written, secrets);
   }
-}
-
-/** The same of the configuration file. */
-export function noteSecretsOf({ section, top }: ConfigFile, table: OptionTable, secrets: Set<string>): void {
-  for (const name of secretsIn(table)) for (const entries of [section, top]) note(entries.get(name)?.written, secrets);
 }
 
 /** Adds the passwords of a setting's value, where it is an address or a list of them. */
@@ -56,10 +50,6 @@ export function noteKeys(name: string, value: unknown, secrets: Set<string>): st
   if (places.size === 0) return [];
   const named = [...places].join(', ');
   return [`--${name}: what is named like a key is sent, and left out of every file, batch files too: ${named}`];
-}
-
-function secretsIn(table: OptionTable): string[] {
-  return Object.keys(table).filter((name) => table[name]?.secret);
 }
 
 function note(value: unknown, secrets: Set<string>): void {

@@ -15,16 +15,8 @@ import {
   variableOf,
 } from './command.js';
 import { flagOf, indented } from './command-line.js';
-import { noteKeys, notePasswords, noteSecrets, noteSecretsOf, shownSettings } from './secrets.js';
-import {
-  type ConfigFile,
-  defaultValue,
-  type Entries,
-  type Found,
-  givenValue,
-  readConfig,
-  type Sources,
-} from './sources.js';
+import { noteKeys, notePasswords, noteSecrets, shownSettings } from './secrets.js';
+import { type ConfigFile, defaultValue, type Entries, type Found, givenValue, readConfig } from './sources.js';
 
 /** The settings of one call, with all that is wrong with them. */
 interface Resolved {
@@ -51,13 +43,24 @@ export async function resolveSettings(
   secrets: Set<string>,
 ): Promise<Resolved> {
   const table = command.options;
-  noteSecrets(table, flags, env, secrets);
+  noteSecrets(table, { flags, env }, secrets);
   const file = givenValue('config', COMMON.config, { flags, env });
   const config = file && (await readConfig(String(file.value), file.from, cwd, name));
-  if (config !== undefined) noteSecretsOf(config, table, secrets);
+  noteSecrets(table, { flags, env, config }, secrets);
 
   const names = await unknownNames(table, env, config, commands);
-  const { found, problems: ofValues } = findAll(table, { flags, env, config });
+  const found = new Map<string, Found>();
+  const ofValues: string[] = [];
+  for (const [name, option] of Object.entries(table)) {
+    const otherwise = defaultValue(name, option, env);
+    try {
+      found.set(name, givenValue(name, option, { flags, env, config }) ?? otherwise);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      ofValues.push(error.message);
+      found.set(name, { ...otherwise, from: WRONG });
+    }
+  }
   const warnings = [...names.warnings, ...cutCallPaths(found)];
   for (const [key, { value }] of found) {
     notePasswords(value, secrets);
@@ -80,22 +83,6 @@ export async function resolveSettings(
 
 /** What a value that will not do is said to come from. */
 const WRONG = 'wrong';
-
-function findAll(table: OptionTable, sources: Sources): { readonly found: Map<string, Found>; problems: string[] } {
-  const found = new Map<string, Found>();
-  const problems: string[] = [];
-  for (const [name, option] of Object.entries(table)) {
-    const otherwise = defaultValue(name, option, sources.env);
-    try {
-      found.set(name, givenValue(name, option, sources) ?? otherwise);
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error;
-      problems.push(error.message);
-      found.set(name, { ...otherwise, from: WRONG });
-    }
-  }
-  return { found, problems };
-}
 
 /** Cuts the path of a call off the addresses of endpoints. @returns a sentence for each that had one */
 function cutCallPaths(found: Map<string, Found>): string[] {

@@ -92,8 +92,10 @@ type Read = { readonly value: unknown } | { readonly expected: string };
 function readTexts(option: OptionSpec, texts: readonly string[]): Read {
   const text = texts.at(-1) ?? '';
   switch (option.kind) {
-    case 'text':
-      return readText(option.check, text);
+    case 'text': {
+      const expected = text.trim() === '' ? 'a text that is not empty' : option.check?.(text);
+      return expected === undefined ? { value: text } : { expected };
+    }
     case 'integer':
     case 'number':
     case 'duration':
@@ -102,22 +104,25 @@ function readTexts(option: OptionSpec, texts: readonly string[]): Read {
       const yes = /^(true|1|yes|on)$/i.test(text);
       return yes || /^(false|0|no|off)$/i.test(text) ? { value: yes } : { expected: 'true or false' };
     }
-    case 'choice':
-      return readChoice(option.choices, text);
+    case 'choice': {
+      if (option.choices.includes(text)) return { value: text };
+      const near = text === '' ? undefined : nearest(text, option.choices);
+      return { expected: `one of ${option.choices.join(', ')}${near ? ` (did you mean ${near}?)` : ''}` };
+    }
     case 'list':
       return readList(option.check, option.whole ? texts : texts.flatMap((part) => part.split(',')));
-    case 'map':
-      return readMap(texts);
-    case 'json':
-      return readJson(text);
+    case 'map': {
+      const entries = texts.map((text) => /^\s*([^=\s][^=]*?)\s*=(.*)$/s.exec(text) ?? []);
+      if (entries.some(({ length }) => length === 0)) return { expected: 'key=value' };
+      return { value: Object.fromEntries(entries.map(([, key, value]) => [key, value?.trim()])) };
+    }
+    case 'json': {
+      const value = parseObject(text);
+      return value === undefined ? { expected: 'a JSON object such as {"top_k": 20}' } : { value };
+    }
     default:
       return option satisfies never;
   }
-}
-
-function readText(check: Check | undefined, text: string): Read {
-  const expected = text.trim() === '' ? 'a text that is not empty' : check?.(text);
-  return expected === undefined ? { value: text } : { expected };
 }
 
 /** Characters that a label may have: it is part of file names, and stands in tables. */
@@ -157,29 +162,12 @@ function numberExpected(option: NumericOption): string {
   return [`${kind}${range}`, ...(option.words ?? [])].join(' or ');
 }
 
-function readChoice(choices: readonly string[], text: string): Read {
-  if (choices.includes(text)) return { value: text };
-  const near = text === '' ? undefined : nearest(text, choices);
-  return { expected: `one of ${choices.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}` };
-}
-
 /** Reads a list from its items. Empty items are left out. */
 function readList(check: Check | undefined, parts: readonly string[]): Read {
   const items = parts.map((part) => part.trim()).filter((part) => part !== '');
   if (items.length === 0) return { expected: 'a list separated by commas' };
   const expected = items.map((item) => check?.(item)).find((wrong) => wrong !== undefined);
   return expected === undefined ? { value: items } : { expected };
-}
-
-function readMap(texts: readonly string[]): Read {
-  const entries = texts.map((text) => /^\s*([^=\s][^=]*?)\s*=(.*)$/s.exec(text));
-  if (entries.some((entry) => entry === null)) return { expected: 'key=value' };
-  return { value: Object.fromEntries(entries.map((entry) => [entry?.[1], entry?.[2]?.trim()])) };
-}
-
-function readJson(text: string): Read {
-  const value = parseObject(text);
-  return value === undefined ? { expected: 'a JSON object such as {"top_k": 20}' } : { value };
 }
 
 // The configuration file: settings by flag name in YAML, at the top level or in a section that has a command's name.
@@ -239,32 +227,20 @@ export interface ConfigFile {
  * @throws UserError (2) where it holds no settings, (66) where it cannot be read
  */
 export async function readConfig(path: string, from: string, cwd: string, command: string): Promise<ConfigFile> {
-  let text: string;
-  try {
-    text = await readFile(resolve(cwd, path), 'utf8');
-  } catch (error) {
-    const code = codeOf(error) ?? String(error);
-    throw inputMissing(`cannot read the configuration file ${path} (${from}): ${code}`);
-  }
+  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {
+    throw inputMissing(`cannot read the configuration file ${path} (${from}): ${codeOf(error) ?? String(error)}`);
+  });
   const file = await parseYaml(text, path, EXIT.usage);
   const root = file.document.contents;
   if (root !== null && !file.yaml.isMap(root)) {
     throw new UserError(`${path}:1: expected settings by name, such as "max-tokens: 32768"`);
   }
-  const top = byKey(root === null ? [] : entriesOf(file, root, LEVELS));
-  return { path, section: sectionOf(path, top, command), top };
-}
-
-/** Settings, and those in a section. */
-const LEVELS = 2;
-
-function byKey(entries: readonly YamlEntry[]): Entries {
-  return new Map(entries.map((entry) => [entry.key, entry]));
-}
-
-function sectionOf(path: string, top: Entries, command: string): Entries {
+  const byKey = (entries: readonly YamlEntry[]) => new Map(entries.map((entry) => [entry.key, entry]));
+  // Settings, and those in a section.
+  const top = byKey(root === null ? [] : entriesOf(file, root, 2));
   const entry = top.get(command);
-  if (entry?.entries !== undefined) return byKey(entry.entries);
-  if (entry === undefined || entry.value === null) return new Map();
-  throw new UserError(`${path}:${entry.line}: ${command}: expected settings by name, indented below it`);
+  if (entry?.entries === undefined && (entry?.value ?? null) !== null) {
+    throw new UserError(`${path}:${entry?.line}: ${command}: expected settings by name, indented below it`);
+  }
+  return { path, section: byKey(entry?.entries ?? []), top };
 }

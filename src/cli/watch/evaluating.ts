@@ -62,23 +62,16 @@ export type Result =
   | { readonly verdict: 'AWAITING'; readonly batch: AwaitedBatch }
   | { readonly verdict: 'FAILED'; readonly reason: string; readonly will_retry: boolean };
 
-/** A result, the line on it, and the path of its document. */
-export interface Told {
-  readonly result: Result;
-  readonly text: string;
-  readonly name: string;
-  readonly path: string;
-}
-
 /**
  * Evaluates a checkpoint as far as it is not, writes its result and tells it.
+ * @returns the result, the line on it, and the path of its document
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
-export async function evaluate(work: Work, kept: Kept): Promise<Told> {
+export async function evaluate(work: Work, kept: Kept) {
   const { settings, io, say } = work;
   await keepRecord(kept, {});
   const { name, path: place, stamp, failures, awaited } = kept.record;
-  const result = await decided(work, kept).catch((error: unknown) => {
+  const result: Result = await decided(work, kept).catch((error: unknown) => {
     if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
     return { verdict: 'FAILED', reason: error.message, will_retry: failures + 1 < settings.tries } as const;
   });

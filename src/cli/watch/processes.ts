@@ -150,18 +150,11 @@ const LONGEST_LOOK_MS = 5_000;
 /** Why a checkpoint could not be evaluated, in one sentence; it says nothing of the checkpoint's quality. */
 export class NotEvaluated extends Error {}
 
-interface Server {
-  readonly url: string;
-  readonly model: string;
-  /** Aborted where it ends by itself; the reason is a `NotEvaluated`. */
-  readonly lost: AbortSignal;
-  stop(): Promise<void>;
-}
-
 /**
  * Starts the server of a checkpoint, and waits until it lists its models.
  * @param log takes what it writes
  * @param pidFile tells the next watch, should this one be killed, whose end to wait for
+ * @returns its address, its model, how to stop it, and a signal that is aborted with a `NotEvaluated` where it ends by itself
  * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
  */
 export async function startServer(
@@ -169,8 +162,11 @@ export async function startServer(
   { log, pidFile }: { readonly log: string; readonly pidFile: string },
   settings: WatchSettings,
   io: Io,
-): Promise<Server> {
-  await endOfEarlier(pidFile);
+) {
+  // The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then.
+  const earlier = Number(await readFile(pidFile, 'utf8').catch(() => ''));
+  const until = performance.now() + GRACE_MS;
+  while (isAlive(earlier) && performance.now() < until) await wait(LOOK_EVERY_MS);
   const port = await portFor(settings.port);
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
@@ -194,13 +190,6 @@ export async function startServer(
     await stop();
     throw error;
   }
-}
-
-/** The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then. */
-async function endOfEarlier(pidFile: string): Promise<void> {
-  const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-  const until = performance.now() + GRACE_MS;
-  while (isAlive(pid) && performance.now() < until) await wait(LOOK_EVERY_MS);
 }
 
 /** Resolves with the name of the model once the server lists one. */

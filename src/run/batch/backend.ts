@@ -3,7 +3,6 @@
 import { constants } from 'node:fs';
 import { access, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BatchReport } from '../../core/batch-report.js';
 import { callsTogether } from '../../core/costs.js';
 import {
   cannotCreate,
@@ -19,7 +18,17 @@ import { dollars, grouped } from '../../core/figures.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import { shellLine } from '../../core/printable.js';
-import type { Ask, AskSignals, FileHooks, Io, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
+import type {
+  Ask,
+  AskSignals,
+  BatchReport,
+  FileHooks,
+  Io,
+  Job,
+  ModelOutcome,
+  Solve,
+  WorkHooks,
+} from '../../core/types.js';
 import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
