@@ -25,8 +25,10 @@ import { scenarioPage } from '../view/scenario-page.js';
 import { scenarioReport } from '../view/scenarios.js';
 import { collectTexts } from '../view/texts.js';
 
-/** What the build makes of src/view/browser; this file stands as deep in src as in dist. */
-const REPORT_SCRIPT = new URL('../../dist/view/browser.js', import.meta.url);
+/** A script that the build makes of src/view/browser; this file stands as deep in src as in dist. */
+function built(name: string): Promise<string> {
+  return readFile(new URL(`../../dist/view/${name}`, import.meta.url), 'utf8');
+}
 
 export const report = defineCommand({
   description:
@@ -86,7 +88,7 @@ async function pageOfRun(
         `Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit), and this page has no room for them.`,
       ];
   const contents = reportOn(run, other, gathered, costs, notes);
-  const script = await readFile(REPORT_SCRIPT, 'utf8');
+  const script = await built('browser.js');
   const page = reportPage(contents, texts.json(), { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
   return { samples: contents.samples.length, page };
 }
@@ -95,9 +97,6 @@ async function pageOfScenarios(run: ReadRun, inlineLimit: number, io: Io) {
   const made = await scenarioReport(run, inlineLimit * 1e6, io.stop);
   return { samples: made.samples.length, page: scenarioPage(made, `awb ${toolVersion()}`, policyHash) };
 }
-
-/** What the build makes of src/view/browser/rating.ts; this file stands as deep in src as in dist. */
-const RATING_SCRIPT = new URL('../../dist/view/rating-script.js', import.meta.url);
 
 export const rate = defineCommand({
   description:
@@ -153,7 +152,7 @@ export const rate = defineCommand({
       samples,
     };
     const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-    const script = await readFile(RATING_SCRIPT, 'utf8');
+    const script = await built('rating-script.js');
     const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
     const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
     const runs = other === undefined ? [run.source] : [run.source, other.source];

@@ -107,7 +107,7 @@ export function readWords(words: readonly string[], table: OptionTable, help = '
     else if (option?.kind === 'boolean' && inline === undefined) flags.set(name, true);
     else if (table[negated]?.kind === 'boolean' && inline === undefined) flags.set(negated, false);
     else if (option === undefined || option.kind === 'boolean') {
-      problems.push(`unknown flag ${typed}; ${option ? 'it takes no value' : (nearFlag(name, table) ?? help)}`);
+      problems.push(option ? `${typed} takes no value` : `unknown flag ${typed}; ${nearFlag(name, table) ?? help}`);
       // The next word was probably meant for it.
       if (inline === undefined && next?.startsWith('-') === false) at++;
     } else {
