@@ -23,9 +23,7 @@ export const command = defineCommand({
     'awb agree --ratings ann.jsonl,bob.csv --predictions out --json | jq .total': 'two raters; unrounded figures',
   },
   options: {
-    ratings: option.list('F', 'files of ratings that the page of awb rate saved, or CSV of that form', {
-      required: true,
-    }),
+    ratings: option.list('F', 'files that the page of awb rate saved, or CSV of that form', { required: true }),
     predictions: option.list('RUN', 'the judged.jsonl that was rated, or its folder; or several', { required: true }),
     draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
     seed: option.integer('seed of the resamples', { min: 0, default: 1 }),

@@ -20,9 +20,7 @@ export const command = defineCommand({
     'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'rows that one judge failed on, too',
   },
   options: {
-    judged: option.list('RUN', 'judged files, or their folders: the same predictions, rubrics alike', {
-      required: true,
-    }),
+    judged: option.list('RUN', 'judged files, or folders, of the same predictions and rubrics', { required: true }),
     output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
     combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
     quorum: option.integer("a row needs N judges, not all; each judge's offset is then taken out", { min: 1 }),

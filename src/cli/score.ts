@@ -40,14 +40,10 @@ export const command = defineCommand({
     'awb score results/step-100 --json | jq .overall.total_score': 'one unrounded figure',
   },
   options: {
-    predictions: option.text('RUN', "a judged.jsonl, ours or the official script's, a scenarios.jsonl, or its folder", {
-      required: true,
-    }),
+    predictions: option.text('RUN', 'a judged.jsonl, a scenarios.jsonl, or the folder of one', { required: true }),
     db: option.text('FILE', 'SQLite file, which can hold many runs', { default: DEFAULT_DB }),
-    label: option.text('TEXT', 'name of the checkpoint (default: as in the file before, else its own)', {
-      check: shortLabel,
-    }),
-    'teacher-forced': option.text('RUN', 'of a rollout: the same predictions with true histories, to tell the drift', {
+    label: option.text('TEXT', 'name of the checkpoint (default: the one that it has)', { check: shortLabel }),
+    'teacher-forced': option.text('RUN', 'of a rollout: the run with true histories, to tell drift', {
       namesRun: true,
     }),
     'min-coverage': option.number('share of the rows of each domain that must be scored, else exit 3', {

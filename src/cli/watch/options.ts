@@ -25,27 +25,19 @@ export const WATCH_OPTIONS = {
     'judge-batch': option.flag("ask the judge by batch files in the checkpoint's folder (--once: exit 75 meanwhile)"),
   }),
   ...under('Gate', {
-    base: option.text('RUN', 'the fixed run: a label or number in --db, a judged file or its folder', {
-      namesRun: true,
-      required: true,
-    }),
+    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { namesRun: true, required: true }),
   }),
   ...under('Output', {
     'output-dir': option.text('DIR', 'folder of watch.jsonl and of a folder a checkpoint', { default: './watch' }),
     db: option.text('FILE', 'SQLite file that scores go to', { default: 'awb.sqlite' }),
-    'on-result': option.list('COMMAND', 'gets each result as JSON on its standard input; without a shell', {
-      whole: true,
-    }),
+    'on-result': option.list('COMMAND', 'gets each result as JSON on its standard input', { whole: true }),
   }),
   ...under('Watching', {
     'pass-env': option.list('NAME', 'further variables, secrets too, that the server and --on-result get'),
     once: option.flag('take what is there, and end with its exit code'),
     every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
     tries: option.integer('rounds in which a checkpoint that cannot be evaluated is tried', { min: 1, default: 3 }),
-    'retry-wait': option.duration('wait before its second round, doubled for each further one', {
-      min: 0,
-      default: 300,
-    }),
+    'retry-wait': option.duration('wait before its second round, then doubled each time', { min: 0, default: 300 }),
     'dry-run': option.flag('say what would be done, and do nothing'),
   }),
 } as const satisfies OptionTable;
