@@ -96,7 +96,7 @@ async function judge(settings: JudgeSettings, io: Io, shown: ShownSettings): Pro
   }
 }
 
-const ALIKE = 'at temperature 0 a judge repeats itself; --judge-repeats then costs more and shows nothing';
+const ALIKE = 'at temperature 0 a judge is likely to repeat itself; --judge-repeats then only costs more';
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
   const { settings, io, mode, method, dir } = work;

@@ -251,7 +251,7 @@ it('measures are not taken several times', async () => {
 
 it('a judge that is likely to repeat itself is said to be', async () => {
   const folder = await begin();
-  const said = 'likely to give the same judgement each time';
+  const said = 'likely to repeat itself';
   expect((await judge(folder, 2)).stdout).not.toContain(said);
   expect((await judge(folder, 2, ['--temperature', '0', '--fresh'])).stdout).toContain(said);
 });
