@@ -1,212 +1,182 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import type { Asked } from '../../core/costs.js';
-import { domainName, inTableOrder } from '../../core/domains.js';
-import { nearest, UserError } from '../../core/errors.js';
+import { coversBenchmark, domainName, domainsOfMean, inTableOrder } from '../../core/domains.js';
+import { nearest, present, UserError } from '../../core/errors.js';
 import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
 import { oneLine } from '../../core/printable.js';
-import { type Column, dimensionName, intervalCell, NONE } from '../../core/table.js';
-import { DIMENSIONS, DOMAINS, type Domain } from '../../core/types.js';
+import { type Column, columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.js';
+import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import type { BoardColumn, BoardFigure, BoardOptions, Entry, FigureOf } from './board.js';
-import {
-  type Counted,
-  countedFigure,
-  domainsOf,
-  failuresMatter,
-  isWhole,
-  measuredFigure,
-  NAME_COLUMNS,
-} from './runs.js';
+import type { BoardColumn, BoardFigure, BoardOptions, Entry } from './board.js';
+import { NAME_COLUMNS } from './runs.js';
 
-export interface TextColumn extends BoardColumn {
-  of(entry: Entry): string;
+/** A column by its headings, as `columnsOf` has them. */
+function column(id: string, headings: string, more: Omit<BoardColumn, 'id' | keyof Column>): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), ...more };
 }
-
-export interface FigureColumn extends BoardColumn {
-  readonly figure: FigureOf;
-  /** Means over domains are comparable only over the same domains. */
-  readonly isMean: boolean;
-  /** Whether runs are held against each other in it. */
-  readonly isTested: boolean;
-  /** Whether a smaller figure is better, whatever the block shows. */
-  readonly isLowerBetter?: true;
-  figureOf(run: Counted): BoardFigure | undefined;
-  /** The figure as the row shows it, where that is more than its value. */
-  textOf?(figure: BoardFigure, entry: Entry): string;
-}
-
-function figureColumn(
-  id: string,
-  heading: string,
-  figure: FigureOf,
-  figureOf: FigureColumn['figureOf'],
-  more: Partial<FigureColumn> = {},
-): FigureColumn {
-  const column = { id, heading, short: heading, align: 'right', figure, figureOf } as const;
-  return { ...column, isMean: true, isTested: true, ...more };
-}
-
-function textColumn(id: string, heading: string, align: Column['align'], of: TextColumn['of']): TextColumn {
-  return { id, heading, short: heading, align, of };
-}
-
-export const TEXT_COLUMNS: readonly TextColumn[] = [
-  textColumn('interval', '95 %', 'right', ({ mean }) => intervalCell(mean)),
-  textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? NONE : percent(run.card.coverage))),
-  {
-    ...textColumn('rows', 'Predictions', 'right', ({ run }) =>
-      run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
-    ),
-    short: 'Pred.',
-  },
-  textColumn('model', 'World model', 'left', ({ run }) => shown(run?.worldModel)),
-  textColumn('judge', 'Judge', 'left', ({ run }) =>
-    run === undefined ? PUBLISHED_SOURCE.judge : shown(run.judgedWith.snapshot ?? run.judgedWith.judge),
-  ),
-  textColumn('rubrics', 'Rubric pack', 'left', ({ run }) =>
-    run === undefined ? 'official' : shown(run.judgedWith.rubricPack),
-  ),
-  textColumn('date', 'Date', 'left', ({ run }) => shown(run?.at.slice(0, 10))),
-];
 
 function shown(text: string | undefined): string {
   return oneLine(text ?? '', NAME_COLUMNS) || NONE;
 }
 
-const UNTESTED = { isMean: false, isTested: false } as const;
+export const NAME_COLUMN = column('name', '<Run', { textOf: ({ name }) => name });
 
-function costColumn(id: string, heading: string, asked: Asked): FigureColumn {
-  const figureOf = ({ run }: Counted): BoardFigure | undefined => {
-    const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
-    return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
-  };
-  const textOf = ({ value, isLeast }: BoardFigure) => `${isLeast ? '≥ ' : ''}${dollars(value)}`;
-  return figureColumn(id, heading, { name: id }, figureOf, { ...UNTESTED, isLowerBetter: true, textOf });
+export const TEXT_COLUMNS: readonly BoardColumn[] = [
+  column('interval', '95 %', { textOf: ({ mean }) => intervalCell(mean) }),
+  column('coverage', 'Coverage', { textOf: ({ run }) => (run === undefined ? NONE : percent(run.card.coverage)) }),
+  column('rows', 'Predictions|Pred.', {
+    textOf: ({ run }) => (run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`),
+  }),
+  column('model', '<World model', { textOf: ({ run }) => shown(run?.worldModel) }),
+  column('judge', '<Judge', {
+    textOf: ({ run }) => shown(run ? (run.judgedWith.snapshot ?? run.judgedWith.judge) : PUBLISHED_SOURCE.judge),
+  }),
+  column('rubrics', '<Rubric pack', { textOf: ({ run }) => shown(run ? run.judgedWith.rubricPack : 'official') }),
+  column('date', '<Date', { textOf: ({ run }) => shown(run?.at.slice(0, 10)) }),
+];
+
+function costColumn(id: string, heading: string, asked: Asked): BoardColumn {
+  return column(id, heading, {
+    figure: { name: id },
+    isLowerBetter: true,
+    figureOf({ run }) {
+      const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
+      return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
+    },
+    textOf: (_, { value, isLeast } = { value: 0 }) => `${isLeast ? '≥ ' : ''}${dollars(value)}`,
+  });
 }
 
-/** What is shown where it is asked for; of the first one also beside the mean, where any rated run has it. */
-const FURTHER_COLUMNS: readonly FigureColumn[] = [
-  // How much of what was determined the predictions met, by their judge's checklists.
-  figureColumn(
-    'facts-recall',
-    'Facts recall',
-    { name: FACTS_RECALL },
-    ({ run }) => measuredFigure(run.card.overallMeasures, FACTS_RECALL),
-    { short: 'Facts', ...UNTESTED },
-  ),
+/** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any rated run has it. */
+const RECALL_COLUMN = column('facts-recall', 'Facts recall|Facts', {
+  figure: { name: FACTS_RECALL },
+  figureOf: ({ run }) => measuredFigure(run.card.overallMeasures, FACTS_RECALL),
+});
+
+/** What is shown where it is asked for. */
+const FURTHER_COLUMNS: readonly BoardColumn[] = [
   // How far the predictions lead an agent where the truth leads it, over all domains.
-  figureColumn(
-    'decision-equivalence',
-    'Decision eq.',
-    { name: 'decision_equivalence' },
-    ({ run }) => {
+  column('decision-equivalence', 'Decision eq.|Dec. eq.', {
+    figure: { name: 'decision_equivalence' },
+    figureOf({ run }) {
       const found = run.equivalence?.overall.found;
-      return found === undefined || typeof found === 'string' ? undefined : { value: found.value, ...found.interval };
+      return typeof found === 'object' ? { value: found.value, ...found.interval } : undefined;
     },
-    { short: 'Dec. eq.', ...UNTESTED },
-  ),
+  }),
   costColumn('cost', 'Cost', 'world_model'),
   costColumn('judge-cost', 'Judge cost', 'judge'),
   // Output of the rows that the server counted.
-  figureColumn(
-    'tokens',
-    'Tokens a row',
-    { name: 'tokens' },
-    ({ run }) => {
+  column('tokens', 'Tokens a row|Tokens', {
+    figure: { name: 'tokens' },
+    isLowerBetter: true,
+    figureOf({ run }) {
       const { rows = 0, usage } = run.costs?.world_model?.total ?? {};
       const tokens = usage?.completionTokens;
       return tokens === undefined || rows === 0 ? undefined : { value: tokens / rows, rows };
     },
-    {
-      ...UNTESTED,
-      isLowerBetter: true,
-      short: 'Tokens',
-      textOf: ({ value }) => Math.round(value).toLocaleString('en'),
-    },
-  ),
+    textOf: (_, { value } = { value: 0 }) => Math.round(value).toLocaleString('en'),
+  }),
 ];
 
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
 const RESERVED = [
-  ...['overall', 'macro', 'official', ...DIMENSIONS, ...FURTHER_COLUMNS.map(({ id }) => id)],
-  ...['name', ...TEXT_COLUMNS.map(({ id }) => id)],
+  ...['overall', 'macro', 'official', ...DIMENSIONS],
+  ...[RECALL_COLUMN, ...FURTHER_COLUMNS, NAME_COLUMN, ...TEXT_COLUMNS].map(({ id }) => id),
 ];
 
 function domainId(domain: Domain): string {
   return RESERVED.includes(domain) ? `domain:${domain}` : domain;
 }
 
-function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
+/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
+export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): BoardFigure | undefined {
+  const [figure, asPublished] = [own[name], official[name]];
+  return figure && { ...figure, official: asPublished?.value };
+}
+
+/** A measure's figure; undefined where there is none. */
+export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
+  return Object.hasOwn(figures, name) ? figures[name] : undefined;
+}
+
+function domainColumn(domain: Domain, measure: string | undefined): BoardColumn {
   const heading = domainName(domain);
-  const figureOf = ({ run }: Counted) => {
-    const score = run.card.domains.find((each) => each.domain === domain);
-    if (score === undefined) return undefined;
-    return measure === undefined
-      ? countedFigure(score.withFailures, score.scores, 'total')
-      : measuredFigure(score.measures, measure);
+  return {
+    ...{ id: domainId(domain), heading, short: domain === 'terminal' ? 'Term.' : heading, align: 'right' },
+    figure: { domain, name: measure ?? 'total' },
+    isTested: true,
+    figureOf({ run }) {
+      const score = run.card.domains.find((each) => each.domain === domain);
+      if (score === undefined || measure !== undefined) return score && measuredFigure(score.measures, measure ?? '');
+      return countedFigure(score.withFailures, score.scores, 'total');
+    },
   };
-  const short = domain === 'terminal' ? 'Term.' : heading;
-  return figureColumn(domainId(domain), heading, { domain, name: measure ?? 'total' }, figureOf, {
-    isMean: false,
-    short,
-  });
 }
 
 /** Every column of figures that a block can have, those among them that one may only be sorted by. */
-export function figureColumns(runs: readonly Counted[], measure: string | undefined): FigureColumn[] {
-  const isRated = measure === undefined;
-  const name = measure ?? 'total';
-  const having = runs.flatMap(({ rows }) => [...rows.keys()]);
-  const domains = [...new Set([...DOMAINS, ...having])].sort(inTableOrder);
-  const [recall, ...further] = FURTHER_COLUMNS;
+export function figureColumns(domains: readonly Domain[], measure: string | undefined): BoardColumn[] {
+  const mean = { figure: { name: measure ?? 'total' }, isMean: true, isTested: true };
+  const isWhole = ({ rows }: Pick<Entry, 'rows'>) => coversBenchmark([...rows.keys()]);
+  const ofRatings = [
+    column('official', 'Official', { ...mean, isTested: false, figureOf: ({ run }) => run.card.overall.total }),
+    ...DIMENSIONS.map((name) =>
+      column(name, dimensionName(name), {
+        ...mean,
+        figure: { name },
+        figureOf: ({ run: { card } }) => countedFigure(card.overallWithFailures, card.overall, name),
+      }),
+    ),
+  ];
   return [
-    ...domains.map((domain) => domainColumn(domain, measure)),
-    figureColumn('overall', isRated ? 'Overall' : 'Mean', { name }, (run) => (isWhole(run) ? run.mean : undefined)),
-    figureColumn('macro', 'Fewer domains', { name }, (run) => (isWhole(run) ? undefined : run.mean), {
-      textOf: ({ value }, entry) => `macro of ${domainsOf(entry).length}: ${twoDecimals(value)}`,
+    ...[...new Set([...DOMAINS, ...domains])].sort(inTableOrder).map((domain) => domainColumn(domain, measure)),
+    column('overall', measure === undefined ? 'Overall' : 'Mean', {
+      ...mean,
+      figureOf: (run) => (isWhole(run) ? run.mean : undefined),
     }),
-    ...(recall === undefined ? [] : [recall]),
-    ...(isRated
-      ? [
-          figureColumn('official', 'Official', { name }, ({ run }) => run.card.overall.total, { isTested: false }),
-          ...DIMENSIONS.map((dimension) =>
-            figureColumn(dimension, dimensionName(dimension), { name: dimension }, ({ run: { card } }) =>
-              countedFigure(card.overallWithFailures, card.overall, dimension),
-            ),
-          ),
-        ]
-      : []),
-    ...further,
+    column('macro', 'Fewer domains', {
+      ...mean,
+      figureOf: (run) => (isWhole(run) ? undefined : run.mean),
+      textOf: ({ rows }, { value } = { value: 0 }) =>
+        `macro of ${domainsOfMean([...rows.keys()]).length}: ${twoDecimals(value)}`,
+    }),
+    RECALL_COLUMN,
+    ...(measure === undefined ? ofRatings : []),
+    ...FURTHER_COLUMNS,
   ];
 }
 
 /** The block's columns behind the name. */
-export function columnsOf(
-  figures: readonly FigureColumn[],
-  runs: readonly Counted[],
+export function shownColumns(
+  figures: readonly BoardColumn[],
+  runs: readonly Entry[],
   hasPublished: boolean,
   options: BoardOptions,
-  measure: string | undefined,
-): (FigureColumn | TextColumn)[] {
+  isRated: boolean,
+): BoardColumn[] {
   const known = [...figures, ...TEXT_COLUMNS];
-  const byId = new Map(known.map((column) => [column.id, column]));
-  if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
-  const hasAny = (id: string) => figures.some((column) => column.id === id && runs.some((run) => column.figureOf(run)));
+  if (options.columns.length > 0) return options.columns.flatMap((id) => known.find((one) => one.id === id) ?? []);
+  const hasAny = (id: string) => runs.some((run) => run.figures.has(id));
   const shows: Readonly<Record<string, boolean>> = {
-    overall: hasPublished || runs.some(isWhole),
-    'facts-recall': measure === undefined && hasAny('facts-recall'),
+    overall: hasPublished || hasAny('overall'),
+    'facts-recall': isRated && hasAny('facts-recall'),
     macro: hasAny('macro'),
-    official: runs.some(({ run }) => failuresMatter(run.card)),
+    official: runs.some(({ run }) => run !== undefined && failuresMatter(run.card)),
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
     interval: runs.some(({ mean }) => mean?.low !== undefined),
     coverage: true,
     rows: true,
   };
-  return known.filter(({ id, figure }) =>
-    figure?.domain === undefined ? shows[id] === true : hasPublished || hasAny(id),
+  return known.filter(({ id, figure }) => (figure?.domain === undefined ? shows[id] : hasPublished || hasAny(id)));
+}
+
+/** Whether the official counting gives another figure than ours anywhere in the run. */
+function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
+  const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
+  return sets.some(
+    ({ scores, withFailures }) => Math.abs((scores.total?.value ?? 0) - (withFailures.total?.value ?? 0)) >= 0.005,
   );
 }
 

@@ -9,8 +9,7 @@ import { percent, shortDomains } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { kindText, measureText } from '../score-table.js';
 import type { BoardColumn, BoardOptions, Entry } from './board.js';
-import type { Group } from './groups.js';
-import { keyOfName } from './runs.js';
+import { type Group, keyOfName } from './runs.js';
 
 interface NoteSource {
   readonly entries: readonly Entry[];
