@@ -10,8 +10,7 @@ import { oneLine, shortened } from '../core/printable.js';
 import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
 import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS } from '../core/types.js';
-import { csvText } from './formats/csv.js';
-import { markdownTable, markdownText } from './formats/markdown.js';
+import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 
 /** A run as a comparison names it. Its texts may be hostile. */

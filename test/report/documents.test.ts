@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { documentOf, ESTIMATE, SPREAD } from '../../src/core/document.js';
 import { COMPARE } from '../../src/report/comparison.js';
-import { LEADERBOARD } from '../../src/report/formats/json.js';
+import { LEADERBOARD } from '../../src/report/leaderboard/document.js';
 import { GATE } from '../../src/report/gate.js';
 import { SCORE } from '../../src/report/score-document.js';
 import { REMOVAL, RUN, RUNS } from '../../src/report/stored-runs.js';

@@ -55,7 +55,7 @@ export interface BoardRun extends Scores {
 }
 
 /** What a column of figures shows: of one domain, or where there is none the mean over domains. */
-export interface FigureOf {
+interface FigureOf {
   readonly domain?: Domain;
   /** A dimension, `total`, or a measure. */
   readonly name: string;
@@ -136,6 +136,12 @@ export interface Entry {
 /** The entry of a run. */
 export type OwnEntry = Entry & { readonly run: BoardRun };
 
+/**
+ * Ids of columns by entry: those in which it is best, or cannot be told from the best; in which it could not be tested against the best;
+ * and in which its figure is better than the best's, but it is behind another on the rows of both.
+ */
+export type Marks = Readonly<Record<'best' | 'untested' | 'behind', Map<Entry, Set<string>>>>;
+
 export interface BoardRow extends Entry {
   /** Ids of the columns in which it is best, or cannot be told from the best. */
   readonly marked: ReadonlySet<string>;
@@ -172,11 +178,6 @@ export interface Leaderboard {
   readonly blocks: readonly Block[];
 }
 
-/** Whether a row is best in a column, or cannot be told from the best. */
-export function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
-  return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
-}
-
 /** How to read a block, what a mark means first. */
 export function legendOn({ markNote, legend }: Block, mark: string): string[] {
   return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
@@ -185,11 +186,6 @@ export function legendOn({ markNote, legend }: Block, mark: string): string[] {
 /** All that is said below a block, what a mark means first. */
 export function remarksOn(block: Block, mark: string): string[] {
   return [...legendOn(block, mark), ...block.notes];
-}
-
-/** A figure as the official script counts it; a published row holds no other. */
-export function officialIn({ run }: BoardRow, figure: BoardFigure | undefined): number | undefined {
-  return run === undefined ? figure?.value : figure?.official;
 }
 
 /** Ids of the columns of figures. */

@@ -19,6 +19,7 @@ import type {
   Entry,
   IsTied,
   Leaderboard,
+  Marks,
   OwnEntry,
 } from './board.js';
 import {
@@ -205,12 +206,6 @@ function fromLeast(a: BoardFigure | undefined, b: BoardFigure | undefined): numb
 function compared(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
-
-/**
- * Ids of columns by entry: those in which it is best, or cannot be told from the best; in which it could not be tested against the best;
- * and in which its figure is better than the best's, but it is behind another on the rows of both.
- */
-export type Marks = Readonly<Record<'best' | 'untested' | 'behind', Map<Entry, Set<string>>>>;
 
 /**
  * Marks the best run of each column and its ties. Incomplete runs and runs over fewer rows are left out, and so are all where

@@ -8,13 +8,12 @@ import { LEAST_CLUSTERS } from '../../core/types.js';
 import { percent, shortDomains } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import { kindText, measureText } from '../score-table.js';
-import type { BoardColumn, BoardOptions, Entry } from './board.js';
+import type { BoardColumn, BoardOptions, Entry, Marks } from './board.js';
 import { type Group, keyOfName } from './runs.js';
 
 interface NoteSource {
   readonly entries: readonly Entry[];
-  /** Ids of columns by entry: those in which it could not be tested, or is behind in spite of its figures. */
-  readonly marks: Readonly<Record<'untested' | 'behind', ReadonlyMap<Entry, ReadonlySet<string>>>>;
+  readonly marks: Marks;
   readonly columns: readonly BoardColumn[];
   readonly tested: readonly BoardColumn[];
   readonly group: Group;
@@ -29,39 +28,35 @@ function said(...texts: readonly (string | false | undefined)[]): string[] {
 
 /** How to read any such block. */
 export function legendOf({ entries, options, measure, columns }: NoteSource): string[] {
-  const shows = (id: string) => columns.some((column) => column.id === id);
-  const runs = entries.filter(({ run }) => run !== undefined);
-  const hasRuns = runs.length > 0;
+  const hasRuns = entries.some(({ run }) => run !== undefined);
   const isRated = measure === undefined;
   const beside = columns.filter(({ figure }) => figure?.domain !== undefined && !isPublished(figure.domain));
   const besideText = `; ${beside.map(({ heading }) => heading).join(', ')} ${beside.length === 1 ? 'stands' : 'stand'} beside it`;
-  const priced = ['cost', 'judge-cost'].filter(shows);
+  const shown = new Set(columns.map(({ id }) => id));
+  const priced = ['cost', 'judge-cost'].filter((id) => shown.has(id));
   const who = priced.map((id) => (id === 'cost' ? "the world model's" : "the judge's")).join(' and ');
   const isLeast = entries.some(({ figures }) => priced.some((id) => figures.get(id)?.isLeast));
+  const ofRuns = (id: string) => hasRuns && shown.has(id);
   return said(
     !isRated &&
       `${oneLine(measure, 20)}: ${kindText(options.measureOf(measure))}, ${measureText(options.measureOf(measure))}; it is no rating.`,
-    shows('overall') &&
-      hasRuns &&
+    ofRuns('overall') &&
       `${isRated ? 'Overall' : 'Mean'}: mean of the seven domains${beside.length === 0 ? '' : besideText}.`,
-    shows('interval') && '95 %: interval of the mean over domains, clustered by trajectory.',
-    shows('coverage') &&
-      hasRuns &&
-      'Coverage: predictions with a rating, and those that failed by the model, of those chosen.',
-    shows('rows') &&
-      hasRuns &&
+    shown.has('interval') && '95 %: interval of the mean over domains, clustered by trajectory.',
+    ofRuns('coverage') && 'Coverage: predictions with a rating, and those that failed by the model, of those chosen.',
+    ofRuns('rows') &&
       'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
-    shows('macro') &&
-      runs.some(({ figures }) => figures.has('macro')) &&
+    shown.has('macro') &&
+      entries.some(({ figures }) => figures.has('macro')) &&
       'macro of K: mean of K domains; Overall needs all seven and no other.',
     isRated &&
       hasRuns &&
       'Scores count what the model failed (empty, refused, confusing) at rating 1, so that no run rises by failing.',
-    shows('official') &&
+    shown.has('official') &&
       'Official: the same as the official script counts it, which leaves such predictions out; never ranked.',
     priced.length > 0 &&
       `Cost: US dollars of ${who} calls, those that failed among them${isLeast ? '; ≥: the cost of some rows is not known' : ''}.`,
-    shows('tokens') && 'Tokens a row: output of the world model, thinking included, as its server counted.',
+    shown.has('tokens') && 'Tokens a row: output of the world model, thinking included, as its server counted.',
   );
 }
 

@@ -14,7 +14,7 @@ import type { BoardFigure, BoardOptions, BoardRun, Entry, JudgedWith, OwnEntry }
 export const NAME_COLUMNS = 100;
 
 /** A run's own name, of one line. */
-export function nameOf(run: BoardRun, per: BoardOptions['per']): string {
+function nameOf(run: BoardRun, per: BoardOptions['per']): string {
   const names = per === 'label' ? [run.label, run.worldModel] : [run.worldModel, run.label];
   const name = names.map((text) => oneLine(text ?? '', NAME_COLUMNS)).find((text) => text !== '');
   return name ?? oneLine(run.source.split(/[/\\]/).slice(-2).join('/'), NAME_COLUMNS);

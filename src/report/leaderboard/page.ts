@@ -3,8 +3,8 @@
 import { twoDecimals } from '../../core/figures.js';
 import { intervalCell, NONE } from '../../core/table.js';
 import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from '../html.js';
-import { type Block, type BoardFigure, type BoardRow, type Leaderboard, remarksOn } from '../leaderboard/board.js';
 import { PUBLISHED_SOURCE } from '../published.js';
+import { type Block, type BoardFigure, type BoardRow, type Leaderboard, remarksOn } from './board.js';
 
 const TITLE = 'AgentWorldBench leaderboard';
 

@@ -1,10 +1,13 @@
-// A leaderboard as JSON.
+// A leaderboard as data: the document of `--format json`, and CSV with a line for each run.
 
 import { z } from 'zod';
-import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../../core/document.js';
+import { documentOf, FIGURE, SPREAD, TEXT } from '../../core/document.js';
+import { present } from '../../core/errors.js';
+import { askedName } from '../../core/rollout.js';
 import { COSTS, costsSource } from '../costs.js';
-import { type Block, type BoardRow, figureIds, type Leaderboard, officialIn, remarksOn } from '../leaderboard/board.js';
+import { csvText } from '../markup.js';
 import { TRUST, trustDocument } from '../trust.js';
+import { type Block, type BoardRow, figureIds, type Leaderboard, remarksOn } from './board.js';
 
 /** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
 const BOARD_FIGURE = z.strictObject({
@@ -58,10 +61,6 @@ export const LEADERBOARD = z.strictObject({
   ),
 });
 
-export function jsonBoard(board: Leaderboard): string {
-  return `${asciiJson(leaderboardDocument(board))}\n`;
-}
-
 export function leaderboardDocument({ blocks }: Leaderboard) {
   return documentOf(LEADERBOARD, {
     schema: 'awb.leaderboard/2',
@@ -97,12 +96,40 @@ function rowSource(block: Block, row: BoardRow) {
   };
 }
 
-/** A figure of a row; null where it has none. */
-function figureSource(row: BoardRow, id: string) {
-  const figure = row.figures.get(id);
+/** A figure of a row; null where it has none. A published row holds no other figures than official ones. */
+function figureSource({ run, figures, marked }: BoardRow, id: string) {
+  const figure = figures.get(id);
   if (figure === undefined) return null;
-  const official = officialIn(row, figure);
+  const official = run === undefined ? figure.value : figure.official;
   // What is known only in part is a lower end, and no value.
   if (figure.isLeast) return { ...figure, value: null, low: figure.value, best: false, official };
-  return { ...figure, best: row.marked.has(id), official };
+  return { ...figure, best: marked.has(id), official };
+}
+
+/** What stands in front of a run's figures in CSV: keys of the document, of a row, of its block, or of how that was judged. */
+const RUN_KEYS = [
+  ...['block', 'kind', 'measure', 'name', 'label', 'world_model', 'published', 'db', 'run', 'judged_at', 'judge'],
+  ...['judge_snapshot', 'rubric_pack', 'rubric_fingerprint', 'verdicts', 'protocol', 'chosen', 'valid', 'coverage'],
+  ...['complete', 'fewer_rows', 'macro_of'],
+];
+
+/** The figures of a line are those of any block, whether or not its own shows them. */
+export function csvBoard(board: Leaderboard): string {
+  const ids = [...new Set(board.blocks.flatMap(figureIds))];
+  const lines = leaderboardDocument(board).blocks.flatMap((block, index) => {
+    const { protocol, rollout } = block.judged_with;
+    const judged = { ...block.judged_with, protocol: askedName(protocol ?? undefined, rollout) };
+    return block.rows.map((row, at) => {
+      const known = new Map<string, unknown>(
+        Object.entries({ ...judged, measure: block.measure, ...row, block: index + 1 }),
+      );
+      const figures = ids.flatMap((id) => {
+        const figure = figureSource(present(board.blocks[index]?.rows[at]), id);
+        return [figure?.value, figure?.low, figure?.high, figure?.best ?? false, figure?.official];
+      });
+      return [...RUN_KEYS.map((key) => known.get(key)), ...figures];
+    });
+  });
+  const head = ids.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]);
+  return csvText([[...RUN_KEYS, ...head], ...lines]);
 }
