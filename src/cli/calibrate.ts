@@ -20,7 +20,7 @@ import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
-import { calibrationText } from '../report/calibration/text.js';
+import { calibrationText } from '../report/calibration.js';
 import { trustLine, trustOf } from '../report/trust.js';
 import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';
 import { DEFAULT_DB } from '../results/databases.js';
