@@ -33,7 +33,7 @@ export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' 
 }
 
 /** The domain that has least coverage, where that is less than the whole run's, such as `least: Web 90 %`. */
-export function leastText({ domains, coverage }: ScoreCard): string | undefined {
+export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'coverage'>): string | undefined {
   const [least] = [...domains].sort((a, b) => a.coverage - b.coverage);
   if (least === undefined || least.coverage >= coverage) return undefined;
   return `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
@@ -46,36 +46,34 @@ export function leastText({ domains, coverage }: ScoreCard): string | undefined 
  */
 export function scoreTable(card: ScoreCard): Table | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
-  const overall = overallName(card);
+  const name = overallName(card);
   const beside = besideMean(card);
   // Of a domain in which the model failed on every row, the official script knows nothing: its mean is of fewer.
-  const official = overallName(card, 'scores') === overall ? card.overall.total : undefined;
+  const official = overallName(card, 'scores') === name ? card.overall.total : undefined;
   const recall = card.overallMeasures[FACTS_RECALL];
-  const overallRows = [
-    scoreRow(overall, counts(without(card, beside)), card.overallWithFailures, official),
-    scoreRow('micro', counts(card), {}, card.overallMicro.total),
-    ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall }, undefined)]),
-  ];
   return {
     columns: SCORE_COLUMNS,
     groups: [
       card.domains.map((score) =>
         scoreRow(domainName(score.domain), counts(score), score.withFailures, score.scores.total),
       ),
-      overallRows,
+      [
+        scoreRow(name, counts(card, beside), card.overallWithFailures, official),
+        scoreRow('micro', counts(card), {}, card.overallMicro.total),
+        ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall })]),
+      ],
     ],
     footnotes: ['Failures of the model count at rating 1; Official leaves them out.', ...besideNote(beside)],
     legend: [
       'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
       'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
-      ...withoutIntervalNote([
-        ...card.domains.map((score) => score.withFailures.total),
-        card.overallWithFailures.total,
-      ]),
+      ...withoutIntervalNote(
+        [...card.domains.map((score) => score.withFailures), card.overallWithFailures].map(({ total }) => total),
+      ),
       'Failures of the model: empty, refused and confusing predictions. Official: Total as the official script counts it. micro: its mean over samples, of all domains.',
-      overall === 'Overall'
+      name === 'Overall'
         ? 'Overall: mean of the seven domains.'
-        : `${overall}: mean of the domains; the published Overall needs all seven and no other.`,
+        : `${name}: mean of the domains; the published Overall needs all seven and no other.`,
       ...(recall === undefined
         ? []
         : ['facts recall: the share of determined facts that were met, 0-100, of the predictions that have any.']),
@@ -89,9 +87,8 @@ export function officialTable(card: ScoreCard): Table | undefined {
     [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
   );
   if (differing.length === 0) return undefined;
-  const row = (name: string, predictions: string, scores: ScoreSet) =>
-    scoreRow(name, predictions, scores, undefined).slice(0, -1);
-  const mean = row(overallName(card, 'scores'), counts(without(card, besideMean(card))), card.overall);
+  const row = (name: string, predictions: string, scores: ScoreSet) => scoreRow(name, predictions, scores).slice(0, -1);
+  const mean = row(overallName(card, 'scores'), counts(card, besideMean(card)), card.overall);
   return {
     columns: [...columnsOf('<Official'), ...SCORE_COLUMNS.slice(1, -1)],
     groups: [
@@ -172,34 +169,35 @@ function besideNote(domains: readonly DomainScore[]): string[] {
   return domains.length === 0 ? [] : [`Beside the seven, and not in the mean: ${names}.`];
 }
 
-type Counts = Pick<DomainScore, 'valid' | 'chosen'>;
-
-function without(card: ScoreCard, domains: readonly DomainScore[]): Counts {
-  const left = (count: keyof Counts) => domains.reduce((sum, domain) => sum - domain[count], card[count]);
-  return { valid: left('valid'), chosen: left('chosen') };
+/** Valid ones of those chosen, without those of some domains. */
+function counts(
+  { valid, chosen }: Pick<DomainScore, 'valid' | 'chosen'>,
+  without: readonly DomainScore[] = [],
+): string {
+  const [left, all] = without.reduce(([a, b], domain) => [a - domain.valid, b - domain.chosen], [valid, chosen]);
+  return `${left}/${all}`;
 }
 
-function counts({ valid, chosen }: Counts): string {
-  return `${valid}/${chosen}`;
+function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): string[] {
+  const figures = DIMENSIONS.map((dimension) => figure(scores[dimension]));
+  return [name, predictions, ...figures, figure(scores.total), intervalCell(scores.total), figure(official)];
 }
 
-function scoreRow(name: string, predictions: string, scores: ScoreSet, official: Estimate | undefined): string[] {
-  return [
-    name,
-    predictions,
-    ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
-    figure(scores.total),
-    intervalCell(scores.total),
-    figure(official),
-  ];
-}
+/** What stands in place of an equivalence, and why. */
+const MISSING = {
+  'does not look': [
+    'none',
+    'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
+  ],
+  few: ['too few', `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`],
+} as const;
 
 /** Decision equivalence as a table: the three raw figures, and what they come to. */
 export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard): Table {
   const row = (name: string, { rows, predicted, ceiling, floor, found }: Equivalence) => {
-    const value = typeof found === 'string' ? missingText(found) : twoDecimals(found.value);
-    const interval = typeof found === 'string' ? NONE : intervalCell(found.interval);
-    return [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals), value ?? NONE, interval];
+    const raw = [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals)];
+    if (typeof found === 'string') return [...raw, MISSING[found][0], NONE];
+    return [...raw, twoDecimals(found.value), intervalCell(found.interval)];
   };
   const names = domains.map(({ domain }) => domain);
   return {
@@ -207,31 +205,14 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
       '<Domain, Rows, Predicted|Pred., Ceiling|Ceil., Floor, Decision eq.|Dec. eq., 95 % interval|95 %',
     ),
     groups: [domains.map((own) => row(domainName(own.domain), own)), [row(meanName(names, macroOf), overall)]],
-    footnotes: missingNotes([...domains, overall]),
-    legend: EQUIVALENCE_NOTES,
+    footnotes: Object.entries(MISSING).flatMap(([reason, [, why]]) =>
+      [...domains, overall].some(({ found }) => found === reason) ? [why] : [],
+    ),
+    legend: [
+      'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
+      'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
+    ],
   };
-}
-
-/** What a reader must know of decision equivalence. */
-const EQUIVALENCE_NOTES = [
-  'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
-  'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
-] as const;
-
-/** Why some have no equivalence, a sentence for each reason that occurs. */
-function missingNotes(all: readonly Equivalence[]): string[] {
-  const why = {
-    'does not look':
-      'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
-    few: `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`,
-  };
-  return Object.entries(why).flatMap(([reason, note]) => (all.some(({ found }) => found === reason) ? [note] : []));
-}
-
-/** What stands in place of an equivalence. */
-function missingText(found: Equivalence['found']): string | undefined {
-  if (found === 'few') return 'too few';
-  return found === 'does not look' ? 'none' : undefined;
 }
 
 /** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
@@ -242,17 +223,10 @@ export function kindText(measure: Measure): string {
 
 /** Its range and which way is better, such as `0-100` (where larger is better) or `from 0 on, smaller is better`. */
 export function measureText({ range: [low, high], better }: Measure): string {
-  const way =
-    typeof better === 'object'
-      ? `, best at ${better.target}`
-      : { larger: '', smaller: ', smaller is better', neither: ', neither way better' }[better];
-  return `${rangeText(low, high)}${way}`;
-}
-
-function rangeText(low: number, high: number): string {
-  if (Number.isFinite(low) && Number.isFinite(high)) return `${low}-${high}`;
-  if (Number.isFinite(low)) return `from ${low} on`;
-  return Number.isFinite(high) ? `up to ${high}` : 'without ends';
+  const ways = { larger: '', smaller: ', smaller is better', neither: ', neither way better' };
+  const way = typeof better === 'object' ? `, best at ${better.target}` : ways[better];
+  if (!Number.isFinite(low)) return `${Number.isFinite(high) ? `up to ${high}` : 'without ends'}${way}`;
+  return `${Number.isFinite(high) ? `${low}-${high}` : `from ${low} on`}${way}`;
 }
 
 /** Whether it is read as scores are: from 0 to 100, a larger one better. */

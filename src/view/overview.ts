@@ -11,7 +11,7 @@ import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedNames, costTable } from '../report/costs.js';
 import { type Child, html, longText, type Markup, table } from '../report/html.js';
-import { overallDriftName, rolloutTables } from '../report/rollout/tables.js';
+import { overallDriftName, rolloutTables } from '../report/rollout.js';
 import {
   decimalsOf,
   equivalenceTable,

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json.js';
 import { type ScenarioRow, scenarioIn } from '../../core/scenario-row.js';
 import { terminal } from '../../core/terminal.js';
 import type { Io, JudgedRow } from '../../core/types.js';
-import { domainTable } from '../../report/scenarios/tables.js';
+import { domainTable } from '../../report/scenarios.js';
 import { type ScenarioFigures, scenarioFigures } from '../../stats/scenarios.js';
 
 /** Takes rows as they are read, and tells what those under scenarios come to. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { terminal } from '../../../src/core/terminal.js';
-import { domainTable, scenarioTable } from '../../../src/report/scenarios/tables.js';
+import { domainTable, scenarioTable } from '../../../src/report/scenarios.js';
 import type { ScenarioFigures } from '../../../src/stats/scenarios.js';
 
 const wide = { value: 99.94, rows: 9999, clusters: 20, se: 7.25, df: 18.5, low: 84.2, high: 99.96 };
