@@ -13,7 +13,6 @@ import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
 import {
   DEFAULT_DB,
@@ -25,7 +24,7 @@ import {
   runsNamed,
   withKnownRuns,
 } from './databases.js';
-import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
+import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
 export interface Naming {

@@ -48,14 +48,12 @@ export function keptLabel(before: StoredName, own: string | undefined): string |
   return isGiven(before) ? before.label : own;
 }
 
-/** Whether a run has a label from the user, by `awb score --label` or `awb runs rename`: one that its stored manifest does not tell. */
+/**
+ * Whether a run has a label from the user, by `awb score --label` or `awb runs rename`: one that its stored manifest does not tell, as
+ * far as that can be read.
+ */
 export function isGiven({ label, manifest }: StoredName): boolean {
-  return label !== undefined && label !== ownLabel(manifest);
-}
-
-/** The label that a run has by its stored manifest; undefined where it has none, or where the manifest is damaged. */
-function ownLabel(manifest: string | undefined): string | undefined {
-  return madeBefore(manifest)?.label;
+  return label !== undefined && label !== madeBefore(manifest)?.label;
 }
 
 /** What made a stored run; undefined without a manifest, or where it is damaged. */

@@ -27,9 +27,9 @@ import { programName } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { percent } from '../stats/coverage.js';
 import type { StoredRun } from '../store/runs.js';
+import { rolloutOf } from './comparability.js';
 import { type KnownRun, manifestOf, wordsFor } from './databases.js';
 import { type Note, type ReadRun, readStoredRun, warningsOn } from './read-run.js';
-import { rolloutOf } from './rollout.js';
 import { isGiven } from './scored.js';
 
 type ListedRun = ReturnType<typeof listedRuns>[number];
