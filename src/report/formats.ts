@@ -1,17 +1,28 @@
-// The formats of a leaderboard, each with what files of it end in.
+// A leaderboard in every format, each with what files of it end in. Whatever its texts hold, they stay text.
 
-import { asciiJson } from '../core/document.js';
-import { UserError } from '../core/errors.js';
+import { z } from 'zod';
+import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../core/document.js';
+import { present, UserError } from '../core/errors.js';
 import { intervalText, twoDecimals } from '../core/figures.js';
 import { shortenedByWords } from '../core/printable.js';
-import type { OutputFormat } from '../core/table.js';
+import { askedName } from '../core/rollout.js';
+import { intervalCell, NONE, type OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
 import { DOMAINS } from '../core/types.js';
-import type { Sha256 } from './html.js';
-import { type Block, type BoardRow, type Leaderboard, legendOn, remarksOn } from './leaderboard/board.js';
-import { csvBoard, leaderboardDocument } from './leaderboard/document.js';
-import { htmlBoard } from './leaderboard/page.js';
-import { latexText, markdownTable, markdownText } from './markup.js';
+import { COSTS, costsSource } from './costs.js';
+import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from './html.js';
+import {
+  type Block,
+  type BoardFigure,
+  type BoardRow,
+  figureIds,
+  type Leaderboard,
+  legendOn,
+  remarksOn,
+} from './leaderboard/board.js';
+import { csvText, latexText, markdownTable, markdownText } from './markup.js';
+import { PUBLISHED_SOURCE } from './published.js';
+import { TRUST, trustDocument } from './trust.js';
 
 /** What formats need to know beside the leaderboard. */
 interface BoardLook extends Look {
@@ -169,4 +180,196 @@ function entryOf(block: Block, row: BoardRow, task: string): string[] {
     '',
   ];
   return [lines.join('\n')];
+}
+
+/** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
+const BOARD_FIGURE = z.strictObject({
+  value: FIGURE,
+  ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
+  best: z.boolean(),
+  official: FIGURE,
+});
+const ROW = z.strictObject({
+  name: z.string(),
+  published: z.boolean(),
+  label: TEXT,
+  world_model: TEXT,
+  db: TEXT,
+  run: FIGURE,
+  judged_at: TEXT,
+  chosen: FIGURE,
+  valid: FIGURE,
+  coverage: FIGURE,
+  complete: z.boolean(),
+  fewer_rows: z.boolean(),
+  macro_of: z.number(),
+  figures: z.record(z.string(), BOARD_FIGURE.nullable()),
+  costs: COSTS,
+});
+
+/** Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. */
+export const LEADERBOARD = z.strictObject({
+  schema: z.literal('awb.leaderboard/2'),
+  blocks: z.array(
+    z.strictObject({
+      title: z.string(),
+      official: z.boolean(),
+      judged_with: z.strictObject({
+        kind: z.string(),
+        judge: TEXT,
+        judge_snapshot: TEXT,
+        rubric_pack: TEXT,
+        rubric_fingerprint: TEXT,
+        verdicts: TEXT,
+        sampling: z.record(z.string(), z.unknown()).nullable(),
+        protocol: TEXT,
+        rollout: z.string().optional(),
+      }),
+      judge_trust: TRUST.nullable(),
+      measure: TEXT,
+      columns: z.array(z.string()),
+      rows: z.array(ROW),
+      notes: z.array(z.string()),
+    }),
+  ),
+});
+
+function leaderboardDocument({ blocks }: Leaderboard) {
+  return documentOf(LEADERBOARD, {
+    schema: 'awb.leaderboard/2',
+    blocks: blocks.map((block) => ({
+      ...block,
+      official: block.isOfficial,
+      judgedWith: { ...block.judgedWith, judgeSnapshot: block.judgedWith.snapshot },
+      judgeTrust: trustDocument(block.trust),
+      columns: figureIds(block),
+      rows: block.rows.map((row) => rowSource(block, row)),
+      notes: remarksOn(block, 'best'),
+    })),
+  });
+}
+
+function rowSource(block: Block, row: BoardRow) {
+  const { run, name } = row;
+  return {
+    ...row,
+    published: run === undefined,
+    label: run?.label,
+    worldModel: run === undefined ? name : run.worldModel,
+    db: run?.db,
+    run: run?.number,
+    judgedAt: run?.at,
+    chosen: run?.card.chosen,
+    valid: run?.card.valid,
+    coverage: run?.card.coverage,
+    complete: row.isComplete,
+    fewerRows: row.fewer.length > 0,
+    figures: Object.fromEntries(figureIds(block).map((id) => [id, figureSource(row, id)])),
+    costs: costsSource(run?.costs),
+  };
+}
+
+/** A figure of a row; null where it has none. A published row holds no other figures than official ones. */
+function figureSource({ run, figures, marked }: BoardRow, id: string) {
+  const figure = figures.get(id);
+  if (figure === undefined) return null;
+  const official = run === undefined ? figure.value : figure.official;
+  // What is known only in part is a lower end, and no value.
+  if (figure.isLeast) return { ...figure, value: null, low: figure.value, best: false, official };
+  return { ...figure, best: marked.has(id), official };
+}
+
+/** What stands in front of a run's figures in CSV: keys of the document, of a row, of its block, or of how that was judged. */
+const RUN_KEYS = [
+  ...['block', 'kind', 'measure', 'name', 'label', 'world_model', 'published', 'db', 'run', 'judged_at', 'judge'],
+  ...['judge_snapshot', 'rubric_pack', 'rubric_fingerprint', 'verdicts', 'protocol', 'chosen', 'valid', 'coverage'],
+  ...['complete', 'fewer_rows', 'macro_of'],
+];
+
+/** The figures of a line are those of any block, whether or not its own shows them. */
+function csvBoard(board: Leaderboard): string {
+  const ids = [...new Set(board.blocks.flatMap(figureIds))];
+  const lines = leaderboardDocument(board).blocks.flatMap((block, index) => {
+    const { protocol, rollout } = block.judged_with;
+    const judged = { ...block.judged_with, protocol: askedName(protocol ?? undefined, rollout) };
+    return block.rows.map((row, at) => {
+      const known = new Map<string, unknown>(
+        Object.entries({ ...judged, measure: block.measure, ...row, block: index + 1 }),
+      );
+      const figures = ids.flatMap((id) => {
+        const figure = figureSource(present(board.blocks[index]?.rows[at]), id);
+        return [figure?.value, figure?.low, figure?.high, figure?.best ?? false, figure?.official];
+      });
+      return [...RUN_KEYS.map((key) => known.get(key)), ...figures];
+    });
+  });
+  const head = ids.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]);
+  return csvText([[...RUN_KEYS, ...head], ...lines]);
+}
+
+const TITLE = 'AgentWorldBench leaderboard';
+
+/** The page, with the block's own runs above the published rows. Names of runs and judges may be hostile. */
+function htmlBoard(board: Leaderboard, sha256: Sha256): string {
+  const runs = board.blocks.flatMap(({ rows }) => rows).filter(({ run }) => run !== undefined);
+  const counts = [
+    [runs.length, runs.length === 1 ? 'run' : 'runs'] as const,
+    [board.blocks.length, board.blocks.length === 1 ? 'way of judging' : 'ways of judging'] as const,
+  ].map(([count, what]) => html`<span><b>${count}</b> ${what}</span>`);
+  const head = html`<header><h1>${TITLE}</h1><p class="by">${counts}</p></header>`;
+  return pageOf({ title: TITLE, main: [head, board.blocks.map(blockSection)] }, sha256);
+}
+
+function blockSection(block: Block): Markup {
+  const ids = block.columns.map(({ id }) => id);
+  const places = [...ids.keys()].filter((place) => !isBelow(ids[place] ?? '', ids));
+  const columns = places.flatMap((place) => block.columns[place] ?? []);
+  const row = (own: BoardRow): TableRow => ({ cells: places.map((place) => cellOf(block, own, place)) });
+  const isOwn = ({ run }: BoardRow) => run !== undefined;
+  const published = block.rows.filter((each) => !isOwn(each)).map(row);
+  const title = { cells: [`Published: official figures, judge ${PUBLISHED_SOURCE.judge}`] };
+  const rows = [...block.rows.filter(isOwn).map(row), ...(published.length > 0 ? [title, ...published] : [])];
+  const shown = table(
+    columns.map((column) => column.heading),
+    rows,
+    {
+      look: 'board',
+      label: block.heading,
+      classOf: (column, { cells } = { cells: [] }) =>
+        `${columns[column]?.align === 'right' ? 'n' : ''}${cells[column] === NONE ? ' none' : ''}`.trim(),
+    },
+  );
+  const judge = block.judge.map((line) => html`<p class="note">${line}</p>`);
+  const notes = remarksOn(block, 'In colour').map((note) => html`<li>${note}</li>`);
+  return html`<section class="block"><h2>${textOf(block.heading)}</h2>${judge}${shown}<ul class="notes">${notes}</ul></section>`;
+}
+
+/** Whether a column has no place of its own: intervals and official figures stand under their figures, rows under the coverage. */
+function isBelow(id: string, ids: readonly string[]): boolean {
+  const hasOverall = ids.includes('overall') || ids.includes('macro');
+  return (hasOverall && (id === 'interval' || id === 'official')) || (id === 'rows' && ids.includes('coverage'));
+}
+
+function cellOf(block: Block, row: BoardRow, place: number): Child {
+  const { id = '' } = block.columns[place] ?? {};
+  const text = row.texts[place] ?? '';
+  const rows = block.columns.findIndex((column) => column.id === 'rows');
+  const under = [
+    ...below(row.figures.get(id)),
+    ...(id === 'coverage' && rows !== -1 && row.run !== undefined ? [row.texts[rows] ?? ''] : []),
+  ];
+  const shown = row.marked.has(id) ? html`<strong>${text}</strong>` : textOf(text);
+  return under.length === 0 ? shown : [shown, under.map((line) => html`<small>${line}</small>`)];
+}
+
+/** A figure's interval, and the official figure where it differs. */
+function below({ value, low, high, official }: Partial<BoardFigure> = {}): string[] {
+  const interval = low === undefined || high === undefined ? [] : [intervalCell({ low, high })];
+  const differs = official !== undefined && value !== undefined && Math.abs(official - value) >= 0.005;
+  return [...interval, ...(differs ? [`official ${twoDecimals(official)}`] : [])];
+}
+
+/** Text for an element. Writing from right to left is kept apart, so that it reorders nothing beside it. */
+function textOf(text: string): Child {
+  return /[\u0590-\u08ff\ufb1d-\ufefc]|[\ud802\ud803\ud83a\ud83b]/.test(text) ? html`<bdi>${text}</bdi>` : text;
 }

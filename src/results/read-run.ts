@@ -5,14 +5,13 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { readCalibrated, readJudged } from '../benchmark/judged.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
-import type { RunCosts } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
 import { inputMissing, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { fingerprintOf } from '../core/identity.js';
 import { impossibleFigures } from '../core/points.js';
 import { oneLine, printable } from '../core/printable.js';
-import type { Domain, Io, JudgedRow, ScoreCard } from '../core/types.js';
+import type { Domain, Io } from '../core/types.js';
 import { variantFacts } from '../judge/calibrate/variants.js';
 import { asksJudge, measureOf } from '../judge/modes.js';
 import type { RunNames } from '../report/run-csv.js';
@@ -29,24 +28,11 @@ import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';
 
 /** A run with its rows. Its texts may be hostile. */
-export interface ReadRun {
+export interface ReadRun extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen'> {
   /** Its number, where it was read from a SQLite file. */
   readonly id?: number;
-  /** Its label, its model, or its file, on one line. */
-  readonly name: string;
-  /** The judged file; it need not be there any more. */
-  readonly source: string;
-  /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
-  readonly sha256: string;
-  readonly rows: readonly JudgedRow[];
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
-  readonly manifest: Partial<Manifest> | undefined;
-  readonly made: MadeWith;
-  /** What is known of its judge; absent where it asked none. */
-  readonly trust?: Trust | undefined;
-  readonly card: ScoreCard;
-  readonly costs: RunCosts;
 }
 
 /** Two runs, one to be held against the other. */
@@ -59,17 +45,21 @@ export interface Pair {
 export type Note = (text: string) => void;
 
 /** A run as a SQLite file holds it, under the manifest that was read of it. */
-export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Manifest | undefined): ReadRun {
+export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
   const made = madeWith(manifest);
   return {
     id: run.id,
+    /** Its label, its model, or its file, on one line. */
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
+    /** The judged file; it need not be there any more. */
     source: run.source,
+    /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
     sha256: run.sourceSha256,
     rows: store.judgements(run.id),
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
+    /** What is known of its judge; undefined where it asked none. */
     trust: trustIn(made, calibrations),
     card: run.card,
     costs: run.costs,

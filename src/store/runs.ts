@@ -11,29 +11,23 @@ import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calib
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { columnOf } from './schema.js';
 
-/** What names and describes a run; texts that nobody knows are absent. */
-export interface RunRecord {
-  /** A run stored before under the same identity is replaced. */
-  readonly identity: string;
-  readonly label?: string | undefined;
-  /** How it was judged: `rubric`, `metrics` ... */
-  readonly kind: string;
-  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
-  readonly source: string;
-  readonly sourceSha256: string;
-  readonly worldModel?: string | undefined;
-  readonly judgeModel?: string | undefined;
-  readonly rubricPack?: string | undefined;
-  readonly rubricFingerprint?: string | undefined;
-  readonly protocol?: string | undefined;
+/** The texts of a run, each in a column of its own. */
+const TEXTS = ['identity', 'kind', 'source', 'sourceSha256', 'scoredAt', 'toolVersion'] as const;
+/** Those of them that nobody may know. */
+const FURTHER_TEXTS = [
+  ...(['label', 'worldModel', 'judgeModel', 'rubricPack', 'rubricFingerprint', 'protocol'] as const),
+  ...(['manifest', 'startedAt', 'endedAt'] as const),
+];
+type Texts = Readonly<Record<(typeof TEXTS)[number], string>> &
+  Readonly<Partial<Record<(typeof FURTHER_TEXTS)[number], string | undefined>>>;
+
+/**
+ * What names and describes a run. One stored before under the same identity is replaced. `kind` is how it was judged (`rubric`,
+ * `metrics` ...), `source` the absolute path of the judged file, with the SHA-256 hex of its bytes, and `manifest` that file's as JSON:
+ * who reads it checks it, since one that is damaged says nothing of the other runs. Times are in ISO 8601.
+ */
+export interface RunRecord extends Texts {
   readonly meta: Readonly<Record<string, unknown>>;
-  /** The judged file's manifest as JSON. Who reads it checks it: one that is damaged says nothing of the other runs. */
-  readonly manifest?: string | undefined;
-  /** ISO 8601 times. */
-  readonly startedAt?: string | undefined;
-  readonly endedAt?: string | undefined;
-  readonly scoredAt: string;
-  readonly toolVersion: string;
   /** What world model and judge took. */
   readonly costs: RunCosts;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
@@ -62,13 +56,6 @@ export interface StoredRun extends RunRecord {
   readonly card: ScoreCard;
 }
 
-/** The columns of a run that hold texts of its record. */
-const TEXTS = [
-  ...(['identity', 'label', 'kind', 'source', 'sourceSha256', 'worldModel', 'judgeModel'] as const),
-  ...(['rubricPack', 'rubricFingerprint', 'protocol', 'manifest'] as const),
-  ...(['startedAt', 'endedAt', 'scoredAt', 'toolVersion'] as const),
-];
-
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
  * @param labelOver the label under which it replaces an earlier one
@@ -91,7 +78,7 @@ export function saveRun(
     const domains = card.domains.map((score) => ({ ...score, measures: byName(score.measures) }));
     const id = insert(database, 'runs', {
       id: before?.number('id'),
-      ...Object.fromEntries(TEXTS.map((name) => [columnOf(name), run[name]])),
+      ...Object.fromEntries([...TEXTS, ...FURTHER_TEXTS].map((name) => [columnOf(name), run[name]])),
       ...{ label, chosen, valid, failed, coverage, macro_of: macroOf },
       meta: json(run.meta),
       card: json({ ...card, domains, overallMeasures: byName(card.overallMeasures) }),
@@ -153,7 +140,7 @@ function saveJudgements(database: Sqlite, run_id: number, judgements: readonly S
 export function readRuns(database: Sqlite): StoredRun[] {
   return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => ({
     // The schema lets none of them be absent that the record has to have.
-    ...(Object.fromEntries(TEXTS.map((name) => [name, run.textIn(columnOf(name))])) as Texts),
+    ...(Object.fromEntries([...TEXTS, ...FURTHER_TEXTS].map((name) => [name, run.textIn(columnOf(name))])) as Texts),
     id: run.number('id'),
     meta: run.document('meta', isObject),
     costs: costsIn(run.document('costs', isCosts)),
@@ -161,8 +148,6 @@ export function readRuns(database: Sqlite): StoredRun[] {
     card: run.document('card', isCard),
   }));
 }
-
-type Texts = Pick<RunRecord, (typeof TEXTS)[number]>;
 
 /** Costs in JSON, where domains are an object. */
 type CostsDocument = Readonly<Record<string, Spending & { readonly domains: object }>>;
@@ -191,7 +176,7 @@ function isCosts(value: unknown): value is CostsDocument {
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
-export function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
+export function readJudgements(database: Sqlite, runId: number): readonly JudgedRow[] {
   const sql =
     'SELECT key, repeat, judgement_index, row FROM judgements WHERE run_id = ? ORDER BY key, repeat, judgement_index';
   return Array.from(rowsOf(database, sql, runId), (row) =>
@@ -275,29 +260,24 @@ export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
   return new Map(Array.from(rowsOf(database, sql), (row) => [row.number('run'), row.number('bytes')]));
 }
 
-/** What names and describes a calibration of a judge; texts that nobody knows are absent. */
-export interface CalibrationRecord {
-  /** A calibration stored before under the same identity is replaced. */
-  readonly identity: string;
-  /** What judgings have in common with it that the same judge made in the same way. */
-  readonly judgeKey: string;
-  readonly judgeModel: string;
-  readonly judgeSnapshot?: string | undefined;
-  readonly rubricPack?: string | undefined;
-  readonly rubricFingerprint?: string | undefined;
-  /** How verdicts were read, with versions. */
-  readonly verdicts?: string | undefined;
+type CalibrationTexts = Readonly<
+  Record<
+    'identity' | 'judgeKey' | 'judgeModel' | 'source' | 'manifest' | 'startedAt' | 'savedAt' | 'toolVersion',
+    string
+  >
+> &
+  Readonly<
+    Partial<Record<'judgeSnapshot' | 'rubricPack' | 'rubricFingerprint' | 'verdicts' | 'endedAt', string | undefined>>
+  >;
+
+/**
+ * What names and describes a calibration of a judge. One stored before under the same identity is replaced. Judgings of the same key were
+ * made by the same judge in the same way; `verdicts` is how they were read, with versions, `source` the absolute path of
+ * calibration.jsonl, and `manifest` its manifest as JSON.
+ */
+export interface CalibrationRecord extends CalibrationTexts {
   /** What was sent to the judge beside the messages. */
   readonly sampling: Readonly<Record<string, unknown>>;
-  /** Absolute path of calibration.jsonl. */
-  readonly source: string;
-  /** The calibration's manifest as JSON. */
-  readonly manifest: string;
-  /** ISO 8601 times. */
-  readonly startedAt: string;
-  readonly endedAt?: string | undefined;
-  readonly savedAt: string;
-  readonly toolVersion: string;
   readonly document: CalibrationDocument;
 }
 

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { documentOf, ESTIMATE, SPREAD } from '../../src/core/document.js';
 import { COMPARE } from '../../src/report/comparison.js';
 import { GATE } from '../../src/report/gate.js';
-import { LEADERBOARD } from '../../src/report/leaderboard/document.js';
+import { LEADERBOARD } from '../../src/report/formats.js';
 import { SCORE } from '../../src/report/score.js';
 import { REMOVAL, RUN, RUNS } from '../../src/results/stored-runs.js';
 import { ROOT } from '../support/cli.js';
