@@ -15,25 +15,18 @@ const ENOUGH_CLUSTERS = 30;
 
 /** What the agreement comes to: a headline, its tables, and how to read them. It ends in a line feed. */
 export function agreementText(found: PeopleAgreement, look: Look): string {
-  const text = (line: string) => wrapped(line, look.columns);
-  const blocks = [
-    [...text(headlineOf(found)).map((line) => bold(line, look)), ...text(ratersOf(found))].join('\n'),
-    terminal(figureTable(found), look).trimEnd(),
-    ...(Object.keys(found.domains).length === 0 ? [] : [terminal(domainTable(found), look).trimEnd()]),
-    notesOn(found).flatMap(text).join('\n'),
-  ];
-  return `${blocks.join('\n\n')}\n`;
-}
-
-function headlineOf({ predictions, trajectories, raters }: PeopleAgreement): string {
+  const { predictions, trajectories, raters, domains } = found;
   const of = `${counted(predictions, 'prediction')} of ${counted(trajectories, 'trajectory', 'trajectories')}`;
-  return `${counted(Object.keys(raters).length, 'person', 'people')} rated ${of}.`;
-}
-
-function ratersOf({ raters }: PeopleAgreement): string {
-  return `By rater: ${Object.entries(raters)
-    .map(([name, count]) => `${oneLine(name, 40)} ${count}`)
-    .join(', ')}.`;
+  const byRater = Object.entries(raters).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
+  const headline = `${counted(byRater.length, 'person', 'people')} rated ${of}.`;
+  const text = (line: string) => wrapped(line, look.columns);
+  const tables = [figureTable(found), ...(Object.keys(domains).length === 0 ? [] : [domainTable(found)])];
+  const blocks = [
+    [...text(headline).map((line) => bold(line, look)), ...text(`By rater: ${byRater.join(', ')}.`)],
+    ...tables.map((table) => [terminal(table, look).trimEnd()]),
+    notesOn(found).flatMap(text),
+  ];
+  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
 function figureTable(found: PeopleAgreement): Table {
@@ -81,20 +74,16 @@ function notesOn(found: PeopleAgreement): string[] {
   const scarce = Object.entries(found.too_few_trajectories).map(
     ([domain, trajectories]) => `${domainName(domain)} (${trajectories})`,
   );
+  const how = '95 %: of kappa and alpha by drawing trajectories again, of the bias clustered by trajectory.';
+  const narrow = `Of fewer than ${ENOUGH_CLUSTERS} trajectories the former are too narrow.`;
   return [
     ...(hasCeiling ? [] : ['No ceiling: two people have to rate the same predictions, and not all alike.']),
     ...(isFlat ? [`${NONE} under Judge: all ratings are the same one, so that nothing says what chance gives.`] : []),
-    intervalNote(found.trajectories),
+    found.trajectories < LEAST_CLUSTERS
+      ? `No interval: fewer than ${LEAST_CLUSTERS} trajectories.`
+      : `${how}${found.trajectories < ENOUGH_CLUSTERS ? ` ${narrow}` : ''}`,
     ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
   ];
-}
-
-function intervalNote(trajectories: number): string {
-  if (trajectories < LEAST_CLUSTERS) return `No interval: fewer than ${LEAST_CLUSTERS} trajectories.`;
-  const how = '95 %: of kappa and alpha by drawing trajectories again, of the bias clustered by trajectory.';
-  return trajectories < ENOUGH_CLUSTERS
-    ? `${how} Of fewer than ${ENOUGH_CLUSTERS} trajectories the former are too narrow.`
-    : how;
 }
 
 /** Longest name of a judge that is shown whole. */
@@ -110,27 +99,26 @@ export function panelText(panel: PanelDocument, look: Look): string {
 function sentencesOf(panel: PanelDocument): string[] {
   const { judges, combine, quorum, predictions, rated } = panel;
   const rule = quorum === null ? 'each row needs all of them' : `each row needs ${quorum} of them`;
-  const others = [
-    [panel.model_caused, 'failed by the world model itself'],
-    [panel.missing, 'missing: a judge failed'],
-    [panel.not_judged, 'not judged by a judge'],
-  ] as const;
-  const told = others.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  const others = {
+    'failed by the world model itself': panel.model_caused,
+    'missing: a judge failed': panel.missing,
+    'not judged by a judge': panel.not_judged,
+  };
+  const told = Object.entries(others).flatMap(([what, count]) => (count > 0 ? [`; ${count} ${what}`] : []));
   const bare = Object.entries(panel.offsets ?? {}).filter(([, { rows }]) => rows === 0);
-  const lines = [
+  const names = bare.map(([domain]) => domainName(domain)).join(', ');
+  return [
     `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
-    `rated: ${rated} of ${counted(predictions, 'prediction')}${told.length === 0 ? '' : `; ${told.join('; ')}`}`,
+    `rated: ${rated} of ${counted(predictions, 'prediction')}${told.join('')}`,
+    ...(quorum === null
+      ? []
+      : [
+          `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
+        ]),
+    ...(bare.length === 0
+      ? []
+      : [`no row of ${names} was rated by all judges, so their offsets are not known there and no quorum helps`]),
   ];
-  if (quorum !== null) {
-    lines.push(
-      `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
-    );
-  }
-  if (bare.length > 0) {
-    const names = bare.map(([domain]) => domainName(domain)).join(', ');
-    lines.push(`no row of ${names} was rated by all judges, so their offsets are not known there and no quorum helps`);
-  }
-  return lines;
 }
 
 function judgeTable({ judges }: PanelDocument): Table {

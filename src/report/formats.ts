@@ -252,16 +252,13 @@ function leaderboardDocument({ blocks }: Leaderboard) {
 function rowSource(block: Block, row: BoardRow) {
   const { run, name } = row;
   return {
+    ...run?.card,
+    ...run,
     ...row,
     published: run === undefined,
-    label: run?.label,
     worldModel: run === undefined ? name : run.worldModel,
-    db: run?.db,
     run: run?.number,
     judgedAt: run?.at,
-    chosen: run?.card.chosen,
-    valid: run?.card.valid,
-    coverage: run?.card.coverage,
     complete: row.isComplete,
     fewerRows: row.fewer.length > 0,
     figures: Object.fromEntries(figureIds(block).map((id) => [id, figureSource(row, id)])),

@@ -20,26 +20,17 @@ function nameOf(run: BoardRun, per: BoardOptions['per']): string {
   return name ?? oneLine(run.source.split(/[/\\]/).slice(-2).join('/'), NAME_COLUMNS);
 }
 
-/** The names of runs. Behind one that several have stands what tells them apart: step, date or number. */
+/** The names of runs. Behind one that several have stand step and number, and the file where they lie in several. */
 export function namesOf(runs: readonly BoardRun[], { per }: BoardOptions): ReadonlyMap<BoardRun, string> {
-  const named = [...groupBy(runs, (run) => nameOf(run, per))].flatMap(([name, alike]) =>
-    alike.map((run) => [run, alike.length === 1 ? name : `${name} (${detailsOf(run, alike)})`] as const),
-  );
+  const named = [...groupBy(runs, (run) => nameOf(run, per))].flatMap(([name, alike]) => {
+    const isOneFile = new Set(alike.map(({ db }) => db)).size === 1;
+    return alike.map((run) => {
+      const step = run.step === undefined ? '' : `step ${oneLine(run.step, 20)}, `;
+      const number = `run ${run.number}${isOneFile ? '' : ` of ${oneLine(run.db, 40)}`}`;
+      return [run, alike.length === 1 ? name : `${name} (${step}${number})`] as const;
+    });
+  });
   return new Map(named);
-}
-
-function detailsOf(run: BoardRun, alike: readonly BoardRun[]): string {
-  const sameFile = new Set(alike.map(({ db }) => db)).size === 1;
-  const details = (one: BoardRun) => [
-    one.step === undefined ? undefined : `step ${oneLine(one.step, 20)}`,
-    one.at.slice(0, 10),
-    `run ${one.number}${sameFile ? '' : ` of ${oneLine(one.db, 40)}`}`,
-  ];
-  const own = details(run);
-  const apart = own.findIndex((detail, place) =>
-    alike.every((other) => other === run || (detail !== undefined && details(other)[place] !== detail)),
-  );
-  return own.filter((detail, place) => detail !== undefined && (apart === -1 || place === apart)).join(', ');
 }
 
 /** What a run's name is compared by: as it is, not as it is shown. */
