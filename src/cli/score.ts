@@ -16,7 +16,7 @@ import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { trustIn } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
-import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/scored.js';
+import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/stored-runs.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';

@@ -13,9 +13,17 @@ import { percent } from '../stats/coverage.js';
 import type { RolloutCard } from '../stats/rollout.js';
 import type { RunRecord } from '../store/runs.js';
 import { askedNames, COSTS, costsSource, costTable } from './costs.js';
-import { rolloutDocument, rolloutTables } from './rollout.js';
-import { domainTable, scenarioTable } from './scenarios.js';
-import { equivalenceTable, leastText, measureTable, officialTable, scoreTable } from './score-table.js';
+import {
+  equivalenceTable,
+  leastText,
+  measureTable,
+  officialTable,
+  rolloutDocument,
+  rolloutTables,
+  scenarioDomainTable,
+  scenarioTable,
+  scoreTable,
+} from './score-table.js';
 import { TRUST, type Trust, trustDocument, trustText, VARIANCE, varianceSource, varianceText } from './trust.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
@@ -226,7 +234,7 @@ export function cardTables(
           equivalence && equivalenceTable(equivalence),
           ...(rollout === undefined ? [] : rolloutTables(rollout, byDomain)),
         ]
-      : [domainTable(scenarios), scenarioTable(scenarios)];
+      : [scenarioDomainTable(scenarios), scenarioTable(scenarios)];
   const tables = [...figures, costTable(costs, { byDomain, names: askedNames(equivalence) })];
   const shown = tables.filter((table) => table !== undefined);
   const legends = shown.flatMap((table) => table.legend ?? []);

@@ -74,23 +74,22 @@ export function signedPoints(value: number): string {
  * @param parts of which it is the mean: the splits of the domains
  */
 export function varianceText(split: VarianceSplit | undefined, parts: readonly VarianceSplit[]): string | undefined {
-  const isRepeated = ({ generation, judge }: VarianceSplit) => generation !== undefined || judge !== undefined;
-  if (split === undefined || !parts.some(isRepeated)) return undefined;
+  const isRepeated = (name: 'generation' | 'judge') => parts.some((part) => part[name] !== undefined);
+  if (split === undefined || !(isRepeated('generation') || isRepeated('judge'))) return undefined;
   const { row, generation, judge } = split;
   const whole = row + (generation ?? 0) + (judge ?? 0);
   if (whole === 0) return undefined;
-  const share = (part: number) => `${Math.round((part / whole) * 100)} %`;
   const why = (name: 'generation' | 'judge', once: string) =>
-    parts.some((part) => part[name] !== undefined) ? 'not separable in all domains' : `not separable: ${once}`;
-  if (generation === undefined && judge === undefined)
-    return 'rows, generation and judge are not separable in all domains';
+    ` (${isRepeated(name) ? 'not separable in all domains' : `not separable: ${once}`})`;
+  const share = (name: string, part: number) => `${name} ${Math.round((part / whole) * 100)} %`;
   if (generation === undefined) {
-    return `rows with generation ${share(row)} (${why('generation', 'no repeats')}), judge ${share(judge ?? 0)}`;
+    if (judge === undefined) return 'rows, generation and judge are not separable in all domains';
+    return `${share('rows with generation', row)}${why('generation', 'no repeats')}, ${share('judge', judge)}`;
   }
   if (judge === undefined) {
-    return `rows ${share(row)}, generation with judge ${share(generation)} (${why('judge', 'judged once')})`;
+    return `${share('rows', row)}, ${share('generation with judge', generation)}${why('judge', 'judged once')}`;
   }
-  return `rows ${share(row)}, generation ${share(generation)}, judge ${share(judge)}`;
+  return [share('rows', row), share('generation', generation), share('judge', judge)].join(', ');
 }
 
 /** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */

@@ -10,7 +10,6 @@ import { printable } from '../core/printable.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedNames, costTable } from '../report/costs.js';
-import { overallDriftName, rolloutTables } from '../report/rollout.js';
 import {
   decimalsOf,
   equivalenceTable,
@@ -18,7 +17,9 @@ import {
   leastText,
   measureNames,
   measureTable,
+  overallDriftName,
   overallName,
+  rolloutTables,
   scoreTable,
 } from '../report/score-table.js';
 import { trustTexts } from '../report/trust.js';

@@ -6,79 +6,84 @@ import { nearest, present, UserError } from '../../core/errors.js';
 import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
 import { oneLine } from '../../core/printable.js';
-import { type Column, columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.js';
+import { columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.js';
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
 import type { BoardColumn, BoardFigure, BoardOptions, Entry } from './board.js';
 import { NAME_COLUMNS } from './runs.js';
 
-/** A column by its headings, as `columnsOf` has them. */
-function column(id: string, headings: string, more: Omit<BoardColumn, 'id' | keyof Column>): BoardColumn {
-  return { id, ...present(columnsOf(headings)[0]), ...more };
+/** A column of texts by its headings, as `columnsOf` has them. */
+function textColumn(id: string, headings: string, textOf: (entry: Entry) => string): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), textOf };
+}
+
+/** A column of figures, by what they are called in a comparison. */
+function figureColumn(
+  id: string,
+  headings: string,
+  name: string,
+  figureOf: NonNullable<BoardColumn['figureOf']>,
+  more: Partial<BoardColumn> = {},
+): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), figure: { name }, figureOf, ...more };
 }
 
 function shown(text: string | undefined): string {
   return oneLine(text ?? '', NAME_COLUMNS) || NONE;
 }
 
-export const NAME_COLUMN = column('name', '<Run', { textOf: ({ name }) => name });
+export const NAME_COLUMN = textColumn('name', '<Run', ({ name }) => name);
 
 export const TEXT_COLUMNS: readonly BoardColumn[] = [
-  column('interval', '95 %', { textOf: ({ mean }) => intervalCell(mean) }),
-  column('coverage', 'Coverage', { textOf: ({ run }) => (run === undefined ? NONE : percent(run.card.coverage)) }),
-  column('rows', 'Predictions|Pred.', {
-    textOf: ({ run }) => (run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`),
-  }),
-  column('model', '<World model', { textOf: ({ run }) => shown(run?.worldModel) }),
-  column('judge', '<Judge', {
-    textOf: ({ run }) => shown(run ? (run.judgedWith.snapshot ?? run.judgedWith.judge) : PUBLISHED_SOURCE.judge),
-  }),
-  column('rubrics', '<Rubric pack', { textOf: ({ run }) => shown(run ? run.judgedWith.rubricPack : 'official') }),
-  column('date', '<Date', { textOf: ({ run }) => shown(run?.at.slice(0, 10)) }),
+  textColumn('interval', '95 %', ({ mean }) => intervalCell(mean)),
+  textColumn('coverage', 'Coverage', ({ run }) => (run ? percent(run.card.coverage) : NONE)),
+  textColumn('rows', 'Predictions|Pred.', ({ run }) =>
+    run ? `${run.card.valid}/${run.card.chosen}` : String(PUBLISHED_SOURCE.rows),
+  ),
+  textColumn('model', '<World model', ({ run }) => shown(run?.worldModel)),
+  textColumn('judge', '<Judge', ({ run }) =>
+    shown(run ? (run.judgedWith.snapshot ?? run.judgedWith.judge) : PUBLISHED_SOURCE.judge),
+  ),
+  textColumn('rubrics', '<Rubric pack', ({ run }) => shown(run ? run.judgedWith.rubricPack : 'official')),
+  textColumn('date', '<Date', ({ run }) => shown(run?.at.slice(0, 10))),
 ];
 
 function costColumn(id: string, heading: string, asked: Asked): BoardColumn {
-  return column(id, heading, {
-    figure: { name: id },
-    isLowerBetter: true,
-    figureOf({ run }) {
-      const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
-      return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
-    },
-    textOf: (_, { value, isLeast } = { value: 0 }) => `${isLeast ? '≥ ' : ''}${dollars(value)}`,
-  });
+  const figureOf: BoardColumn['figureOf'] = ({ run }) => {
+    const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
+    return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
+  };
+  const textOf: BoardColumn['textOf'] = (_, figure) => `${figure?.isLeast ? '≥ ' : ''}${dollars(figure?.value ?? 0)}`;
+  return figureColumn(id, heading, id, figureOf, { isLowerBetter: true, textOf });
 }
 
 /** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any rated run has it. */
-const RECALL_COLUMN = column('facts-recall', 'Facts recall|Facts', {
-  figure: { name: FACTS_RECALL },
-  figureOf: ({ run }) => measuredFigure(run.card.overallMeasures, FACTS_RECALL),
-});
+const RECALL_COLUMN = figureColumn('facts-recall', 'Facts recall|Facts', FACTS_RECALL, ({ run }) =>
+  measuredFigure(run.card.overallMeasures, FACTS_RECALL),
+);
 
 /** What is shown where it is asked for. */
 const FURTHER_COLUMNS: readonly BoardColumn[] = [
   // How far the predictions lead an agent where the truth leads it, over all domains.
-  column('decision-equivalence', 'Decision eq.|Dec. eq.', {
-    figure: { name: 'decision_equivalence' },
-    figureOf({ run }) {
-      const found = run.equivalence?.overall.found;
-      return typeof found === 'object' ? { value: found.value, ...found.interval } : undefined;
-    },
+  figureColumn('decision-equivalence', 'Decision eq.|Dec. eq.', 'decision_equivalence', ({ run }) => {
+    const found = run.equivalence?.overall.found;
+    return typeof found === 'object' ? { value: found.value, ...found.interval } : undefined;
   }),
   costColumn('cost', 'Cost', 'world_model'),
   costColumn('judge-cost', 'Judge cost', 'judge'),
   // Output of the rows that the server counted.
-  column('tokens', 'Tokens a row|Tokens', {
-    figure: { name: 'tokens' },
-    isLowerBetter: true,
-    figureOf({ run }) {
+  figureColumn(
+    'tokens',
+    'Tokens a row|Tokens',
+    'tokens',
+    ({ run }) => {
       const { rows = 0, usage } = run.costs?.world_model?.total ?? {};
       const tokens = usage?.completionTokens;
       return tokens === undefined || rows === 0 ? undefined : { value: tokens / rows, rows };
     },
-    textOf: (_, { value } = { value: 0 }) => Math.round(value).toLocaleString('en'),
-  }),
+    { isLowerBetter: true, textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en') },
+  ),
 ];
 
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
@@ -118,30 +123,25 @@ function domainColumn(domain: Domain, measure: string | undefined): BoardColumn 
 
 /** Every column of figures that a block can have, those among them that one may only be sorted by. */
 export function figureColumns(domains: readonly Domain[], measure: string | undefined): BoardColumn[] {
-  const mean = { figure: { name: measure ?? 'total' }, isMean: true, isTested: true };
+  const name = measure ?? 'total';
+  const [isMean, isTested] = [true, true];
   const isWhole = ({ rows }: Pick<Entry, 'rows'>) => coversBenchmark([...rows.keys()]);
+  const overall: BoardColumn['figureOf'] = (run) => (isWhole(run) ? run.mean : undefined);
+  const fewer: BoardColumn['figureOf'] = (run) => (isWhole(run) ? undefined : run.mean);
+  const macroText: BoardColumn['textOf'] = ({ rows }, figure) =>
+    `macro of ${domainsOfMean([...rows.keys()]).length}: ${twoDecimals(figure?.value ?? 0)}`;
   const ofRatings = [
-    column('official', 'Official', { ...mean, isTested: false, figureOf: ({ run }) => run.card.overall.total }),
-    ...DIMENSIONS.map((name) =>
-      column(name, dimensionName(name), {
-        ...mean,
-        figure: { name },
-        figureOf: ({ run: { card } }) => countedFigure(card.overallWithFailures, card.overall, name),
-      }),
-    ),
+    figureColumn('official', 'Official', name, ({ run }) => run.card.overall.total, { isMean }),
+    ...DIMENSIONS.map((dimension) => {
+      const figureOf: BoardColumn['figureOf'] = ({ run: { card } }) =>
+        countedFigure(card.overallWithFailures, card.overall, dimension);
+      return figureColumn(dimension, dimensionName(dimension), dimension, figureOf, { isMean, isTested });
+    }),
   ];
   return [
     ...[...new Set([...DOMAINS, ...domains])].sort(inTableOrder).map((domain) => domainColumn(domain, measure)),
-    column('overall', measure === undefined ? 'Overall' : 'Mean', {
-      ...mean,
-      figureOf: (run) => (isWhole(run) ? run.mean : undefined),
-    }),
-    column('macro', 'Fewer domains', {
-      ...mean,
-      figureOf: (run) => (isWhole(run) ? undefined : run.mean),
-      textOf: ({ rows }, { value } = { value: 0 }) =>
-        `macro of ${domainsOfMean([...rows.keys()]).length}: ${twoDecimals(value)}`,
-    }),
+    figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', name, overall, { isMean, isTested }),
+    figureColumn('macro', 'Fewer domains', name, fewer, { isMean, isTested, textOf: macroText }),
     RECALL_COLUMN,
     ...(measure === undefined ? ofRatings : []),
     ...FURTHER_COLUMNS,
