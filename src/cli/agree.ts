@@ -9,7 +9,7 @@ import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
-import { agreementText } from '../report/agreement/text.js';
+import { agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
 import { defineCommand, option } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';

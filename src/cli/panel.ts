@@ -6,7 +6,7 @@ import { keysOf } from '../core/groups.js';
 import { shellLine } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
-import { panelText } from '../report/panel/text.js';
+import { panelText } from '../report/agreement.js';
 import { defineCommand, option, programName } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';

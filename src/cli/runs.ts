@@ -6,12 +6,19 @@ import { EXIT, heedStop, UserError } from '../core/errors.js';
 import { bytesText, counted } from '../core/figures.js';
 import { oneLine, printable } from '../core/printable.js';
 import { bold, lookOf, terminal } from '../core/terminal.js';
-import { measureOf } from '../judge/modes.js';
-import { removalDocument, runDocument, runsDocument, runsTable, runText } from '../report/stored-runs.js';
 import { DEFAULT_DB, type KnownRun, RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRun, storedRunToChange } from '../results/find.js';
-import { isGiven } from '../results/scored.js';
-import { listedRuns, shownRun, wayBack } from '../results/stored-runs.js';
+import {
+  isGiven,
+  listedRuns,
+  removalDocument,
+  runDocument,
+  runsDocument,
+  runsTable,
+  runText,
+  shownRun,
+  wayBack,
+} from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Space } from '../store/runs.js';
@@ -59,7 +66,7 @@ export const list = defineCommand({
         const own = runs.filter((run) => run.path === db);
         const all = count === 0 ? 'no runs' : counted(count, 'run');
         const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
-        const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
+        const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns), look)}`;
         return `${bold(printable(title), look)}\n${table}`;
       });
       io.stdout.write(blocks.join('\n'));
@@ -82,10 +89,10 @@ export const show = defineCommand({
       const note = (text: string) => {
         if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
       };
-      const run = await shownRun(storedRun(settings.run, known, note, io), note, io);
+      const run = await shownRun(storedRun(settings.run, known, note, io), note);
       await heedStop(io);
       const { json } = settings;
-      io.stdout.write(json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, measureOf, lookOf(settings, io)));
+      io.stdout.write(json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, lookOf(settings, io), io));
       return EXIT.done;
     }),
 });
@@ -152,7 +159,7 @@ export const remove = defineCommand({
       const lines = back.map((line, index) => `${index === 0 ? 'undo: ' : '      '}${line}`);
       io.stdout.write(`${[`removed: ${names.join(', ')}`, roomText(shownPath(db, io), space), ...lines].join('\n')}\n`);
     } else {
-      const table = terminal(runsTable(runs, io.stdout.columns, measureOf), lookOf(settings, io));
+      const table = terminal(runsTable(runs, io.stdout.columns), lookOf(settings, io));
       const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
       io.stdout.write(`${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`);
     }

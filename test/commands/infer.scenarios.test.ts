@@ -76,7 +76,10 @@ describe('what is refused before anything is asked', () => {
     const { code, stderr } = await infer('--max-calls', '5', ...MODEL);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--max-calls and --scenario-rows bound --scenarios')]);
     const rows = await infer('--scenario-rows', '5', ...MODEL);
-    expect([rows.code, rows.stderr]).toEqual([2, expect.stringContaining('--max-calls and --scenario-rows bound --scenarios')]);
+    expect([rows.code, rows.stderr]).toEqual([
+      2,
+      expect.stringContaining('--max-calls and --scenario-rows bound --scenarios'),
+    ]);
   });
 
   it('is going on with another suite, which would mix two', async () => {
