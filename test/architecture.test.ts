@@ -23,8 +23,6 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@pydantic/genai-prices': ['model/prices/'],
   '@huggingface/tokenizers': ['model/tokens/'],
   ws: ['simulate/environment/http.ts'],
-  hono: ['simulate/environment/http.ts'],
-  '@hono/node-server': ['simulate/environment/http.ts'],
   '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],
 };
 /** Of each module those that it may import, as the table of docs/architecture.md says; undefined where it may import all. */

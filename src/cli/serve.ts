@@ -11,7 +11,7 @@ import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import type { ServeDocument } from '../model/local.js';
 import { openEngine } from '../serve/engine.js';
-import { requestLine } from '../serve/http/metrics.js';
+import { requestLine } from '../serve/http/wire.js';
 import { startServer } from '../serve/http/server.js';
 import { showLoading } from '../serve/loading.js';
 import { requirePossible, settingsThatFit } from '../serve/memory.js';

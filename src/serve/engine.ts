@@ -12,7 +12,7 @@ import type {
   TokenScore,
 } from './engine-contract.js';
 import { grammarOf } from './grammar.js';
-import { contextOverflow, invalid } from './http/api-error.js';
+import { contextOverflow, invalid } from './http/wire.js';
 import { innerCalls } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
 import { hashFiles } from './model-file.js';

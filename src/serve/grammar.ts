@@ -2,7 +2,7 @@
 
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
 import type { GenerateOptions } from './engine-contract.js';
-import { type ApiError, invalid } from './http/api-error.js';
+import { type ApiError, invalid } from './http/wire.js';
 import type { Loaded } from './load.js';
 import { type LlamaCpp, lineOf } from './runtime.js';
 

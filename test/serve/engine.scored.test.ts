@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Engine, EnginePrompt, GenerateOptions, TokenScore } from '../../src/serve/engine-contract.js';
-import { ApiError } from '../../src/serve/http/api-error.js';
+import { ApiError } from '../../src/serve/http/wire.js';
 import {
   type Answer,
   ask,

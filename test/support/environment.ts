@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import WebSocket from 'ws';
-import { ApiError } from '../../src/serve/http/api-error.js';
+import { ApiError } from '../../src/serve/http/wire.js';
 import {
   type EnvironmentOptions,
   type RunningEnvironment,

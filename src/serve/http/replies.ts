@@ -1,15 +1,202 @@
-// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
+// How replies are written: to chat completions, and to text completions, with the prompt in front where it is echoed.
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Engine, EnginePrompt, GenerateOptions, Tool, Usage } from '../engine-contract.js';
-import { readChatRequest, readCompletionRequest } from '../request/bodies.js';
-import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
+import type {
+  Engine,
+  EnginePrompt,
+  GenerateOptions,
+  ScoredToken,
+  TokenScore,
+  Tool,
+  Usage,
+} from '../engine-contract.js';
+import { MOST_SEED, readChatRequest, readCompletionRequest, type ServerDefaults } from '../request.js';
 import { commonPrefix } from '../scheduler.js';
-import { toldOf } from './api-error.js';
-import { answer } from './body.js';
-import { CHAT_REPLY, completionReply, type Echo, type Piece, type ReplyFormat, scoredChatReply } from './formats.js';
-import { type ReplyEnd, type ReplyEvent, readToolCalls } from './tool-calls.js';
+import { type ReplyEnd, type ReplyEvent, readToolCalls, type ToolCall } from './tool-calls.js';
+import { answer, toldOf } from './wire.js';
+
+type Piece = Exclude<ReplyEvent, ReplyEnd>;
+
+/** How one kind of reply is written. */
+interface ReplyFormat {
+  readonly idPrefix: string;
+  readonly object: string;
+  readonly chunkObject: string;
+  /** A choice of a whole reply. */
+  choice(index: number, pieces: readonly Piece[], end: ReplyEnd): unknown;
+  /** What a whole reply of one choice holds beside it. */
+  beside?(pieces: readonly Piece[]): Readonly<Record<string, unknown>>;
+  /** A choice of a streamed reply, as entries of `choices`: for each event, and at the end. */
+  writer(index: number): {
+    take(piece: Piece): readonly unknown[];
+    end(end: ReplyEnd): readonly unknown[];
+  };
+}
+
+type Text = Extract<Piece, { type: 'text' }>;
+const KEYS = { reasoning: 'reasoning_content', content: 'content' } as const satisfies Record<Text['channel'], string>;
+
+export const CHAT_REPLY: ReplyFormat = {
+  idPrefix: 'chatcmpl-',
+  object: 'chat.completion',
+  chunkObject: 'chat.completion.chunk',
+  choice(index, pieces, end) {
+    const texts = pieces.filter((piece) => piece.type === 'text');
+    const calls = pieces.filter((piece) => piece.type === 'tool-call');
+    const said = (wanted: Text['channel']) =>
+      texts.map(({ channel, text }) => (channel === wanted ? text : '')).join('');
+    const [reasoning, content] = [said('reasoning'), said('content')];
+    const message = {
+      role: 'assistant',
+      content: content === '' && calls.length > 0 ? null : content,
+      ...(reasoning !== '' && { reasoning_content: reasoning }),
+      refusal: null,
+      ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
+    };
+    return { index, message, logprobs: chatLogprobs(texts), finish_reason: end.finishReason };
+  },
+  writer(index) {
+    let isOpen = false;
+    const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
+      const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
+      if (isOpen) return [own];
+      isOpen = true;
+      // The role comes before all else.
+      return [{ ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, own];
+    };
+    return {
+      take(piece) {
+        if (piece.type === 'prompt') return [];
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, [piece]);
+        return entry({ tool_calls: [{ index: piece.index, ...callOf(piece) }] });
+      },
+      end: ({ finishReason }) => entry({}, [], finishReason),
+    };
+  },
+};
+
+/** A reply to messages of which the last one is scored, with `prompt_logprobs` as vLLM has them: null up to where scores begin. */
+function scoredChatReply(promptFrom: number): ReplyFormat {
+  return {
+    ...CHAT_REPLY,
+    beside: (pieces) => {
+      const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
+      // The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell.
+      const positions = scores.map(({ top, ...own }) =>
+        Object.fromEntries(
+          [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
+        ),
+      );
+      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...positions] };
+    },
+  };
+}
+
+function callOf({ id, name, arguments: given }: ToolCall) {
+  return { id, type: 'function', function: { name, arguments: given } };
+}
+
+/** Thinking has a key of its own beside OpenAI's. */
+function chatLogprobs(texts: readonly Text[]): unknown {
+  if (texts.every(({ scores }) => scores === undefined)) return null;
+  const entryOf = ({ text, logprob, bytes }: ScoredToken) => ({ token: text, logprob, bytes });
+  const of = (wanted: Text['channel']) =>
+    texts
+      .flatMap(({ channel, scores = [] }) => (channel === wanted ? scores : []))
+      .map(({ top, ...score }) => ({ ...entryOf(score), top_logprobs: top.map(entryOf) }));
+  const reasoning = of('reasoning');
+  return { content: of('content'), refusal: null, ...(reasoning.length > 0 && { reasoning_content: reasoning }) };
+}
+
+/** What is known of a prompt before its reply. */
+interface Echo {
+  /** Absent where it is not echoed. */
+  readonly text?: string;
+  /** Texts of its tokens that are not scored; the others follow them. */
+  readonly unscored: readonly string[];
+}
+
+/** OpenAI's older format. `echoes` by choice; `scored` says whether logprobs are told. */
+function completionReply(echoes: readonly Echo[], scored: boolean): ReplyFormat {
+  const writer = (index: number) => {
+    const { text: echo, unscored } = echoes[index] ?? { unscored: [] };
+    const offsetOf = textOffsets();
+    let isEchoed = echo === undefined;
+    const write = (text: string, logprobs: Logprobs | null, finishReason: string | null = null) => ({
+      index,
+      text,
+      logprobs,
+      finish_reason: finishReason,
+    });
+    /** The prompt comes first, its scores with it where there are any. */
+    const echoed = (scores: readonly TokenScore[] = []) => {
+      if (isEchoed || echo === undefined) return [];
+      isEchoed = true;
+      return [write(echo, scored ? textLogprobs(unscored, scores, offsetOf) : null)];
+    };
+    return {
+      take(piece: Piece) {
+        if (piece.type === 'prompt') return echoed(piece.scores);
+        if (piece.type !== 'text') return [];
+        const { scores } = piece;
+        return [...echoed(), write(piece.text, scores === undefined ? null : textLogprobs([], scores, offsetOf))];
+      },
+      end: ({ finishReason }: ReplyEnd) => [...echoed(), write('', null, finishReason)],
+    };
+  };
+  return {
+    idPrefix: 'cmpl-',
+    object: 'text_completion',
+    chunkObject: 'text_completion',
+    choice(index, pieces, { finishReason }) {
+      const { text = '', unscored } = echoes[index] ?? { unscored: [] };
+      const scores = pieces.flatMap((piece) => (piece.type === 'tool-call' ? [] : (piece.scores ?? [])));
+      return {
+        index,
+        text: text + pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''),
+        logprobs: scored ? textLogprobs(unscored, scores, textOffsets()) : null,
+        finish_reason: finishReason,
+      };
+    },
+    writer,
+  };
+}
+
+type Logprobs = ReturnType<typeof textLogprobs>;
+
+function textLogprobs(unscored: readonly string[], scores: readonly TokenScore[], offsetOf: OffsetOf) {
+  const encoder = new TextEncoder();
+  const bytes = [...unscored.map((text) => encoder.encode(text)), ...scores.map((score) => score.bytes)];
+  const none = unscored.map(() => null);
+  const top = scores.map(({ text, logprob, top }) => ({
+    ...Object.fromEntries(top.map((likely) => [likely.text, likely.logprob])),
+    [text]: logprob,
+  }));
+  return {
+    tokens: [...unscored, ...scores.map(({ text }) => text)],
+    token_logprobs: [...none, ...scores.map(({ logprob }) => logprob)],
+    top_logprobs: [...none, ...top],
+    /** In characters (code points), from the start of the choice's text. */
+    text_offset: bytes.map(offsetOf),
+  };
+}
+
+/** Where a token with these bytes begins; call once for each, in order. */
+type OffsetOf = (bytes: ArrayLike<number>) => number;
+
+/** Characters that tokens share count where they are complete. */
+function textOffsets(): OffsetOf {
+  const decoder = new TextDecoder();
+  let offset = 0;
+  return (bytes) => {
+    const start = offset;
+    offset += Array.from(decoder.decode(Uint8Array.from(bytes), { stream: true })).length;
+    return start;
+  };
+}
+
+// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
 
 /** What is asked of the engine for one reply. */
 interface Asked {

@@ -8,7 +8,7 @@ import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/se
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, unavailable } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
-import { ApiError } from '../../serve/http/api-error.js';
+import { ApiError } from '../../serve/http/wire.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
 import type { Answer, Session, Sessions, Simulator } from './sessions.js';
 
@@ -52,8 +52,7 @@ export async function serveStdio(
   streams: { readonly input: Readable; readonly output: Writable },
   stop: AbortSignal,
 ): Promise<void> {
-  const session = grounds.sessions.open(() => {});
-  const { server, answered } = actServer(sdk, grounds, session);
+  const { server, answered } = actServer(sdk, grounds, grounds.sessions.open());
   const { input, output } = streams;
   const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
   const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { DOMAINS } from '../../core/types.js';
-import { ApiError } from '../../serve/http/api-error.js';
+import { ApiError } from '../../serve/http/wire.js';
 
 /** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
 export interface WorldStart {
@@ -175,13 +175,12 @@ export function metadataOf(model: string): JsonObject {
   };
 }
 
-/** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. */
-export function openApi(routes: readonly { readonly path: string; readonly method: string }[]): JsonObject {
+/** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. @param routes `METHOD /path` */
+export function openApi(routes: readonly string[]): JsonObject {
   const answers = { responses: { 200: { description: 'OK' } } };
-  const known = routes.filter(({ path }) => path !== '/*');
-  return {
-    openapi: '3.1.0',
-    info: { title: 'agentworldbench', version: '1.0.0' },
-    paths: Object.fromEntries(known.map(({ path, method }) => [path, { [method.toLowerCase()]: answers }])),
-  };
+  const paths: Record<string, JsonObject> = {};
+  for (const [method = '', path = ''] of routes.map((route) => route.split(' '))) {
+    paths[path] = { ...paths[path], [method.toLowerCase()]: answers };
+  }
+  return { openapi: '3.1.0', info: { title: 'agentworldbench', version: '1.0.0' }, paths };
 }

@@ -8,9 +8,9 @@ import { exists } from '../../benchmark/prompts.js';
 import { cannotCreate, codeOf, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/files.js';
+import { makeFolders, openAnew } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
-import { ApiError } from '../../serve/http/api-error.js';
+import { ApiError } from '../../serve/http/wire.js';
 import type { SimulationSettings } from '../options.js';
 import { type Simulation, type Start, startOfFlags } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
@@ -60,16 +60,16 @@ export class Session {
   readonly #ended = new AbortController();
 
   /**
-   * @param onGone called when it ends by idleness, or for another
+   * @param onGone called when it ends by idleness, or for another; absent for one that stays as long as its client
    * @param mayLeave whether it gives its place to a new session once its episode is over
    */
   constructor(
     private readonly all: Sessions,
-    readonly onGone: () => void,
+    readonly onGone: (() => void) | undefined,
     readonly mayLeave: boolean,
   ) {
     this.timer = setTimeout(() => {
-      if (this.isBusy) this.timer.refresh();
+      if (this.isBusy || onGone === undefined) this.timer.refresh();
       else all.dismiss(this);
     }, timerOf(all.limits.idleMs)).unref();
   }
@@ -204,7 +204,7 @@ export class Sessions {
   }
 
   /** Opens a further session, as its constructor says. @throws ApiError (503) where all places are taken, or the server is stopping */
-  open(onGone: () => void, mayLeave = false): Session {
+  open(onGone?: () => void, mayLeave = false): Session {
     this.#requireRunning();
     if (this.#open.size >= this.limits.sessions) {
       const over = [...this.#open].find((session) => session.mayLeave && session.isDone && !session.isBusy);
@@ -251,7 +251,7 @@ export class Sessions {
   /** Ends a session and says so. */
   dismiss(session: Session): void {
     this.end(session);
-    session.onGone();
+    session.onGone?.();
   }
 
   /** Takes nothing more; resolves when what is under way has ended, or is broken off after `drainMs`. */
@@ -300,33 +300,30 @@ export async function openRecords(directory: string): Promise<{ begin(episodeId:
       let place: string | undefined;
       return {
         async keep(world) {
-          const text = `${JSON.stringify(trajectoryRow(world, episodeId))}\n`;
+          const at = place ?? (await claimed(directory, `${world.domain}-${episodeId}`));
           try {
-            if (place === undefined) place = await placeWith(text, directory, `${world.domain}-${episodeId}`);
-            else {
-              // A link that someone has laid there is not followed.
-              await rm(`${place}.part`, { force: true });
-              await writeFile(`${place}.part`, text, { flag: 'wx' });
-            }
-            await rename(`${place}.part`, place);
+            const part = await openAnew(`${at}.part`);
+            await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
+            await rename(`${at}.part`, at);
           } catch (error) {
-            if (place !== undefined) await rm(`${place}.part`, { force: true });
+            await rm(`${at}.part`, { force: true });
             throw error;
           }
+          place = at;
         },
       };
     },
   };
 }
 
-/** A place that no other file has, nor any other process is about to write. Its part, with the text, is there already. */
-async function placeWith(text: string, directory: string, named: string): Promise<string> {
+/** A place that no other file has, nor any other process is about to write: its part is there from now on. */
+async function claimed(directory: string, named: string): Promise<string> {
   const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
   for (let number = 1; ; number++) {
     const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
     if (await exists(place)) continue;
     try {
-      await writeFile(`${place}.part`, text, { flag: 'wx' });
+      await writeFile(`${place}.part`, '', { flag: 'wx' });
     } catch (error) {
       if (codeOf(error) === 'EEXIST') continue;
       throw error;

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { GenerateEvent } from '../../../src/serve/engine-contract.js';
-import { contextOverflow, invalid } from '../../../src/serve/http/api-error.js';
+import { contextOverflow, invalid } from '../../../src/serve/http/wire.js';
 import {
   clientOf,
   content,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '../../../src/serve/engine-contract.js';
-import type { RequestRecord } from '../../../src/serve/http/metrics.js';
+import type { RequestRecord } from '../../../src/serve/http/wire.js';
 import {
   content,
   ENDLESS,

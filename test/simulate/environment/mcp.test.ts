@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, test, vi } from 'vitest';
-import { ApiError } from '../../../src/serve/http/api-error.js';
+import { ApiError } from '../../../src/serve/http/wire.js';
 import { importSdk, mcpRoute, serveStdio } from '../../../src/simulate/environment/mcp.js';
 import { Sessions, type Simulator } from '../../../src/simulate/environment/sessions.js';
 import { json, post, type Said, startTestEnvironment } from '../../support/environment.js';
@@ -170,6 +170,27 @@ describe('standard input and output', () => {
       { id: 3, result: { isError: true } },
     ]);
     expect(written).toBe(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  });
+
+  test('a client that says nothing for long can still act', async () => {
+    const sdk = await importSdk();
+    const simulator = scriptedSimulator((action, { signal }) =>
+      signal.aborted ? { status: 'interrupted' } : `did ${action}`,
+    );
+    const sessions = new Sessions({ simulator, steps: 3 }, { sessions: 1, idleMs: 20 });
+    const streams = { input: new PassThrough(), output: new PassThrough() };
+    const grounds = { simulator, sessions, messageBytes: 65_536, toldOf };
+    const ended = serveStdio(sdk, grounds, streams, new AbortController().signal);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'act', arguments: { action: 'ls' } },
+    };
+    streams.input.end(`${JSON.stringify(message)}\n`);
+    await ended;
+    expect(String(streams.output.read())).toContain('"text":"did ls"');
   });
 
   test('a stop ends it, whatever is under way', async () => {
