@@ -9,7 +9,6 @@ import { wrapped } from '../../core/terminal.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io } from '../../core/types.js';
 import { requestOf } from '../../infer/world.js';
 import type { Pricing } from '../../run/run.js';
-import type { ShownSettings } from '../../settings/command.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import { fileOrText, type NamedRow, type Start, type Starts } from '../simulation.js';
 import { type Agent, agentQuestion } from './agent.js';
@@ -99,23 +98,16 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
   return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named, row: key }));
 }
 
-/** What the episodes of a run are made with, before anything of the run is open. */
-export interface Work {
-  readonly settings: EpisodeSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
-  readonly starts: Starts;
-  readonly beginnings: readonly Beginning[];
-  readonly episodes: readonly Episode[];
-  readonly agent: Agent;
-}
-
 /**
  * Prints an upper bound: every episode has all of its steps, every reply takes its whole budget and is read at the first try, and what
  * was said stands in every later prompt. Prompts are counted at four characters a token.
  */
-export async function printEpisodeBill(work: Work, worldPricing: Pricing): Promise<void> {
-  const { io, settings, episodes, starts, agent } = work;
+export async function printEpisodeBill(
+  episodes: readonly Episode[],
+  { starts, agent, worldPricing }: { starts: Starts; agent: Agent; worldPricing: Pricing },
+  settings: EpisodeSettings,
+  io: Io,
+): Promise<void> {
   const { steps, agentMaxTokens: action, maxTokens: observation, context = Number.POSITIVE_INFINITY } = settings;
   const bounds = {
     agent: { calls: 0, promptTokens: 0, completionTokens: 0 },
@@ -136,8 +128,11 @@ export async function printEpisodeBill(work: Work, worldPricing: Pricing): Promi
     add(bounds.agent, told, action, Number.POSITIVE_INFINITY);
     add(bounds.world, charactersOf(requestOf(world, '')) / CHARS_A_TOKEN + action, observation, context);
   }
-  const costs = [costOfBound(bounds.agent, agent.pricing), costOfBound(bounds.world, worldPricing)];
-  const usd = costs.every((cost) => cost !== undefined) ? costs.reduce((sum, cost) => sum + cost, 0) : undefined;
+  const costs = [
+    [bounds.agent, agent.pricing(new Set())] as const,
+    [bounds.world, worldPricing(new Set())] as const,
+  ].map(([{ calls, ...usage }, price]) => price && costOf(usage, price, calls));
+  const usd = costs.reduce((sum, cost) => (sum === undefined || cost === undefined ? undefined : sum + cost), 0);
   if (settings.json) {
     const at_most = { ...bounds, usd: usd ?? null };
     const document = { schema: 'awb.simulate.bill/1', episodes: episodes.length, steps, at_most };
@@ -157,9 +152,4 @@ export async function printEpisodeBill(work: Work, worldPricing: Pricing): Promi
     'Nothing was asked or written. --budget-usd and --budget-tokens bound what is spent.',
   ];
   io.stdout.write(`${lines.flatMap((line) => wrapped(line, io.stdout.columns, 2)).join('\n')}\n`);
-}
-
-function costOfBound({ calls, ...usage }: { calls: number; promptTokens: number }, pricing: Pricing) {
-  const price = pricing(new Set());
-  return price && costOf(usage, price, calls);
 }
