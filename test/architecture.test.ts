@@ -16,7 +16,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['cli/completion.ts'],
-  re2js: ['simulate/scenarios/pattern.ts'],
+  re2js: ['simulate/scenarios/forms.ts'],
   // Schemas of documents and of files stand where these are made and read.
   zod: ['*'],
   yaml: ['disk/yaml-file.ts', 'settings/'],

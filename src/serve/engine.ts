@@ -13,12 +13,11 @@ import type {
 } from './engine-contract.js';
 import { grammarOf } from './grammar.js';
 import { contextOverflow, invalid } from './http/wire.js';
-import { innerCalls } from './inner-calls.js';
+import { asToken, asTokens, innerCalls, type LlamaCpp } from './inner-calls.js';
 import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
-import { hashFiles } from './model-file.js';
+import { hashFiles } from './memory.js';
 import { planPrompt, readTemplate, type Templating } from './prompt.js';
 import { ReplyReader, type ReplyTokens } from './reply-reader.js';
-import { asToken, asTokens, type LlamaCpp } from './runtime.js';
 import { Scheduler } from './scheduler.js';
 import { newRequest, openSlot, type Request } from './slot.js';
 

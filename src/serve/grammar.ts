@@ -3,8 +3,8 @@
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
 import type { GenerateOptions } from './engine-contract.js';
 import { type ApiError, invalid } from './http/wire.js';
+import { type LlamaCpp, lineOf } from './inner-calls.js';
 import type { Loaded } from './load.js';
-import { type LlamaCpp, lineOf } from './runtime.js';
 
 /** What holds the reply, if anything does. Throws ApiError for a schema that no grammar can hold. */
 export async function grammarOf(

@@ -3,8 +3,8 @@
 import { badData } from '../core/errors.js';
 import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
 import { invalid } from './http/wire.js';
+import { type Jinja, type LlamaCpp, lineOf } from './inner-calls.js';
 import type { Loaded } from './load.js';
-import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
 export type Templating = ReturnType<typeof readTemplate>;

@@ -1,10 +1,9 @@
-// Reading the body of a request strictly: each parameter is served, known to change nothing, or refused by name; and those of every reply.
+// The bodies of requests, read strictly: each parameter is served, known to change nothing, or refused by name.
 
 import * as z from 'zod';
 import { nearest } from '../core/errors.js';
 import { isInteger, isObject, parseJson } from '../core/json.js';
 import type { EngineMessage, EnginePrompt, GenerateOptions, ScoreOptions, Tool } from './engine-contract.js';
-import { CLOSE_CALL } from './http/tool-calls.js';
 import { type ApiError, invalid, levelsOf, unknownModel } from './http/wire.js';
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
@@ -17,6 +16,9 @@ const MOST_STOPS = 16;
 const MODEL_CARD = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
 /** What messages, their parts and tools may carry that no chat template of these models renders. */
 const MARKS = ['name', 'cache_control'];
+
+/** Ends a call of a function; as a stop string it leaves one call to a reply. */
+export const CLOSE_CALL = '</tool_call>';
 
 /** What the server brings to every request. */
 export interface ServerDefaults {

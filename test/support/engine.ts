@@ -8,7 +8,7 @@ import { openEngine } from '../../src/serve/engine.js';
 import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import type { InnerContext } from '../../src/serve/inner-calls.js';
 import type { EngineSettings } from '../../src/serve/load.js';
-import { readModelFile } from '../../src/serve/model-file.js';
+import { readModelFile } from '../../src/serve/memory.js';
 import { cleanups } from './cleanups.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 

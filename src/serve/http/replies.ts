@@ -1,19 +1,22 @@
-// How replies are written: to chat completions, and to text completions, with the prompt in front where it is echoed.
+// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, to chat and text completions; calls of functions
+// are taken out of the text between <tool_call> and </tool_call>.
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { isObject, parseJson } from '../../core/json.js';
 import type {
   Engine,
   EnginePrompt,
+  GenerateEvent,
   GenerateOptions,
   ScoredToken,
   TokenScore,
   Tool,
   Usage,
 } from '../engine-contract.js';
-import { MOST_SEED, readChatRequest, readCompletionRequest, type ServerDefaults } from '../request.js';
+import { longestStart } from '../reply-reader.js';
+import { CLOSE_CALL, MOST_SEED, readChatRequest, readCompletionRequest, type ServerDefaults } from '../request.js';
 import { commonPrefix } from '../scheduler.js';
-import { type ReplyEnd, type ReplyEvent, readToolCalls, type ToolCall } from './tool-calls.js';
 import { answer, toldOf } from './wire.js';
 
 type Piece = Exclude<ReplyEvent, ReplyEnd>;
@@ -428,4 +431,89 @@ function writeEvent(response: ServerResponse, text: string): void {
   }
   response.write(text);
   if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+}
+
+// Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
+
+type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
+
+interface ToolCall {
+  readonly type: 'tool-call';
+  /** Among the calls of its reply. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  /** A JSON object as text, as OpenAI's API has it. */
+  readonly arguments: string;
+}
+
+type ReplyEnd = Omit<EngineEnd, 'finishReason'> & { readonly finishReason: 'stop' | 'length' | 'tool_calls' };
+/** What an engine says of a reply, with calls read out of its text. */
+export type ReplyEvent = Exclude<GenerateEvent, EngineEnd> | ToolCall | ReplyEnd;
+
+const OPEN = '<tool_call>';
+
+/** Text that cannot be read as a call stays text: nothing that the model said is lost. */
+async function* readToolCalls(
+  events: AsyncIterable<GenerateEvent>,
+  tools: readonly Tool[],
+): AsyncGenerator<ReplyEvent, void, void> {
+  let held = '';
+  let calls = 0;
+  /** The first so many letters of what is held, as text. Templates put white space around calls. */
+  function* say(length: number): Generator<ReplyEvent, void, void> {
+    const said = held.slice(0, length);
+    held = held.slice(length);
+    if (said !== '' && (calls === 0 || said.trim() !== '')) yield { type: 'text', channel: 'content', text: said };
+  }
+  /** What is known of the held text; at the end of the reply all of it is. */
+  function* settle(isEnd: boolean): Generator<ReplyEvent, void, void> {
+    for (let open = held.indexOf(OPEN); open >= 0; open = held.indexOf(OPEN)) {
+      const found = held.indexOf(CLOSE_CALL, open);
+      if (found < 0 && !isEnd) return yield* say(open);
+      const [close, end] = found < 0 ? [held.length, held.length] : [found, found + CLOSE_CALL.length];
+      const call = readCall(held.slice(open + OPEN.length, close), tools);
+      if (call === undefined) yield* say(end);
+      else {
+        const after = held.slice(end);
+        yield* say(open);
+        yield { type: 'tool-call', index: calls, id: `call_${randomUUID().replaceAll('-', '')}`, ...call };
+        calls += 1;
+        held = after;
+      }
+    }
+    yield* say(isEnd ? held.length : held.length - longestStart(held, [OPEN]));
+  }
+  for await (const event of events) {
+    if (event.type === 'end') {
+      yield* settle(true);
+      yield calls > 0 && event.finishReason === 'stop' ? { ...event, finishReason: 'tool_calls' } : event;
+    } else if (event.type === 'text' && event.channel === 'content') {
+      if (event.scores !== undefined) yield { ...event, text: '' };
+      held += event.text;
+      yield* settle(false);
+    } else yield event;
+  }
+}
+
+/** A call in either notation of Qwen's models: JSON, or a function and its parameters in tags. */
+function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' | 'arguments'> | undefined {
+  const call = parseJson(body);
+  if (isObject(call) && typeof call.name === 'string') {
+    const given = call.arguments ?? {};
+    const value = typeof given === 'string' ? parseJson(given) : given;
+    return isObject(value) ? { name: call.name, arguments: JSON.stringify(value) } : undefined;
+  }
+  const [, name, inner = ''] = /^\s*<function=([^>\n]+)>([\s\S]*)$/.exec(body) ?? [];
+  if (name === undefined) return undefined;
+  const { parameters } = tools.find((tool) => tool.function.name === name)?.function ?? {};
+  const properties = isObject(parameters?.properties) ? parameters.properties : {};
+  const tags = inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g);
+  const values = Array.from(tags, ([, parameter = '', text = '']) => {
+    const schema = Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
+    // Parameters are written as they are; only the function's schema tells the text "5" from the number.
+    const types = isObject(schema) ? [schema.type ?? 'string'].flat() : ['string'];
+    return [parameter, types.includes('string') ? text : (parseJson(text) ?? text)];
+  });
+  return { name, arguments: JSON.stringify(Object.fromEntries(values)) };
 }

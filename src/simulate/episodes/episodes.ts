@@ -25,8 +25,7 @@ import { type ShownSettings, toolVersion } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { EpisodeSettings } from '../options.js';
 import { Budget, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
-import { openAgent } from './agent.js';
-import { beginningsOf, type Episode, episodesOf, printEpisodeBill } from './plan.js';
+import { beginningsOf, type Episode, episodesOf, openAgent, printEpisodeBill } from './plan.js';
 import {
   ENDS,
   endingOf,

@@ -9,8 +9,7 @@ import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import type { Budget, PaidModel, Simulation, Starts, StepOutcome } from '../simulation.js';
-import { type Agent, agentQuestion, readAgentTurn } from './agent.js';
-import type { Episode } from './plan.js';
+import { type Agent, agentQuestion, type Episode, readAgentTurn } from './plan.js';
 
 /** Who is asked. */
 export const PLAYERS = ['agent', 'world'] as const;

@@ -35,9 +35,18 @@ import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
-import { answersOf, lineOf } from './line.js';
-import { messagesAt, startOf } from './messages.js';
-import { fittingIn, isSample, keyOfStep, type Plan, planOf, type ScenarioJob } from './plan.js';
+import {
+  answersOf,
+  fittingIn,
+  isSample,
+  keyOfStep,
+  lineOf,
+  messagesAt,
+  type Plan,
+  planOf,
+  type ScenarioJob,
+  startOf,
+} from './chains.js';
 import type { Scenario, ScenarioSuite } from './scenario.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */

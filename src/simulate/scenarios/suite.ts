@@ -12,24 +12,28 @@ import { faultsOf, type Path, unknownName } from '../../core/schema.js';
 import { DOMAINS, type Domain } from '../../core/types.js';
 import { parseYaml } from '../../disk/yaml-file.js';
 import {
+  compilePattern,
   fileForm,
+  filled,
   type NeverForm,
+  ownWordsOf,
   type Put,
   scenarioForm,
+  slotsIn,
   type Verifier,
   type VerifierForms,
+  withSlots,
   worldForm,
 } from './forms.js';
-import { compilePattern, filled, ownWordsOf, slotsIn, withSlots } from './pattern.js';
 import {
   BUNDLED_SUITES,
+  leakIn,
   type Never,
   SCENARIOS_VERSION,
   type Scenario,
   type ScenarioStep,
   type ScenarioSuite,
 } from './scenario.js';
-import { leakIn } from './verify.js';
 
 const YAML_FILE = /\.ya?ml$/;
 /** Of a suite in which everything is wrong, the first faults are enough. */

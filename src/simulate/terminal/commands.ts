@@ -1,19 +1,28 @@
-// A session in worlds: the one that is acted in, its branches, and what can be typed beside actions, as a table of commands; and a trajectory as
-// a file of the benchmark, by which nothing that is there is lost.
+// `awb simulate` for a person at a terminal, and for a script behind a pipe: a session in worlds, the one that is acted in and its branches; what
+// can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { codeOf, EXIT, type ExitCode, messageOf, nearest, UserError } from '../../core/errors.js';
+import { codeOf, EXIT, type ExitCode, interruption, messageOf, nearest, UserError } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
 import { makeFolders } from '../../disk/files.js';
-import { actionFlaw, afterReply, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
+import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
-import type { Simulation, StepOutcome } from '../simulation.js';
-import type { Lines } from './lines.js';
-import { faultOf, roomText, type Screen } from './screen.js';
+import type { SimulationSettings } from '../options.js';
+import { type Simulation, type StepOutcome, startOfFlags } from '../simulation.js';
+import {
+  faultOf,
+  type Lines,
+  liveScreen,
+  pipedLines,
+  roomText,
+  type Screen,
+  scriptScreen,
+  typedLines,
+} from './screen.js';
 
 interface Command {
   /** What stands behind its name, for the help. */
@@ -95,13 +104,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /** A typed line that is a command: its name and what stands behind it. A path such as `/bin/ls` is none, and no line with a space in front. */
-export function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
+function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
   const match = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(line.trimEnd());
   return match === null ? undefined : { name: match[1] ?? '', operand: (match[2] ?? '').trim() };
 }
 
 /** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
-export async function runCommand(
+async function runCommand(
   { name, operand }: { readonly name: string; readonly operand: string },
   session: Session,
   io: Io,
@@ -124,7 +133,7 @@ export async function runCommand(
 }
 
 /** What a line that has begun may become, for the Tab key. */
-export function completions(line: string, branches: Iterable<string>): string[] {
+function completions(line: string, branches: Iterable<string>): string[] {
   const names = Object.keys(COMMANDS).map((name) => `/${name}`);
   const forks = [...branches].map((name) => `/fork ${name}`);
   return line.startsWith('/') ? [...names, ...forks].filter((one) => one.startsWith(line)) : [];
@@ -219,7 +228,7 @@ function briefOf(action: string): string {
 }
 
 /** What a session has taken. */
-export function usageText(session: Session): string {
+function usageText(session: Session): string {
   const { simulation } = session;
   const spending = simulation.spending();
   const room = simulation.roomFor({ world: session.world, action: '' });
@@ -266,7 +275,7 @@ interface Asked {
   readonly partial?: string;
 }
 
-export class Session {
+class Session {
   world: World;
   branch = FIRST_BRANCH;
   /** What the world model is told in front of each action, until it is told otherwise; empty for nothing. */
@@ -381,4 +390,102 @@ export class Session {
     this.#asked = outcome.status === 'interrupted' ? { ...asked, partial: outcome.content } : asked;
     this.fault = faultOf(outcome).exitCode;
   }
+}
+
+// `awb simulate` for a person at a terminal, and for a script behind a pipe.
+
+const FENCE = '```';
+
+/**
+ * Lets whoever types act in a world, until the input ends. In a pipe, actions behind one that brought nothing about are left out, and
+ * the exit code tells of it; commands are carried out all the same.
+ * @throws UserError where the world cannot be started
+ */
+export async function actInTerminal(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<ExitCode> {
+  const input = io.input?.();
+  if (input === undefined) throw new UserError('there is no standard input to read actions from');
+  const place = await startOfFlags(settings, io);
+  if (place === undefined) {
+    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW for the place of a row');
+  }
+  const start = await simulation.world(place);
+  const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
+  const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
+  const complete = (line: string) => completions(line, session.branches.keys());
+  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const session = new Session(simulation, screen, lines, start);
+  try {
+    if (isTyped) {
+      const { model, hosts } = simulation;
+      screen.note(`${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`);
+      const shown = start.turns.at(-1)?.observation ?? start.preface;
+      if (shown !== '') screen.say('start', shown);
+    }
+    const fault = await doAsTyped(session, lines, io, isTyped);
+    if (!settings.quiet && simulation.calls > 0) {
+      const [usage = ''] = usageText(session).split('\n');
+      if (isTyped) screen.note(usage);
+      else io.stderr.write(`${usage}\n`);
+    }
+    if (io.stop.aborted) return interruption(io.stop);
+    return isTyped ? EXIT.done : (session.fault ?? fault ?? EXIT.done);
+  } finally {
+    lines.close();
+  }
+}
+
+/** Reads lines and does what they say. @returns the exit code of the first command that could not be carried out */
+async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolean): Promise<ExitCode | undefined> {
+  let fault: ExitCode | undefined;
+  let mayEnd = false;
+  for (;;) {
+    const typed = await lines.next(promptOf(session));
+    if (io.stop.aborted) return fault;
+    const line = typeof typed === 'string' ? '' : typed.line;
+    const command = commandIn(line);
+    const ending = typeof typed === 'string' ? typed : command?.name === 'quit' ? 'quit' : undefined;
+    if (ending !== undefined) {
+      if (!isTyped || mayEnd || (ending !== 'interrupt' && session.unsaved === 0)) return fault;
+      askAgain(session, ending);
+      mayEnd = true;
+    } else if (line.trim() !== '') {
+      mayEnd = false;
+      const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
+      if (command !== undefined) {
+        const failed = await runCommand(command, session, io);
+        fault ??= failed;
+      } else if (action !== undefined && !isTyped && session.fault !== undefined) {
+        session.screen.fault('left out, since the action before it brought nothing about');
+      } else if (action !== undefined) await session.act(action);
+    }
+  }
+}
+
+/** A session with turns that are not saved is ended by asking twice. */
+function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'quit'): void {
+  const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[ending];
+  screen.note(
+    unsaved === 0
+      ? `${again} once more ends (so does Ctrl-D)`
+      : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
+  );
+}
+
+/** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
+async function wholeAction(first: string, { world }: Session, input: Lines): Promise<string | undefined> {
+  const isBlock = first.trim() === FENCE;
+  const lines = isBlock ? [] : [first];
+  while (isBlock || isUnfinished(world.domain, lines.join('\n'))) {
+    const typed = await input.next('... ');
+    if (typed === 'interrupt') return undefined;
+    if (typed === 'end' || (isBlock && typed.line.trim() === FENCE)) break;
+    lines.push(typed.line);
+  }
+  const action = lines.join('\n');
+  return action.trim() === '' ? undefined : action;
+}
+
+function promptOf({ world, branch, next, instruction }: Session): string {
+  const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
+  return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
 }

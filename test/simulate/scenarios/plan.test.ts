@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, test, vi } from 'vitest';
 import { openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
 import { present } from '../../../src/core/errors.js';
-import { fittingIn, planOf, type ScenarioJob } from '../../../src/simulate/scenarios/plan.js';
+import { fittingIn, planOf, type ScenarioJob } from '../../../src/simulate/scenarios/chains.js';
 import type { Scenario } from '../../../src/simulate/scenarios/scenario.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { rowRefs } from '../../support/row-refs.js';
