@@ -124,49 +124,30 @@ export function ownWordsOf(text: string): string[] {
   return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”|[a-z]+:\/\/\S+/).filter((piece) => /\p{L}/u.test(piece));
 }
 
-type Segment = { readonly name: string } | { readonly index: number } | 'all';
-
 /** `.name`, `['name']`, `["name"]`, `[0]`, `[-1]`, `[*]` or `.*`. */
 const SEGMENT =
-  /\.(?:(?<name>[\p{L}_][\p{L}\p{N}_]*)|\*)|\[(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|-?[1-9]\d*)|\*)\]/uy;
-
-/** The path's segments; undefined where it is none of these. */
-function segmentsOf(path: string): Segment[] | undefined {
-  if (!path.startsWith('$')) return undefined;
-  const found: Segment[] = [];
-  let at = 1;
-  while (at < path.length) {
-    SEGMENT.lastIndex = at;
-    const match = SEGMENT.exec(path);
-    if (match === null) return undefined;
-    const { name, single, double, index } = match.groups ?? {};
-    const quoted = single ?? double;
-    if (quoted !== undefined) found.push({ name: quoted.replace(/\\(.)/gu, '$1') });
-    else if (name !== undefined) found.push({ name });
-    else found.push(index === undefined ? 'all' : { index: Number(index) });
-    at += match[0].length;
-  }
-  return found;
-}
+  /\.(?:(?<name>[\p{L}_][\p{L}\p{N}_]*)|\*)|\[(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|-?[1-9]\d*)|\*)\]/gu;
+const PATH = new RegExp(`^\\$(?:${SEGMENT.source})*$`, 'u');
 
 /** Whether `valuesAt` understands the path. */
 export function isJsonPath(path: string): boolean {
-  return segmentsOf(path) !== undefined;
+  return PATH.test(path);
 }
 
 /** The values at a path, in their order; none where it leads nowhere. A text on the way that holds JSON is gone into. */
 export function valuesAt(root: unknown, path: string): unknown[] {
   let values = [root];
-  for (const segment of segmentsOf(path) ?? []) values = values.flatMap((value) => inside(unpacked(value), segment));
+  for (const { groups = {} } of path.matchAll(SEGMENT)) {
+    const { name = (groups.single ?? groups.double)?.replace(/\\(.)/gu, '$1'), index } = groups;
+    values = values.flatMap((packed) => {
+      const value = unpacked(packed);
+      if (name !== undefined) return isObject(value) && Object.hasOwn(value, name) ? [value[name]] : [];
+      if (index === undefined) return isContainer(value) ? Object.values(value) : [];
+      const at = Number(index);
+      return Array.isArray(value) ? value.slice(at, at === -1 ? undefined : at + 1) : [];
+    });
+  }
   return values;
-}
-
-function inside(value: unknown, segment: Segment): unknown[] {
-  if (segment === 'all') return isContainer(value) ? Object.values(value) : [];
-  if ('name' in segment) return isObject(value) && Object.hasOwn(value, segment.name) ? [value[segment.name]] : [];
-  if (!Array.isArray(value)) return [];
-  const index = segment.index < 0 ? value.length + segment.index : segment.index;
-  return index in value ? [value[index]] : [];
 }
 
 /** MCP packs the JSON of a result as a text into a block. */
@@ -188,8 +169,6 @@ export function jsonIn(text: string): unknown {
   return end < 0 ? undefined : parseJson(rest.slice(0, end + 1));
 }
 
-// The form of a suite's file: which fields it has, and what may stand in each. docs/scenarios.md describes it.
-
 /** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
 const MOST_STEPS = 3;
 const MOST_STATUS = 255;
@@ -200,32 +179,29 @@ const DEFAULT_PERCENT = 90;
 const PUTS = ['system', 'before-action'] as const;
 export type Put = (typeof PUTS)[number];
 
-/** What is said of a field whose value is not as it has to be; where there is none, that it is missing. */
-function expected(key: string, form: string) {
+/** What is said of a field whose value is not as it has to be. A pattern alone is short for one in a mapping. */
+function needs(form: string) {
   return {
-    error: ({ input }: { readonly input?: unknown }) =>
-      input === undefined ? `"${key}" is missing; it has to be ${form}` : `"${key}" has to be ${form}`,
+    error: ({ input, path = [] }: z.core.$ZodRawIssue) => {
+      const key = path.findLast((step) => typeof step === 'string' && step !== 'pattern');
+      return `"${String(key)}" ${input === undefined ? 'is missing; it ' : ''}has to be ${form}`;
+    },
   };
 }
 
+const SAYS = needs('a text that is not empty, in quotes where it reads as a number');
 /** A text that says something. A number is not one: YAML would have changed how it is written. */
-function text(key: string) {
-  const form = expected(key, 'a text that is not empty, in quotes where it reads as a number');
-  return z.string(form).regex(/\S/, { ...form, abort: true });
-}
+const text = z.string(SAYS).regex(/\S/, { ...SAYS, abort: true });
+const trimmed = text.transform((value) => value.trim());
 
-function trimmed(key: string) {
-  return text(key).transform((value) => value.trim());
-}
-
-function list<Item extends z.ZodType>(key: string, item: Item, most = Number.MAX_SAFE_INTEGER) {
-  const form = expected(key, most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of ${most} at most`);
+function list<Item extends z.ZodType>(item: Item, most = Number.MAX_SAFE_INTEGER) {
+  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of ${most} at most`);
   return z.array(item, form).min(1, form).max(most, form);
 }
 
 /** One text or a list of them. */
-function texts(key: string, most?: number) {
-  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), list(key, text(key), most));
+function texts(most?: number) {
+  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), list(text, most));
 }
 
 /** A text as it may be once its slots are filled: any text may fill one. */
@@ -233,13 +209,14 @@ function sampleOf<T>(value: T): T {
   return filled(value, Object.fromEntries(slotsIn(JSON.stringify(value)).map((slot) => [slot, 'x'])));
 }
 
+const TRUTH_VALUE = z.boolean(needs('true or false')).exactOptional();
+
 /** A pattern as a text, or as `{pattern, ignore_case}`, tried at once: one that is wrong would say so in the middle of a run. */
 function pattern(key: string) {
-  const ignore_case = z.boolean(expected('ignore_case', 'true or false')).exactOptional();
   return z
     .preprocess(
       (value) => (isObject(value) ? value : { pattern: value }),
-      mapping(`"${key}"`, { pattern: text(key), ignore_case }),
+      mapping(`"${key}"`, { pattern: text, ignore_case: TRUTH_VALUE }),
     )
     .transform(({ pattern: source, ignore_case }, context): Pattern => {
       const found: Pattern = { source, ...(ignore_case && { ignoreCase: true }) };
@@ -262,13 +239,13 @@ export type JsonExpectation =
 const JSON_KEYS = ['equals', 'matches', 'exists'];
 
 const jsonVerifier = mapping('"json_path"', {
-  path: text('path').refine(
+  path: text.refine(
     (path) => isJsonPath(sampleOf(path)),
-    expected('path', "a path such as $.items[0].price, $['a key'] or $[*].id"),
+    needs("a path such as $.items[0].price, $['a key'] or $[*].id"),
   ),
   equals: z.unknown().exactOptional(),
   matches: pattern('matches').exactOptional(),
-  exists: z.boolean(expected('exists', 'true or false')).exactOptional(),
+  exists: TRUTH_VALUE,
 }).transform(({ path, ...given }, context) => {
   if (JSON_KEYS.filter((key) => Object.hasOwn(given, key)).length !== 1) {
     context.addIssue('"json_path" needs one of "equals", "matches" and "exists" beside its "path"');
@@ -277,26 +254,26 @@ const jsonVerifier = mapping('"json_path"', {
   return { kind: 'json_path' as const, path, expect: given as JsonExpectation };
 });
 
-const WORDS = expected('words', 'a whole number of words of the instruction in a row, or 0 for none');
+const WORDS = needs('a whole number of words of the instruction in a row, or 0 for none');
 /** What a prediction must not give away: phrases, and how many words of the instruction in a row. */
 const never = z.preprocess(
   (value) => (isObject(value) ? value : { phrases: value }),
   mapping('"never"', {
-    phrases: texts('never').exactOptional(),
+    phrases: texts().exactOptional(),
     words: z.int(WORDS).min(0, WORDS).exactOptional(),
   }),
 );
 export type NeverForm = z.infer<typeof never>;
 
-const STATUS = expected('exit_status', `a whole number of 0 to ${MOST_STATUS}, or nonzero`);
-const PERCENT = expected('percent', 'a number above 0 and up to 100');
+const STATUS = needs(`a whole number of 0 to ${MOST_STATUS}, or nonzero`);
+const PERCENT = needs('a number above 0 and up to 100');
 
 /** How a prediction shows that an instruction was followed, by kind. */
 const VERIFIERS = {
   /** Every text stands in it; runs of white space are as good as one space. */
-  contains: texts('contains').transform((found) => ({ kind: 'contains' as const, texts: found })),
+  contains: texts().transform((found) => ({ kind: 'contains' as const, texts: found })),
   /** No text stands in it. */
-  lacks: texts('lacks').transform((found) => ({ kind: 'lacks' as const, texts: found })),
+  lacks: texts().transform((found) => ({ kind: 'lacks' as const, texts: found })),
   matches: pattern('matches').transform((found) => ({ kind: 'matches' as const, pattern: found })),
   json_path: jsonVerifier,
   /** The status of the command that the action ran, as the domain shows one. */
@@ -329,7 +306,7 @@ const verifier = z
     if (context.issues.length === 0) context.addIssue(ONE_KEY);
     return z.NEVER;
   });
-const verify = list('verify', verifier).refine((found) => found.some(({ kind }) => kind !== 'never'), {
+const verify = list(verifier).refine((found) => found.some(({ kind }) => kind !== 'never'), {
   error: `"verify" has to hold a verifier by which one sees that it was followed: one of ${VERIFIER_NAMES.filter((name) => name !== 'never').join(', ')}`,
 });
 export type VerifierForms = z.infer<typeof verify>;
@@ -353,52 +330,44 @@ const places = { action: condition('action'), truth: condition('truth'), history
 const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });
 export type Conditions = z.infer<typeof applies>;
 
-const NAME = expected('name', 'small letters, digits and dashes, such as disk-full');
+const NAME = needs('small letters, digits and dashes, such as disk-full');
 const name = z.string(NAME).regex(/^[a-z0-9][a-z0-9-]*$/, NAME);
 
 /** The members that scenarios at rows and at a start of their own share. */
 const head = {
   name,
-  about: trimmed('about').default(''),
+  about: trimmed.default(''),
   put: oneOf('place', PUTS).default('before-action'),
-  instruction: trimmed('instruction'),
+  instruction: trimmed,
 };
 
 export const scenarioForm = mapping('a scenario', {
   ...head,
-  domains: texts('domains').exactOptional(),
+  domains: texts().exactOptional(),
   applies: applies.default({}),
   // biome-ignore lint/suspicious/noThenProperty: the file has this key, and schemas are not awaited.
-  then: texts('then', MOST_STEPS - 1).default([]),
+  then: texts(MOST_STEPS - 1).default([]),
   verify,
 });
 
 export const worldForm = mapping('"world"', {
   ...head,
-  domain: text('domain'),
-  system: trimmed('system'),
-  task: trimmed('task').exactOptional(),
-  state: trimmed('state').exactOptional(),
-  facts: list(
-    'facts',
-    mapping('a fact', { subject: text('subject'), relation: text('relation'), object: text('object') }),
-  ),
+  domain: text,
+  system: trimmed,
+  task: trimmed.exactOptional(),
+  state: trimmed.exactOptional(),
+  facts: list(mapping('a fact', { subject: text, relation: text, object: text })),
   verify: verify.exactOptional(),
   questions: list(
-    'questions',
     mapping('a question', {
       name,
-      steps: list(
-        'steps',
-        mapping('a step', { action: trimmed('action'), asks: list('asks', text('asks')) }),
-        MOST_STEPS,
-      ),
+      steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS),
     }),
   ),
 });
 
 function framing(put: Put) {
-  return text(put)
+  return text
     .refine((value) => slotsIn(value).join() === 'instruction', {
       error: `the framing "${put}" has to hold the slot {instruction}, and no other`,
     })
@@ -407,10 +376,10 @@ function framing(put: Put) {
 
 /** A whole file; its scenarios and its world are read one by one, so that a fault in one hides none of another. */
 export const fileForm = mapping('a suite', {
-  domains: texts('domains').exactOptional(),
+  domains: texts().exactOptional(),
   framing: mapping('"framing"', { system: framing('system'), 'before-action': framing('before-action') }).default({}),
   never: never.exactOptional(),
-  scenarios: list('scenarios', z.unknown()).default([]),
+  scenarios: list(z.unknown()).default([]),
   world: z.unknown().exactOptional(),
 }).refine((file) => file.scenarios.length > 0 || file.world !== undefined, {
   error: 'the file has neither "scenarios" nor "world"; write one of them',
