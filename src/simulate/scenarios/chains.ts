@@ -63,22 +63,16 @@ function twinOfRow(row: RowRef): Chain {
   return { key, trajectory, domain, row, scenario: undefined, twin: undefined, steps: 1 };
 }
 
-/** A scenario at a row, held against the row's twin; one of several steps has a twin of its own, which takes the same steps. */
-function chainAtRow(scenario: Scenario, row: Chain): Chain {
-  const chain = { ...row, scenario, key: scenarioKey(row.key, scenario.name), steps: scenario.steps.length };
-  return { ...chain, twin: chain.steps === 1 ? row : twinOf(chain) };
-}
-
-/** A scenario at its own start. */
-function chainAtStart(scenario: Scenario, domain: Domain): Chain {
-  const key = scenarioKey(ownStart(scenario.name), scenario.name);
+/**
+ * A scenario at a row, or at its own start where there is none. One of one step is held against the row's twin, every other against a
+ * twin of its own, which takes the same steps.
+ */
+function chainOf(scenario: Scenario, domain: Domain, row?: Chain): Chain {
+  const key = scenarioKey(row?.key ?? ownStart(scenario.name), scenario.name);
   const steps = scenario.steps.length;
-  const chain: Chain = { key, trajectory: key, domain, row: undefined, scenario, twin: undefined, steps };
-  return { ...chain, twin: twinOf(chain) };
-}
-
-function twinOf(chain: Chain): Chain {
-  return { ...chain, key: twinKey(chain.key, chain.steps), twin: undefined };
+  const chain = { key, trajectory: row?.trajectory ?? key, domain, row: row?.row, scenario, steps };
+  const twin = row !== undefined && steps === 1 ? row : { ...chain, key: twinKey(key, steps), twin: undefined };
+  return { ...chain, twin };
 }
 
 /** A chain's steps in their order. Those of a chain of several are asked one after the other: each sees what came of those before. */
@@ -114,22 +108,7 @@ export function keyOfStep({ key, steps }: Chain, step: number): string {
 /** Tells of a row of the data which scenarios it is fit for. */
 type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
 
-/** What a plan is made by. */
-interface PlanChoice {
-  readonly seed: number;
-  /** Rows of a domain that a scenario takes at most. */
-  readonly rowsEach: number;
-  /** Calls at most, those of twins included. */
-  readonly maxCalls: number;
-}
-
-/** What is planned, and what there was nothing for. */
-export interface Plan {
-  /** In the order of asking. */
-  readonly jobs: readonly ScenarioJob[];
-  /** Scenarios that no chosen row is fit for, and that bring no start of their own. */
-  readonly unused: readonly Scenario[];
-}
+export type Plan = Awaited<ReturnType<typeof planOf>>;
 
 /**
  * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
@@ -142,8 +121,14 @@ export async function planOf(
   chosen: readonly RowRef[],
   scenarios: readonly Scenario[],
   fitting: Fitting,
-  choice: PlanChoice,
-): Promise<Plan> {
+  choice: {
+    readonly seed: number;
+    /** Rows of a domain that a scenario takes at most. */
+    readonly rowsEach: number;
+    /** Calls at most, those of twins included. */
+    readonly maxCalls: number;
+  },
+) {
   const twins = new Map<RowRef, Chain>();
   const taken: Chain[] = [];
   let callsLeft = choice.maxCalls;
@@ -167,11 +152,11 @@ export async function planOf(
     for (const queue of queues) {
       for (const scenario of queue.scenarios) {
         const row = areSpent ? undefined : await queue.nextRow(scenario);
-        if (row !== undefined) take(chainAtRow(scenario, twins.get(row) ?? twinOfRow(row)));
+        if (row !== undefined) take(chainOf(scenario, row.domain, twins.get(row) ?? twinOfRow(row)));
       }
     }
     for (const scenario of round === 0 ? scenarios : []) {
-      if ('start' in scenario.at) take(chainAtStart(scenario, scenario.at.start.domain));
+      if ('start' in scenario.at) take(chainOf(scenario, scenario.at.start.domain));
     }
   }
   if (taken.length === 0 && areSpent) {
@@ -180,7 +165,9 @@ export async function planOf(
   }
   const used = new Set(taken.map(({ scenario }) => scenario));
   return {
+    /** In the order of asking. */
     jobs: inOrder(rows, scenarios, taken),
+    /** Scenarios that no chosen row is fit for, and that bring no start of their own. */
     unused: areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
   };
 }
@@ -214,14 +201,14 @@ function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken:
  */
 function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
   const rank = (text: string) => createHash('sha256').update(`scenarios ${seed} ${text}`).digest('hex');
-  const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
-    Array.from(items, (item) => ({ item, rank: rank(textOf(item)) }))
-      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
-      .map(({ item }) => item);
-  const trajectories = ranked(
-    groupBy(members, (row) => row.trajectory),
-    ([trajectory]) => trajectory,
-  ).map(([, own]) => ranked(own, (row) => row.key));
+  const ranked = <T>(items: readonly (readonly [string, T])[]): T[] =>
+    items
+      .map(([text, item]) => [rank(text), item] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, item]) => item);
+  const trajectories = ranked([...groupBy(members, (row) => row.trajectory)]).map((own) =>
+    ranked(own.map((row) => [row.key, row])),
+  );
   const most = Math.max(0, ...trajectories.map((own) => own.length));
   return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();
 }
@@ -276,11 +263,6 @@ export function fittingIn(
 
 // What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
 
-/** What starts are made of. */
-interface Given extends Pick<ChosenRows, 'dataset' | 'prompts'> {
-  readonly settings: Pick<InferSettings, 'protocol'>;
-}
-
 interface Start {
   readonly domain: Domain;
   /** The chain's scenario with its slots filled; undefined for a row's twin. */
@@ -293,7 +275,14 @@ interface Start {
   readonly truth: string | undefined;
 }
 
-export async function startOf({ dataset, prompts, settings }: Given, { row, domain, scenario }: Chain): Promise<Start> {
+export async function startOf(
+  {
+    dataset,
+    prompts,
+    settings,
+  }: Pick<ChosenRows, 'dataset' | 'prompts'> & { settings: Pick<InferSettings, 'protocol'> },
+  { row, domain, scenario }: Chain,
+): Promise<Start> {
   if (row !== undefined) {
     const sample = await dataset.readSample(row);
     return {
@@ -305,8 +294,7 @@ export async function startOf({ dataset, prompts, settings }: Given, { row, doma
       truth: withoutMarker(groundTruthOf(sample)),
     };
   }
-  if (scenario === undefined || !('start' in scenario.at))
-    throw new TypeError(`${scenario?.name} has no start of its own`);
+  if (scenario === undefined || !('start' in scenario.at)) throw new TypeError('a chain without a row has a start');
   const action = ownAction(scenario, 0);
   return { domain, scenario, messages: startMessages(scenario.at.start, action), action, truth: undefined };
 }
@@ -337,7 +325,7 @@ export function messagesAt(
 }
 
 /** The action of a step: at a row, the first one is the row's own. */
-function actionOf({ scenario, action }: Pick<Start, 'scenario' | 'action'>, step: number): string {
+function actionOf({ scenario, action }: Start, step: number): string {
   return step === 0 ? action : ownAction(present(scenario), step);
 }
 
@@ -405,26 +393,21 @@ type RecordOf = (id: string) => JournalRecord | undefined;
 export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, recordOf: RecordOf): string {
   const { chain, step } = job;
   const { scenario, row, domain: task, steps, twin } = chain;
-  const names = {
+  return JSON.stringify({
     task,
     id: row === undefined ? scenario?.name : row.id,
     turn_idx: (row?.turnIdx ?? 1) + step,
     scenario: scenario?.name,
-    ...(twin === undefined ? { twin: true } : {}),
-    ...(steps === 1 ? {} : { step: step + 1, steps }),
-    ...(scenario === undefined ? {} : { action: actionOf(start, step) }),
-  };
-  const members = isSample(job) ? sampleMembers(chain, record, start, foundIn(chain, start, recordOf)) : record.row;
-  return JSON.stringify({ ...names, ...members });
+    twin: twin === undefined || undefined,
+    ...(steps > 1 && { step: step + 1, steps }),
+    action: scenario && actionOf(start, step),
+    ...(isSample(job) ? sampleMembers(chain, record.row, start, recordOf) : record.row),
+  });
 }
 
 /** What stands behind the names where a chain ends. */
-function sampleMembers(
-  chain: Chain,
-  { row }: JournalRecord,
-  { scenario }: Start,
-  { failure, verdicts, measures }: ReturnType<typeof foundIn>,
-): JsonObject {
+function sampleMembers(chain: Chain, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
+  const { failure, verdicts, measures } = foundIn(chain, start, recordOf);
   const { trajectory, steps } = chain;
   const awb = { ...recordedPrediction(row) };
   // A record of predictions has a text, and its flags are written by the program alone, from the list of them.
@@ -432,7 +415,7 @@ function sampleMembers(
   const prediction = { key: keyOfStep(chain, steps - 1), trajectory, repeat: 0, ...said };
   const missing = failure && unmeasured(withoutPrediction(failure));
   const record = measures === undefined ? present(missing) : { ...(missing ?? measured(measures)), measures };
-  const { instruction } = present(scenario);
+  const { instruction } = present(start.scenario);
   return { instruction, gen: row.gen, verdicts, ...judgementMembers(prediction, record, 0) };
 }
 
@@ -502,18 +485,16 @@ function predictedSteps(
   twins: readonly Answer[] | undefined,
 ): StepPredicted[] {
   const predictions = answers.map(({ prediction }) => prediction);
-  return answers.map(({ prediction }, step) => {
-    return {
-      domain: start.domain,
-      prediction,
-      action: actionOf(start, step),
-      seen: messagesAt(start, step, predictions, false)
-        .map(({ content }) => content)
-        .join('\n'),
-      truth: step > 0 ? undefined : start.truth,
-      twin: twins?.[step]?.prediction,
-    };
-  });
+  return answers.map(({ prediction }, step) => ({
+    domain: start.domain,
+    prediction,
+    action: actionOf(start, step),
+    seen: messagesAt(start, step, predictions, false)
+      .map(({ content }) => content)
+      .join('\n'),
+    truth: step > 0 ? undefined : start.truth,
+    twin: twins?.[step]?.prediction,
+  }));
 }
 
 /** Over all steps of which a verifier says what must not change. */

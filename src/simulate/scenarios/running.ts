@@ -95,7 +95,10 @@ export async function instruct(
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const { dataset, chosen, pricing } = rows;
-    const scenarios = askable(suite.scenarios, settings);
+    // A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row.
+    const isAskable = ({ at, steps }: Scenario) =>
+      settings.baseline === undefined || ('applies' in at && steps.length === 1);
+    const scenarios = suite.scenarios.filter(isAskable);
     const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
     const fitting = fittingIn(dataset, scenarios, settings, io);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
@@ -127,25 +130,16 @@ export async function instruct(
   });
 }
 
-/** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */
-function askable(scenarios: readonly Scenario[], { baseline }: InferSettings): readonly Scenario[] {
-  if (baseline === undefined) return scenarios;
-  return scenarios.filter(({ at, steps }) => 'applies' in at && steps.length === 1);
-}
-
 /** What is asked, and what of the suite is not, a sentence each. */
 function planText({ jobs, unused }: Plan, leftOut: number): string[] {
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
+  const told = `${counted(leftOut, 'scenario')} of several steps, or at a start of its own, left out: a baseline knows nothing of them`;
   return [
     `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, with their twins ${counted(jobs.length, 'call')}`,
     ...(unused.length === 0 ? [] : [`fit for no chosen row, and left out: ${names}`]),
-    ...(leftOut === 0
-      ? []
-      : [
-          `${counted(leftOut, 'scenario')} that a baseline knows nothing of ${leftOut === 1 ? 'is' : 'are'} left out: of several steps, or at a start of its own`,
-        ]),
+    ...(leftOut === 0 ? [] : [told]),
   ];
 }
 

@@ -134,31 +134,28 @@ function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | 
 
 // Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
 
-export interface ScenarioOutcome {
-  /** Every verifier of every step is met, or every one of some step where the state has to be reached in any of them. */
-  readonly followed: boolean;
-  /** A step's prediction gives away that there was an instruction. */
-  readonly leaked: boolean;
-  /** By step; the verdict of `never` stands last in each. */
-  readonly steps: readonly (readonly Verdict[])[];
-}
+export type ScenarioOutcome = ReturnType<typeof outcomeOf>;
 
 /**
  * What the predictions of a scenario's steps say; its slots are filled. A step that failed has an empty prediction, which follows nothing.
  * Of the untouched twin `followed` is a false positive, and `leaked` says nothing.
  */
-export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[]): ScenarioOutcome {
-  const steps = scenario.steps.map(({ verify: verifiers }, index) => {
+export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[]) {
+  const steps = scenario.steps.map(({ verify: verifiers }, index): Verdict[] => {
     const step = predicted[index];
-    return step === undefined
-      ? []
-      : [...verifiers.map((verifier) => verdictOf(verifier, step)), neverOf(scenario, step)];
+    if (step === undefined) return [];
+    const leak = leakIn(scenario.never, step.prediction, [step.seen, step.truth ?? '']);
+    const never = { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' } as const;
+    return [...verifiers.map((verifier) => verify(verifier, step)), never];
   });
   const isMet = (verdicts: readonly Verdict[]) =>
     verdicts.length > 0 && verdicts.every(({ verifier, met }) => verifier === 'never' || met);
   return {
+    /** Every verifier of every step is met, or every one of some step where the state has to be reached in any of them. */
     followed: scenario.holds === 'any' ? steps.some(isMet) : steps.every(isMet),
+    /** A step's prediction gives away that there was an instruction. */
     leaked: steps.some((verdicts) => verdicts.some(({ verifier, met }) => verifier === 'never' && !met)),
+    /** By step; the verdict of `never` stands last in each. */
     steps,
   };
 }
@@ -166,16 +163,6 @@ export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[
 export interface StepPredicted extends Predicted {
   /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
   readonly seen: string;
-}
-
-function verdictOf(verifier: Verifier, step: Predicted): Verdict {
-  if (step.prediction.trim() === '') return { verifier: verifier.kind, met: false, why: 'the prediction is empty' };
-  return verify(verifier, step);
-}
-
-function neverOf({ never }: Scenario, { prediction, seen, truth = '' }: StepPredicted): Verdict {
-  const leak = leakIn(never, prediction, [seen, truth]);
-  return { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' };
 }
 
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
@@ -200,9 +187,10 @@ interface Verdict {
 /** Whether it is met, and why. */
 type Answer = readonly [met: boolean, why: string];
 
-/** What one verifier says of a prediction. Its slots are filled. */
+/** What one verifier says of a prediction; an empty one follows nothing. The verifier's slots are filled. */
 export function verify(verifier: Verifier, of: Predicted): Verdict {
-  const [met, why] = answerTo(verifier, of);
+  const isEmpty = of.prediction.trim() === '';
+  const [met, why]: Answer = isEmpty ? [false, 'the prediction is empty'] : answerTo(verifier, of);
   return { verifier: verifier.kind, met, why };
 }
 

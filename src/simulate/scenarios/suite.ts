@@ -200,7 +200,7 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
       const what = `the ${fact.relation} of ${fact.subject}`;
       if (facts.get(key) !== fact) fault([...at, 'facts', index], `${what} is told twice; leave one of them out`);
       if (!asked.has(key)) {
-        fault([...at, 'facts', index], `no question asks for ${what}; ask for it, or leave it out`);
+        tell([...at, 'facts', index], `no question asks for ${what}; ask for it, or leave it out`);
       }
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
