@@ -1,18 +1,27 @@
 // `awb simulate` for a person at a terminal, and for a script behind a pipe: a session in worlds, the one that is acted in and its branches; what
 // can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { codeOf, EXIT, type ExitCode, interruption, messageOf, nearest, UserError } from '../../core/errors.js';
+import {
+  cannotCreate,
+  codeOf,
+  EXIT,
+  type ExitCode,
+  interruption,
+  messageOf,
+  nearest,
+  UserError,
+} from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/files.js';
+import { makeFolders, replaceFile } from '../../disk/files.js';
 import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
-import { type Simulation, type StepOutcome, startOfFlags } from '../simulation.js';
+import { type Simulation, startOfFlags } from '../simulation.js';
 import {
   faultOf,
   type Lines,
@@ -29,7 +38,7 @@ interface Command {
   readonly operand?: string;
   readonly help: string;
   /** Does it, and gives what there is to say. @throws UserError where it cannot be done */
-  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string;
+  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string | undefined;
 }
 
 /** The commands, in the order of the help. */
@@ -55,17 +64,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   retry: {
     help: 'ask the last action anew, under another seed',
-    async run(session) {
-      if (!(await session.retry())) throw new UserError('there is no action to ask anew');
-      return undefined;
-    },
+    run: (session) => session.retry(),
   },
   keep: {
     help: 'add a turn whose reply you stopped, with what had come of it',
-    run(session) {
-      if (!session.keep()) throw new UserError('there is no stopped reply of which any observation had come');
-      return `turn ${session.next - 1} was added as it had come`;
-    },
+    run: (session) => session.keep(),
   },
   fork: {
     operand: '[NAME]',
@@ -117,7 +120,11 @@ async function runCommand(
 ): Promise<ExitCode | undefined> {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
-    if (command === undefined) throw unknownCommand(name);
+    if (command === undefined) {
+      const near = nearest(name, Object.keys(COMMANDS));
+      const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
+      throw new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
+    }
     // `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed.
     if (command.operand === undefined && operand !== '') {
       throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
@@ -165,34 +172,26 @@ export async function saveTrajectory(
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
   const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
   const path = resolve(cwd, shown);
-  // An old file is there until the new one is whole.
-  const place = replace ? `${path}.${process.pid}.new` : path;
-  const failure = (error: unknown) => {
-    const exitCode = UNWRITTEN.includes(codeOf(error) ?? '') ? EXIT.cannotWrite : EXIT.cannotCreate;
-    return new UserError(`cannot save ${shown}: ${messageOf(error)}; make room, or give another place`, exitCode);
-  };
+  const remedy = 'make room, or give another place';
   await makeFolders(dirname(path)).catch((error: unknown) => {
-    throw failure(error);
+    throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
   });
   try {
-    if (replace) await rm(place, { force: true });
-    await writeFile(place, `${JSON.stringify(row)}\n`, { flag: 'wx' });
-    if (replace) await rename(place, path);
+    // Its own name is taken first, so that no file is written over.
+    if (!replace) await writeFile(path, '', { flag: 'wx' });
   } catch (error) {
-    if (!replace && codeOf(error) === 'EEXIST') {
-      throw new UserError(
-        `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
-      );
-    }
-    // What a full disk cut off would keep its name from the next /save, and be data to infer.
-    await rm(place, { force: true });
-    throw failure(error);
+    if (codeOf(error) !== 'EEXIST') throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
+    throw new UserError(
+      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+    );
   }
+  await replaceFile(path, [`${JSON.stringify(row)}\n`], { name: shown, remedy }).catch(async (error: unknown) => {
+    // What a full disk left would keep its name from the next /save, and be data to infer.
+    if (!replace) await rm(path, { force: true });
+    throw error;
+  });
   return shown;
 }
-
-/** There is a place, but no room in it, or it cannot be written. */
-const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
 
 const MOST_COLUMNS = 60;
 
@@ -254,14 +253,6 @@ function helpText(): string {
   ].join('\n');
 }
 
-function unknownCommand(name: string): UserError {
-  const near = nearest(name, Object.keys(COMMANDS));
-  const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
-  return new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
-}
-
-// One session in worlds: the one that is acted in, its branches, and what is done in it.
-
 const FIRST_BRANCH = 'main';
 
 /** What was asked last, so that it can be asked anew. */
@@ -321,23 +312,22 @@ class Session {
     await this.#ask({ world: this.world, action, instruction: this.instruction, times: 0 });
   }
 
-  /** Asks the last action anew, in the world in which it was done. False where there is none. */
-  async retry(): Promise<boolean> {
+  /** Asks the last action anew, in the world in which it was done. @throws UserError where there is none */
+  async retry(): Promise<undefined> {
     const asked = this.#asked ?? this.#lastTurn();
-    if (asked === undefined) return false;
+    if (asked === undefined) throw new UserError('there is no action to ask anew');
     const { partial: _, ...again } = asked;
     await this.#ask({ ...again, instruction: this.instruction || again.instruction });
-    return true;
   }
 
-  /** Adds the turn whose reply was stopped, with what had come. False where there is no such turn or nothing had come. */
-  keep(): boolean {
-    const { world, action, instruction, partial } = this.#asked ?? {};
-    const kept = world && partial !== undefined ? afterReply(world, action ?? '', partial, instruction) : undefined;
-    if (kept === undefined) return false;
+  /** Adds the turn whose reply was stopped, with what had come. @throws UserError where there is no such turn or nothing had come */
+  keep(): string {
+    const { world, action = '', instruction, partial } = this.#asked ?? {};
+    const kept = world && partial !== undefined ? afterReply(world, action, partial, instruction) : undefined;
+    if (kept === undefined) throw new UserError('there is no stopped reply of which any observation had come');
     this.enter(kept, 'kept');
     this.fault = undefined;
-    return true;
+    return `turn ${kept.turns.length} was added as it had come`;
   }
 
   /** Goes on in the branch of this name. @returns its world; undefined where there is none yet, and it is made of the present one */
@@ -373,26 +363,21 @@ class Session {
     );
     const ms = Math.round(performance.now() - startedAt);
     view.end({ turn: world.turns.length + 1, branch: this.branch, action, instruction, outcome, ms });
-    this.#settle({ ...asked, times: seedOffset + 1 }, outcome);
-  }
-
-  #settle(asked: Asked, outcome: StepOutcome): void {
+    const again = { ...asked, times: seedOffset + 1 };
     if (outcome.status === 'ok') {
       this.world = outcome.world;
-      this.#asked = asked;
+      this.#asked = again;
       this.fault = undefined;
       const room = this.simulation.roomFor({ world: this.world, action: '' });
       if (room !== undefined && room.state !== 'open') this.screen.note(roomText(room));
       return;
     }
     // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
-    this.world = asked.world;
-    this.#asked = outcome.status === 'interrupted' ? { ...asked, partial: outcome.content } : asked;
+    this.world = world;
+    this.#asked = outcome.status === 'interrupted' ? { ...again, partial: outcome.content } : again;
     this.fault = faultOf(outcome).exitCode;
   }
 }
-
-// `awb simulate` for a person at a terminal, and for a script behind a pipe.
 
 const FENCE = '```';
 

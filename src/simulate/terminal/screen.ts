@@ -314,7 +314,17 @@ export function typedLines(
   stop: AbortSignal,
   complete: (line: string) => string[],
 ): Lines {
-  const output = new Echo(screen);
+  /** The prompt and what is typed are hidden while a reply comes. */
+  let isMuted = false;
+  // The terminal as readline writes to it: through the sink, which takes secrets out.
+  const output = new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      if (!isMuted) screen.write(String(text));
+      done();
+    },
+  });
+  Object.defineProperties(output, { isTTY: { value: true }, columns: { get: () => screen.columns } });
   const history: string[] = [];
   const ahead: Typed[] = [];
   let reader: Interface | undefined;
@@ -342,7 +352,7 @@ export function typedLines(
     opened.on('close', () => {
       reader = undefined;
       // The prompt stands on this line.
-      if (!output.isMuted) screen.write('\n');
+      if (!isMuted) screen.write('\n');
       give('end');
     });
     opened.on('SIGINT', () => {
@@ -359,7 +369,7 @@ export function typedLines(
   };
   return {
     async next(prompt) {
-      output.isMuted = false;
+      isMuted = false;
       const typed = ahead.shift();
       if (typed !== undefined) {
         if (typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
@@ -374,7 +384,7 @@ export function typedLines(
       });
     },
     async during(doWork) {
-      output.isMuted = true;
+      isMuted = true;
       work = new AbortController();
       try {
         return await doWork(AbortSignal.any([work.signal, stop]));
@@ -383,7 +393,7 @@ export function typedLines(
       }
     },
     close() {
-      output.isMuted = true;
+      isMuted = true;
       reader?.close();
     },
   };
@@ -421,25 +431,4 @@ async function* linesOf(input: Input): AsyncGenerator<string, undefined> {
   rest += decoder.end();
   if (rest !== '') yield rest;
   return undefined;
-}
-
-/** The terminal as readline writes to it: through the sink, which takes secrets out, and not at all while a reply comes. */
-class Echo extends Writable {
-  readonly isTTY = true;
-  isMuted = false;
-  readonly #sink: TextSink;
-
-  constructor(sink: TextSink) {
-    super({ decodeStrings: false });
-    this.#sink = sink;
-  }
-
-  get columns(): number {
-    return this.#sink.columns;
-  }
-
-  override _write(text: string | Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (!this.isMuted) this.#sink.write(String(text));
-    done();
-  }
 }
