@@ -113,12 +113,9 @@ interface Waiting extends Part {
 
 /** One evaluation for all slots: what they hand in within a step is evaluated together, and sampled when it has been. */
 export class SharedBatch {
-  readonly #context: InnerContext;
   #waiting: Waiting[] = [];
 
-  constructor(context: InnerContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: InnerContext) {}
 
   evaluate(part: Part): Promise<Sampled | undefined> {
     return new Promise((resolve, reject) => {
@@ -131,12 +128,12 @@ export class SharedBatch {
     const waiting = this.#waiting.sort((a, b) => a.sequence - b.sequence);
     this.#waiting = [];
     try {
-      this.#context.initBatch(waiting.reduce((sum, { tokens }) => sum + tokens.length, 0));
+      this.context.initBatch(waiting.reduce((sum, { tokens }) => sum + tokens.length, 0));
       const outputs = waiting.map(({ sequence, position, tokens, sampler }) => {
         const last = sampler === undefined ? [] : [tokens.length - 1];
-        return this.#context.addToBatch(sequence, position, Uint32Array.from(tokens), Uint32Array.from(last))[0];
+        return this.context.addToBatch(sequence, position, Uint32Array.from(tokens), Uint32Array.from(last))[0];
       });
-      await this.#context.decodeBatch();
+      await this.context.decodeBatch();
       await this.#handOver(waiting, outputs);
     } catch (error) {
       for (const { reject } of waiting) reject(error);
@@ -153,7 +150,7 @@ export class SharedBatch {
     for (const [index, { sampler, probabilities, resolve, reject }] of waiting.entries()) {
       const output = outputs[index];
       if (sampler === undefined || output === undefined) continue;
-      under.push(this.#context.sampleToken(output, sampler, probabilities).then(resolve, reject));
+      under.push(this.context.sampleToken(output, sampler, probabilities).then(resolve, reject));
       if (!isOrdered) await under[0];
       isOrdered = true;
     }

@@ -202,19 +202,10 @@ function textOffsets(): OffsetOf {
 // Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
 
 /** What is asked of the engine for one reply. */
-interface Asked {
-  /** One for each choice, those of a prompt in a row. */
-  readonly calls: readonly { readonly prompt: EnginePrompt; readonly options: GenerateOptions }[];
-  /** How many prompts there are. */
-  readonly prompts: number;
-  readonly tools: readonly Tool[];
-  readonly format: ReplyFormat;
-  readonly stream: boolean;
-  readonly includeUsage: boolean;
-}
+type Asked = Awaited<ReturnType<typeof chatAsked>>;
 
 /** The choices of a prompt: their seeds count up. */
-function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number): Asked['calls'] {
+function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number) {
   return Array.from({ length: n }, (_, choice) => ({
     prompt,
     options: { ...options, seed: (options.seed + choice) % (MOST_SEED + 1) },
@@ -222,26 +213,20 @@ function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number): A
 }
 
 /** Throws as `readChatRequest`. */
-export async function chatAsked(engine: Engine, body: unknown, defaults: ServerDefaults): Promise<Asked> {
+export async function chatAsked(engine: Engine, body: unknown, defaults: ServerDefaults) {
   const asked = readChatRequest(body, defaults);
-  const { messages, tools, options, promptLogprobs: top } = asked;
-  if (top === undefined) {
-    return { ...asked, format: CHAT_REPLY, calls: choicesOf({ messages, tools }, options, asked.n), prompts: 1 };
-  }
+  const { messages, options, promptLogprobs: top, stream, includeUsage } = asked;
+  // Prompts there are, of which each has as many calls, those of a prompt in a row.
+  const reply = { stream, includeUsage, prompts: 1, tools: asked.tools, format: CHAT_REPLY };
+  if (top === undefined) return { ...reply, calls: choicesOf({ messages, tools: asked.tools }, options, asked.n) };
   // Scores the last message, from where its prompt leaves that of the messages before it.
   const rendered = (shown: typeof messages) =>
-    engine.tokenize({ messages: shown, tools }, { ...options, addGenerationPrompt: false });
+    engine.tokenize({ messages: shown, tools: asked.tools }, { ...options, addGenerationPrompt: false });
   const tokens = await rendered(messages);
   // Nothing precedes the first token.
   const promptFrom = Math.max(1, commonPrefix(tokens, await rendered(messages.slice(0, -1))));
-  const scored = { ...options, scores: { promptFrom, reply: false, top } };
-  return {
-    ...asked,
-    tools: [],
-    format: scoredChatReply(promptFrom),
-    calls: choicesOf({ tokens }, scored, 1),
-    prompts: 1,
-  };
+  const calls = choicesOf({ tokens }, { ...options, scores: { promptFrom, reply: false, top } }, 1);
+  return { ...reply, tools: [], format: scoredChatReply(promptFrom), calls };
 }
 
 /** Throws as `readCompletionRequest`. */
@@ -249,7 +234,7 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
   const asked = readCompletionRequest(body, defaults);
   const { scores } = asked.options;
   const echoes: Echo[] = [];
-  const calls: Asked['calls'][number][] = [];
+  const calls: Asked['calls'] = [];
   for (const given of asked.prompts) {
     let [prompt, options, echo]: [EnginePrompt, GenerateOptions, Echo] = [given, asked.options, { unscored: [] }];
     if (asked.echo) {
@@ -266,8 +251,9 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
     calls.push(...choices);
     echoes.push(...choices.map(() => echo));
   }
+  const { stream, includeUsage } = asked;
   const format = completionReply(echoes, scores !== undefined);
-  return { ...asked, tools: [], format, calls, prompts: asked.prompts.length };
+  return { stream, includeUsage, prompts: asked.prompts.length, tools: [], format, calls };
 }
 
 const PING_MS = 15_000;
@@ -352,19 +338,20 @@ function usageBody(usages: readonly Usage[], prompts: number): unknown {
   };
 }
 
-/** The choices of a reply, `choices.length / prompts` for each prompt. */
-interface Replying {
-  readonly format: ReplyFormat;
-  /** What stands in a reply and in each of its chunks. */
-  readonly head: Readonly<Record<string, unknown>>;
-  readonly choices: readonly AsyncIterable<ReplyEvent>[];
-  readonly prompts: number;
-}
-
 /** Writes the reply as events, choices side by side. A failure behind the first event becomes an error event, worded by `errorOf`. */
 export async function replyInEvents(
   response: ServerResponse,
-  { format, head, choices, prompts }: Replying,
+  {
+    format,
+    head,
+    choices,
+    prompts,
+  }: Pick<Asked, 'format' | 'prompts'> & {
+    /** What stands in a reply and in each of its chunks. */
+    readonly head: object;
+    /** As many for each prompt. */
+    readonly choices: readonly AsyncIterable<ReplyEvent>[];
+  },
   settings: {
     readonly includeUsage: boolean;
     readonly pingIntervalMs: number;

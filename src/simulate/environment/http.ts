@@ -2,6 +2,7 @@
 // episode_id), or over standard input and output until they end.
 
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { resolve } from 'node:path';
 import { type Duplex, Readable, Writable } from 'node:stream';
@@ -40,10 +41,9 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   const onError = (error: unknown) => void say(`environment: ${messageOf(error)}`);
   const sdk = settings.mcp ? await importSdk() : undefined;
   const records = record === undefined ? undefined : await openRecords(resolve(io.cwd, record));
-  const limits = { sessions: settings.sessions, idleMs: sessionIdle * 1_000 };
-  const sessions = new Sessions({ simulator, steps, records }, limits);
+  const most = settings.sessions;
+  const sessions = new Sessions({ simulator, steps, records, most, idleMs: sessionIdle * 1_000 });
   const grounds: Grounds = {
-    simulator,
     sessions,
     messageBytes: messageKib * 1_024,
     toldOf(error) {
@@ -56,8 +56,19 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   io.setLastWords('ended at once; recorded episodes stand at their last finished step');
   if (listen === undefined) {
     if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
-    const streams = { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output: sinkStream(io) };
-    await serveStdio(sdk, grounds, streams, io.stop);
+    const output = new Writable({
+      decodeStrings: false,
+      write(text, _encoding, done) {
+        io.stdout.write(String(text));
+        done();
+      },
+    });
+    await serveStdio(
+      sdk,
+      grounds,
+      { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output },
+      io.stop,
+    );
     await sessions.stop(DRAIN_MS);
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   }
@@ -78,23 +89,10 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
       ? `${JSON.stringify({ schema: 'awb.environment/1', url, mcp, model })}\n`
       : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
   );
-  await new Promise<void>((done) => {
-    if (io.stop.aborted) done();
-    io.stop.addEventListener('abort', () => done(), { once: true });
-  });
+  if (!io.stop.aborted) await once(io.stop, 'abort');
   say('stopping: steps under way may end; interrupt again to end at once');
   await close(DRAIN_MS);
   return interruption(io.stop);
-}
-
-function sinkStream({ stdout }: Io): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write(text, _encoding, done) {
-      stdout.write(String(text));
-      done();
-    },
-  });
 }
 
 export interface EnvironmentOptions extends Grounds, Pick<Site, 'host' | 'port' | 'apiKey' | 'onError' | 'onRequest'> {
@@ -108,7 +106,8 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** @throws UserError as `openSite` */
 export async function startEnvironment(options: EnvironmentOptions) {
   const { apiKey, sessions, mcp, toldOf } = options;
-  const sockets = openSockets(options);
+  const { messageBytes: maxPayload } = options;
+  const sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
   // FastAPI, on which OpenEnv's own servers stand, says `detail`.
   const bodyOf = ({ message, code }: ApiError) => ({ detail: message, code: code.toUpperCase() });
   const { server, url, close } = await openSite({
@@ -127,7 +126,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
       letIn(request, apiKey, true);
       requireOwnOrigin(request);
       if (!/^\/ws(?:\?|$)/.test(request.url ?? '')) throw new ApiError(404, 'WebSockets are at /ws', 'UNKNOWN_PATH');
-      sockets.accept(request, socket, head);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => converse(webSocket, options));
     } catch (error) {
       refuseRaw(socket, { bodyOf }, toldOf(error));
     }
@@ -140,7 +139,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
       void close(Number.POSITIVE_INFINITY);
       await sessions.stop(drainMs);
       await mcp?.close();
-      sockets.close();
+      for (const socket of sockets.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
       await close(0);
     },
   };
@@ -150,7 +149,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
 const DEFAULT_EPISODE = 'default';
 
 /** OpenEnv's paths, with a session for each episode_id. */
-function routesOf({ simulator, sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
+function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
   const episodes = new Map<string, Session>();
   const sessionOf = (episodeId: string): Session => {
     const session = episodes.get(episodeId);
@@ -165,7 +164,7 @@ function routesOf({ simulator, sessions, messageBytes, mcp }: EnvironmentOptions
       : readJson(request, messageBytes, 'that a message may have (--message-kib)');
   const routes: Routes = {
     'GET /health': () => ({ status: 'healthy' }),
-    'GET /metadata': () => metadataOf(simulator.model),
+    'GET /metadata': () => metadataOf(sessions.grounds.simulator.model),
     'GET /schema': () => SCHEMAS,
     'GET /openapi.json': () => openApi(Object.keys(routes)),
     'POST /reset': async ({ request }) => {
@@ -225,20 +224,6 @@ const CLOSE_POLICY = 1008;
 const MOST_WAITING = 16;
 /** How long a client that is sent away may take to hear of it. */
 const GOODBYE_MS = 1_000;
-
-function openSockets(grounds: Grounds) {
-  const server = new WebSocketServer({ noServer: true, maxPayload: grounds.messageBytes, perMessageDeflate: false });
-  return {
-    /** Takes over a connection whose request was let in. */
-    accept(request: IncomingMessage, socket: Duplex, head: Buffer) {
-      server.handleUpgrade(request, socket, head, (webSocket) => converse(webSocket, grounds));
-    },
-    /** Says goodbye to every client. */
-    close() {
-      for (const socket of server.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
-    },
-  };
-}
 
 /** A client that reads nothing would keep its connection, and what waits for it, for longer. */
 function sendAway(socket: WebSocket, code: number, reason: string): void {

@@ -10,7 +10,7 @@ import { codeOf, unavailable } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/wire.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
-import type { Answer, Session, Sessions, Simulator } from './sessions.js';
+import type { Answer, Session, Sessions } from './sessions.js';
 
 /** The release that is tested; the message where it is missing names it. */
 const SDK_VERSION = '1.32.2';
@@ -37,7 +37,6 @@ type Sdk = Awaited<ReturnType<typeof importSdk>>;
 
 /** What every way to be acted in stands on. */
 export interface Grounds {
-  readonly simulator: Simulator;
   readonly sessions: Sessions;
   /** Of an agent's message, at most. */
   readonly messageBytes: number;
