@@ -170,19 +170,20 @@ function plansFor(memory: ModelMemory, wishes: PlanWishes, free: FreeMemory) {
   const all = allLayers(memory, free);
   const layers =
     wishes.gpuLayers === 'most' ? Array.from({ length: all + 1 }, (_, onHost) => all - onHost) : [wishes.gpuLayers];
-  const fine: CacheType[] = wishes.kvCache === 'auto' ? ['f16'] : [wishes.kvCache];
-  const caches: CacheType[] = wishes.kvCache === 'auto' && wishes.flashAttention ? [...fine, 'q8_0'] : fine;
-  const plans = (gpuLayers: readonly number[], kvCaches: readonly CacheType[], least: number, largest: number) =>
-    kvCaches.flatMap((kvCache) =>
-      gpuLayers.map((count) => ({ ...wishes, kvCache, gpuLayers: count, least, most: largest })),
-    );
+  const open: CacheType[] = wishes.flashAttention ? ['f16', 'q8_0'] : ['f16'];
+  const caches = wishes.kvCache === 'auto' ? open : [wishes.kvCache];
   const [onGpu, coarsest] = [layers.slice(0, 1), caches.slice(-1)];
-  return [
-    ...plans(onGpu, caches, short, most),
-    ...(isOpen ? plans(onGpu, coarsest, Math.min(CRAMPED_CONTEXT, short), short) : []),
-    ...plans(layers, caches, short, most),
-    ...(isOpen ? plans(layers, coarsest, Math.min(LEAST_CONTEXT, short), short) : []),
+  const steps = [
+    { layers: onGpu, caches, least: short, most },
+    { layers: onGpu, caches: coarsest, least: Math.min(CRAMPED_CONTEXT, short), most: short },
+    { layers, caches, least: short, most },
+    { layers, caches: coarsest, least: Math.min(LEAST_CONTEXT, short), most: short },
   ];
+  return steps
+    .filter(({ least }) => isOpen || least === most)
+    .flatMap(({ layers: counts, caches: kvCaches, ...range }) =>
+      kvCaches.flatMap((kvCache) => counts.map((gpuLayers) => ({ ...wishes, kvCache, gpuLayers, ...range }))),
+    );
 }
 
 /** Throws a UserError (2) for flags that cannot go together; call it before anything is downloaded. */
@@ -257,9 +258,10 @@ export function planText(memory: ModelMemory, settings: PlanSettings, free: Free
     ['free', { gpu: free.gpuBytes, host: free.hostBytes }, free.shared ? 'the GPU works in host memory' : ''],
   ];
   const shown = rows.filter(([name, use]) => name === 'total' || name === 'free' || use.gpu + use.host > 0);
-  const lines = shown.map(([name, { gpu, host }, note]) =>
-    `${name.padEnd(15)}${hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : ''}  host ${sizeText(host).padStart(9)}${note && `  ${note}`}`.trimEnd(),
-  );
+  const lines = shown.map(([name, { gpu, host }, note]) => {
+    const onGpu = hasGpu ? `  GPU ${sizeText(gpu).padStart(9)}` : '';
+    return `${name.padEnd(15)}${onGpu}  host ${sizeText(host).padStart(9)}  ${note}`.trimEnd();
+  });
   return lines.join('\n');
 }
 

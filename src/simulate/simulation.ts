@@ -7,6 +7,7 @@ import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js'
 import { addUsage, callsCounted } from '../core/costs.js';
 import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
+import { unknownName } from '../core/schema.js';
 import { type CallLog, charactersOf, type Io, type ModelReply, type ModelRequest, type Usage } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
@@ -93,7 +94,6 @@ export async function openSimulation(
       identity: target.identity,
       asked,
       world: starts.world,
-      names: starts.names,
       /** Never rejects. Any number of steps may be under way, each of a world of its own. */
       async step(step: Step, hooks: PaidHooks): Promise<StepOutcome> {
         const { world, action, instruction, seedOffset = 0, seed } = step;
@@ -112,11 +112,7 @@ export async function openSimulation(
       /** What an action would take of the context; undefined where nobody knows its size. */
       roomFor: ({ world, action, instruction }: Step): Room | undefined =>
         live.roomFor(requestOf(world, action, instruction), measured.get(world)),
-      spending: () => budget.spending,
-      /** Tries that have been made. */
-      get calls() {
-        return asked.calls;
-      },
+      budget,
       close,
     };
   } catch (error) {
@@ -258,7 +254,11 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         if (own !== undefined) return freshWorld({ domain, systemPrompt: own, task, state });
         fresh ??= openFreshPrompts(settings, io);
         const prompts = await fresh;
-        if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
+        if (prompts.refusal(domain) !== undefined) {
+          const way = isForeign ? '' : ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          const what = `domain "${oneLine(domain, 80)}"`;
+          throw new UserError(`${unknownName(what, domain, prompts.domains)}${way}`);
+        }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
       }
       const opened = await dataset().catch((error: unknown) => {
@@ -322,35 +322,19 @@ function nameOf({ domain, id, turnIdx }: RowRef): string {
   return `${domain}:${id}:${turnIdx}`;
 }
 
-/** How many rows of one name are listed. */
-const MOST_LISTED = 5;
-
 function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): RowRef {
   const byKey = find(name);
   if (byKey !== undefined) return byKey;
   const found = rows.filter((row) => [nameOf(row), row.id, `${row.domain}:${row.id}`].includes(name));
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
-  const [flag, way] = isForeign ? ['', ''] : ['--from: ', ' (--list-rows lists them)'];
   const shown = oneLine(name, 80);
-  if (only === undefined) {
-    const near = nearest(
-      name,
-      rows.flatMap((row) => [nameOf(row), row.key, row.id]),
-    );
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
-    throw inputMissing(`${flag}there is no row "${shown}"${hint}${way}`);
+  const way = isForeign ? '' : ' (--list-rows lists them)';
+  if (only !== undefined) {
+    const some = found.slice(0, 5).map((row) => `${nameOf(row)} (key ${row.key})`);
+    throw new UserError(`${found.length} rows are named "${shown}": give the name or key of one: ${some.join(', ')}`);
   }
-  // Equal rows of one name differ by their keys alone.
-  const isClear = new Set(found.map(nameOf)).size === found.length;
-  const listed = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(row) : row.key));
-  throw new UserError(`${flag}${found.length} rows are named "${shown}": give one such as ${listed.join(', ')}`);
-}
-
-function unknownDomain(domain: string, known: readonly string[], isForeign = false): UserError {
-  const near = nearest(domain, known);
-  const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
-  const unknown = `unknown domain "${oneLine(domain, 80)}"; ${advice}`;
-  if (isForeign) return new UserError(unknown);
-  return new UserError(`--domain: ${unknown} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`);
+  const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
+  const near = nearest(name, names);
+  throw inputMissing(`there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
 }

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { present, throwIfStopped, UserError } from '../../core/errors.js';
-import { grouped } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
 import type { JsonObject } from '../../core/json.js';
 import { judgementMembers } from '../../core/judged-row.js';
@@ -232,32 +231,18 @@ function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) 
   };
 }
 
-/** So long nothing is said of the search, and then again nothing. */
-const SILENT_MS = 3_000;
-
 /**
- * The search for rows that scenarios are fit for: one reading of a row for all of them, of which the user hears where it takes long.
- * @param ofRows how many rows are to be looked at; undefined where nobody knows
+ * The search for rows that scenarios are fit for: one reading of a row for all of them.
  * @throws UserError: 130 or 143 once the user has interrupted
  */
 export function fittingIn(
   dataset: Pick<Dataset, 'readSample'>,
   scenarios: readonly Scenario[],
-  { quiet, ofRows }: { readonly quiet: boolean; readonly ofRows?: number },
-  io: Pick<Io, 'stderr' | 'stop'>,
+  { stop }: Pick<Io, 'stop'>,
 ): Fitting {
-  let last = performance.now();
-  let looked = 0;
   return async (row) => {
-    throwIfStopped(io.stop);
-    if (!quiet && performance.now() - last > SILENT_MS) {
-      last = performance.now();
-      const all = ofRows === undefined ? '' : ` of ${grouped(ofRows)}`;
-      io.stderr.write(`looking for rows that the scenarios are fit for: ${grouped(looked)}${all} looked at\n`);
-    }
-    const sample = await dataset.readSample(row);
-    looked++;
-    return new Set(applyingTo(sample, scenarios));
+    throwIfStopped(stop);
+    return new Set(applyingTo(await dataset.readSample(row), scenarios));
   };
 }
 

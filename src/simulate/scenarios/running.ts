@@ -100,7 +100,7 @@ export async function instruct(
       settings.baseline === undefined || ('applies' in at && steps.length === 1);
     const scenarios = suite.scenarios.filter(isAskable);
     const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
-    const fitting = fittingIn(dataset, scenarios, settings, io);
+    const fitting = fittingIn(dataset, scenarios, io);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
     const { jobs } = plan;
     if (jobs.length === 0) {
@@ -158,7 +158,7 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
     requireUsable(dataset, settings, io);
     const rows = new Map<string, number>();
     const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard: takenShard(settings, io) }, dataset));
-    const fitting = fittingIn(dataset, suite.scenarios, { quiet: settings.quiet, ofRows: chosen.length }, io);
+    const fitting = fittingIn(dataset, suite.scenarios, io);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }

@@ -229,11 +229,11 @@ function briefOf(action: string): string {
 /** What a session has taken. */
 function usageText(session: Session): string {
   const { simulation } = session;
-  const spending = simulation.spending();
+  const { spending } = simulation.budget;
   const room = simulation.roomFor({ world: session.world, action: '' });
   const tokens = spending.budget.tokens === undefined ? [`${grouped(spending.tokens)} tokens`] : [];
   return [
-    [counted(simulation.calls, 'call'), ...tokens, spendingText(spending) ?? []].flat().join(', '),
+    [counted(simulation.asked.calls, 'call'), ...tokens, spendingText(spending) ?? []].flat().join(', '),
     ...(room === undefined ? [] : [roomText(room)]),
   ].join('\n');
 }
@@ -407,7 +407,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
       if (shown !== '') screen.say('start', shown);
     }
     const fault = await doAsTyped(session, lines, io, isTyped);
-    if (!settings.quiet && simulation.calls > 0) {
+    if (!settings.quiet && simulation.asked.calls > 0) {
       const [usage = ''] = usageText(session).split('\n');
       if (isTyped) screen.note(usage);
       else io.stderr.write(`${usage}\n`);
