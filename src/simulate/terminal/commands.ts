@@ -130,11 +130,11 @@ async function runCommand(
       throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
     }
     const text = await command.run(session, operand, io);
-    if (text !== undefined) session.screen.say(name, text);
+    if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
     return undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    session.screen.fault(messageOf(error));
+    session.screen.show({ type: 'fault', text: messageOf(error) });
     return error.exitCode;
   }
 }
@@ -308,7 +308,7 @@ class Session {
 
   async act(action: string): Promise<void> {
     const flaw = actionFlaw(this.world.domain, action);
-    if (flaw !== undefined) return this.screen.fault(flaw);
+    if (flaw !== undefined) return this.screen.show({ type: 'fault', text: flaw });
     await this.#ask({ world: this.world, action, instruction: this.instruction, times: 0 });
   }
 
@@ -355,21 +355,25 @@ class Session {
 
   async #ask(asked: Asked): Promise<void> {
     const { world, action, instruction, times: seedOffset } = asked;
-    const view = this.screen.reply();
-    const hooks = { group: this.branch, onText: view.hear, onAgain: view.again };
+    const { screen } = this;
+    screen.begin();
+    const onAgain = (reason: string, waitMs: number) =>
+      screen.show({ type: 'again', reason, wait_ms: Math.ceil(waitMs) });
+    const hooks = { group: this.branch, onText: screen.hear, onAgain };
     const startedAt = performance.now();
     const outcome = await this.lines.during((signal) =>
       this.simulation.step({ world, action, instruction, seedOffset }, { signal, ...hooks }),
     );
     const ms = Math.round(performance.now() - startedAt);
-    view.end({ turn: world.turns.length + 1, branch: this.branch, action, instruction, outcome, ms });
+    const turn = world.turns.length + 1;
+    screen.show({ type: 'turn', turn, branch: this.branch, action, instruction, outcome, ms });
     const again = { ...asked, times: seedOffset + 1 };
     if (outcome.status === 'ok') {
       this.world = outcome.world;
       this.#asked = again;
       this.fault = undefined;
       const room = this.simulation.roomFor({ world: this.world, action: '' });
-      if (room !== undefined && room.state !== 'open') this.screen.note(roomText(room));
+      if (room !== undefined && room.state !== 'open') screen.show({ type: 'note', text: roomText(room) });
       return;
     }
     // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
@@ -402,14 +406,15 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   try {
     if (isTyped) {
       const { model, hosts } = simulation;
-      screen.note(`${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`);
+      const text = `${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`;
+      screen.show({ type: 'note', text });
       const shown = start.turns.at(-1)?.observation ?? start.preface;
-      if (shown !== '') screen.say('start', shown);
+      if (shown !== '') screen.show({ type: 'command', command: 'start', text: shown });
     }
     const fault = await doAsTyped(session, lines, io, isTyped);
     if (!settings.quiet && simulation.asked.calls > 0) {
       const [usage = ''] = usageText(session).split('\n');
-      if (isTyped) screen.note(usage);
+      if (isTyped) screen.show({ type: 'note', text: usage });
       else io.stderr.write(`${usage}\n`);
     }
     if (io.stop.aborted) return interruption(io.stop);
@@ -440,7 +445,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
         const failed = await runCommand(command, session, io);
         fault ??= failed;
       } else if (action !== undefined && !isTyped && session.fault !== undefined) {
-        session.screen.fault('left out, since the action before it brought nothing about');
+        session.screen.show({ type: 'fault', text: 'left out, since the action before it brought nothing about' });
       } else if (action !== undefined) await session.act(action);
     }
   }
@@ -449,11 +454,8 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
 /** A session with turns that are not saved is ended by asking twice. */
 function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'quit'): void {
   const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[ending];
-  screen.note(
-    unsaved === 0
-      ? `${again} once more ends (so does Ctrl-D)`
-      : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, ${again} once more ends`,
-  );
+  const lost = unsaved === 0 ? '' : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, `;
+  screen.show({ type: 'note', text: `${lost}${again} once more ends${unsaved === 0 ? ' (so does Ctrl-D)' : ''}` });
 }
 
 /** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
