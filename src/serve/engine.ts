@@ -2,6 +2,13 @@
 
 import { on } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { grammarOf } from './grammar.js';
+import { contextOverflow, invalid } from './http/wire.js';
+import { asTokens, innerCalls } from './inner-calls.js';
+import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
+import { hashFiles } from './memory.js';
+import { planPrompt, readTemplate, type Templating } from './prompt.js';
+import { ReplyReader, replyTokens, THINK } from './reply-reader.js';
 import type {
   Engine,
   EnginePrompt,
@@ -10,14 +17,7 @@ import type {
   PromptOptions,
   ScoreOptions,
   TokenScore,
-} from './engine-contract.js';
-import { grammarOf } from './grammar.js';
-import { contextOverflow, invalid } from './http/wire.js';
-import { asTokens, innerCalls } from './inner-calls.js';
-import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
-import { hashFiles } from './memory.js';
-import { planPrompt, readTemplate, type Templating } from './prompt.js';
-import { ReplyReader, replyTokens, THINK } from './reply-reader.js';
+} from './request.js';
 import { Scheduler } from './scheduler.js';
 import { newRequest, openSlot, type Request } from './slot.js';
 

@@ -1,10 +1,11 @@
-// The bodies of requests, read strictly: each parameter is served, known to change nothing, or refused by name.
+// What is asked of the server: the bodies of requests, read strictly (each parameter is served, known to change nothing, or refused by name); and what
+// the server asks of an engine, which engine.ts answers with node-llama-cpp, tests with a script.
 
 import * as z from 'zod';
 import { nearest } from '../core/errors.js';
 import { isInteger, isObject, parseJson } from '../core/json.js';
-import type { EngineMessage, EnginePrompt, GenerateOptions, ScoreOptions, Tool } from './engine-contract.js';
-import { type ApiError, invalid, levelsOf, unknownModel } from './http/wire.js';
+import { type ApiError, invalid, levelsOf, type Usage, unknownModel } from './http/wire.js';
+import type { ModelFacts } from './load.js';
 
 /** llama.cpp reads 2^32 - 1 as "any seed". */
 export const MOST_SEED = 2 ** 32 - 2;
@@ -219,7 +220,7 @@ const message = z.preprocess(
     z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string().optional() }),
   ]),
 );
-const messages: z.ZodType<readonly EngineMessage[]> = z.array(message).min(1);
+const messages = z.array(message).min(1);
 
 /** A function that a model may call. What the server could not keep to is refused. */
 const tool = z.preprocess(
@@ -235,7 +236,7 @@ const tool = z.preprocess(
           parameters: object.optional(),
           strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
         })
-        .transform(({ strict: _, ...called }): Tool['function'] => called),
+        .transform(({ strict: _, ...called }) => called),
     ),
   }),
 );
@@ -454,4 +455,103 @@ const DETOKENIZE = z.strictObject({ model: OF_ANY_REPLY.model, tokens });
 /** Throws likewise. */
 export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
   return readBody(DETOKENIZE, body, models).tokens;
+}
+
+// What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.
+
+/** Every value is explicit: the library's own defaults differ. */
+export interface GenerateOptions {
+  /** 0 generates nothing. */
+  readonly maxTokens: number | undefined;
+  readonly temperature: number;
+  readonly topP: number;
+  readonly topK: number;
+  readonly minP: number;
+  readonly seed: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+  /** 1 is none. */
+  readonly repetitionPenalty: number;
+  readonly stop: readonly string[];
+  readonly responseFormat:
+    | { readonly type: 'text' }
+    | { readonly type: 'json_object' }
+    | { readonly type: 'json_schema'; readonly schema: Readonly<Record<string, unknown>> };
+  /** Most tokens of thinking; infinite unless asked otherwise. */
+  readonly thinkingBudget: number;
+  /** Probabilities to tell; none where absent. */
+  readonly scores?: ScoreOptions | undefined;
+  /** `chat_template_kwargs` of the request, such as enable_thinking. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+}
+
+/** Whose tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
+export interface ScoreOptions {
+  /** The prompt's tokens from this position on, at least 1, since nothing precedes the first; none where absent. */
+  readonly promptFrom?: number;
+  readonly reply: boolean;
+  /** How many of the most likely tokens are told at each position. */
+  readonly top: number;
+}
+
+/** What a reply is asked for: messages, which the model's chat template renders, or what stands in their place. */
+export type EnginePrompt =
+  | { readonly messages: readonly EngineMessage[]; readonly tools?: readonly Tool[] }
+  | { readonly text: string }
+  | { readonly tokens: readonly number[] };
+
+/** A function that the model may call, as OpenAI's API describes it and chat templates render it. */
+export type Tool = z.output<typeof tool>;
+/** Under the names that chat templates know; the template decides what is rendered. */
+export type EngineMessage = z.output<typeof message>;
+
+/** A token and how likely the model held it to be where it stands. */
+export interface ScoredToken {
+  readonly token: number;
+  /** With U+FFFD for bytes that are no whole character. */
+  readonly text: string;
+  readonly bytes: readonly number[];
+  /** Natural logarithm of its probability. */
+  readonly logprob: number;
+}
+
+export interface TokenScore extends ScoredToken {
+  /** The most likely tokens there, in descending order. */
+  readonly top: readonly ScoredToken[];
+}
+
+export type GenerateEvent =
+  /** Tokens of the prompt, in order, before any text. */
+  | { readonly type: 'prompt'; readonly scores: readonly TokenScore[] }
+  /** With `scores`, where asked for, of the tokens that the text came of; those up to the end of thinking belong to it. */
+  | {
+      readonly type: 'text';
+      readonly channel: 'reasoning' | 'content';
+      readonly text: string;
+      readonly scores?: readonly TokenScore[];
+    }
+  | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
+
+export interface Engine {
+  readonly facts: ModelFacts;
+  /**
+   * Takes a free slot, or waits for one; the caller bounds how many wait. Ends early, its slot free at once, when `signal` aborts. Throws
+   * ApiError before the first event where the request cannot be served.
+   */
+  generate(prompt: EnginePrompt, options: GenerateOptions, signal: AbortSignal): AsyncIterable<GenerateEvent>;
+  /** The prompt's tokens, as `generate` would evaluate them. Throws ApiError where they are more than the context holds. */
+  tokenize(prompt: EnginePrompt, options: PromptOptions): Promise<readonly number[]>;
+  /** The text of tokens, special ones included. Throws ApiError for a number that is no token of the model. */
+  detokenize(tokens: readonly number[]): string;
+  /** Slots that work now. */
+  readonly busy: number;
+  close(): Promise<void>;
+}
+
+/** How a chat template renders messages. */
+export interface PromptOptions {
+  /** `chat_template_kwargs` of the request, such as enable_thinking. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** Whether the prompt ends where the reply begins; otherwise with the last message. */
+  readonly addGenerationPrompt: boolean;
 }

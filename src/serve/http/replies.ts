@@ -4,20 +4,23 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isObject, parseJson } from '../../core/json.js';
-import type {
-  Engine,
-  EnginePrompt,
-  GenerateEvent,
-  GenerateOptions,
-  ScoredToken,
-  TokenScore,
-  Tool,
-  Usage,
-} from '../engine-contract.js';
 import { longestStart } from '../reply-reader.js';
-import { CLOSE_CALL, MOST_SEED, readChatRequest, readCompletionRequest, type ServerDefaults } from '../request.js';
+import {
+  CLOSE_CALL,
+  type Engine,
+  type EnginePrompt,
+  type GenerateEvent,
+  type GenerateOptions,
+  MOST_SEED,
+  readChatRequest,
+  readCompletionRequest,
+  type ScoredToken,
+  type ServerDefaults,
+  type TokenScore,
+  type Tool,
+} from '../request.js';
 import { commonPrefix } from '../scheduler.js';
-import { answer, toldOf } from './wire.js';
+import { answer, toldOf, type Usage } from './wire.js';
 
 type Piece = Exclude<ReplyEvent, ReplyEnd>;
 

@@ -2,8 +2,7 @@
 
 import { randomInt } from 'node:crypto';
 import { unescape as decoded } from 'node:querystring';
-import type { Engine, Usage } from '../engine-contract.js';
-import { MOST_SEED, readDetokenizeRequest, readTokenizeRequest } from '../request.js';
+import { type Engine, MOST_SEED, readDetokenizeRequest, readTokenizeRequest } from '../request.js';
 import { chatAsked, completionAsked, reply, sumOf } from './replies.js';
 import {
   ApiError,
@@ -16,6 +15,7 @@ import {
   type Site,
   shuttingDown,
   toldOf,
+  type Usage,
   unknownModel,
   type Visit,
 } from './wire.js';

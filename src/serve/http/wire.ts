@@ -10,7 +10,6 @@ import { counted } from '../../core/figures.js';
 import { isContainer } from '../../core/json.js';
 import { printable } from '../../core/printable.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import type { Usage } from '../engine-contract.js';
 
 export class ApiError extends Error {
   constructor(
@@ -189,6 +188,14 @@ function isLoopback(name: string): boolean {
   return (
     host === 'localhost' || host.endsWith('.localhost') || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
   );
+}
+
+/** Tokens; the cached ones are among those of the prompt, the reasoning ones among those of the completion. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
 }
 
 /** A request that has ended. */

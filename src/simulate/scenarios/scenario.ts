@@ -68,7 +68,7 @@ export interface ScenarioStart {
   readonly state?: string | undefined;
 }
 
-export interface ScenarioStep {
+interface ScenarioStep {
   /** The action, as it stands in its fence; absent where it is the row's own, which is the first step alone. */
   readonly action?: string | undefined;
   /** At least one. */
