@@ -248,17 +248,7 @@ export function fittingIn(
 
 // What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
 
-interface Start {
-  readonly domain: Domain;
-  /** The chain's scenario with its slots filled; undefined for a row's twin. */
-  readonly scenario: Scenario | undefined;
-  /** The first step's messages, without the instruction. */
-  readonly messages: readonly ChatMessage[];
-  /** The first step's action. */
-  readonly action: string;
-  /** What the environment really answered to it; undefined where no row tells. */
-  readonly truth: string | undefined;
-}
+type Start = Awaited<ReturnType<typeof startOf>>;
 
 export async function startOf(
   {
@@ -267,15 +257,17 @@ export async function startOf(
     settings,
   }: Pick<ChosenRows, 'dataset' | 'prompts'> & { settings: Pick<InferSettings, 'protocol'> },
   { row, domain, scenario }: Chain,
-): Promise<Start> {
+) {
   if (row !== undefined) {
     const sample = await dataset.readSample(row);
     return {
       domain,
-      // A row that a scenario has taken is one that it is fit for.
+      /** With its slots filled; undefined for a row's twin. A row that a scenario has taken is one that it is fit for. */
       scenario: scenario && present(scenarioAt(scenario, sample)),
+      /** The first step's messages, without the instruction. */
       messages: buildMessages(sample, settings.protocol, prompts.of(sample)),
       action: readTurnPrompt(turnOf(sample)).action,
+      /** What the environment really answered; undefined where no row tells. */
       truth: withoutMarker(groundTruthOf(sample)),
     };
   }
@@ -404,25 +396,16 @@ function sampleMembers(chain: Chain, row: JsonObject, start: Start, recordOf: Re
   return { instruction, gen: row.gen, verdicts, ...judgementMembers(prediction, record, 0) };
 }
 
-/** A step's answer. */
-interface Answer {
-  /** The reply as it came; empty where there is none. */
-  readonly gen: string;
-  /** The observation in it; empty where there is none. */
-  readonly prediction: string;
-  readonly failure: NoPrediction | undefined;
-}
+type Answer = ReturnType<typeof answersOf>[number];
 
 /** What the world model has answered in a chain's first steps, as far as one follows the other. */
-export function answersOf(chain: Chain, steps: number, recordOf: RecordOf): Answer[] {
-  const answers: Answer[] = [];
-  for (let step = 0; step < steps; step++) {
-    const record = recordOf(stepId(chain, step));
-    if (record === undefined) break;
-    const { gen, failure } = present(readPredictionRow(record.row));
-    answers.push({ gen, prediction: writtenPrediction(gen), failure });
-  }
-  return answers;
+export function answersOf(chain: Chain, steps: number, recordOf: RecordOf) {
+  const records = Array.from({ length: steps }, (_, step) => recordOf(stepId(chain, step)));
+  const end = records.indexOf(undefined);
+  return records.slice(0, end < 0 ? steps : end).map((record) => {
+    const { gen, failure } = present(readPredictionRow(present(record).row));
+    return { gen, prediction: writtenPrediction(gen), failure };
+  });
 }
 
 /** Why nothing is known of a chain, or what the model made of it instead of answering; of several reasons the first that is not its own. */
