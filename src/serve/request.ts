@@ -171,9 +171,10 @@ function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server:
     seed: given.seed === -1 ? server.seed : given.seed,
     presencePenalty: given.presence_penalty,
     frequencyPenalty: given.frequency_penalty,
+    /** 1 is none. */
     repetitionPenalty: either(given, 'repetition_penalty', 'repeat_penalty') ?? 1,
     stop: given.stop,
-  } satisfies Partial<GenerateOptions>;
+  };
   return { sampling, n: given.n, stream, includeUsage: streaming?.include_usage ?? false };
 }
 
@@ -460,30 +461,17 @@ export function readDetokenizeRequest(body: unknown, models: readonly string[]):
 // What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.
 
 /** Every value is explicit: the library's own defaults differ. */
-export interface GenerateOptions {
+export type GenerateOptions = Readonly<ReturnType<typeof readAnyReply>['sampling']> & {
   /** 0 generates nothing. */
   readonly maxTokens: number | undefined;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly topK: number;
-  readonly minP: number;
-  readonly seed: number;
-  readonly presencePenalty: number;
-  readonly frequencyPenalty: number;
-  /** 1 is none. */
-  readonly repetitionPenalty: number;
-  readonly stop: readonly string[];
-  readonly responseFormat:
-    | { readonly type: 'text' }
-    | { readonly type: 'json_object' }
-    | { readonly type: 'json_schema'; readonly schema: Readonly<Record<string, unknown>> };
+  readonly responseFormat: z.output<typeof responseFormat>;
   /** Most tokens of thinking; infinite unless asked otherwise. */
   readonly thinkingBudget: number;
   /** Probabilities to tell; none where absent. */
   readonly scores?: ScoreOptions | undefined;
   /** `chat_template_kwargs` of the request, such as enable_thinking. */
   readonly templateArguments: Readonly<Record<string, unknown>>;
-}
+};
 
 /** Whose tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
 export interface ScoreOptions {

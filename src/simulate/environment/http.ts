@@ -9,7 +9,7 @@ import { type Duplex, Readable, Writable } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import { EXIT, type ExitCode, interruption, messageOf, present, UserError } from '../../core/errors.js';
-import { isObject, type JsonObject, parseJson } from '../../core/json.js';
+import { isObject, parseJson } from '../../core/json.js';
 import { printable } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import {
@@ -274,9 +274,9 @@ function converse(socket: WebSocket, grounds: Grounds): void {
     last = last
       .then(async () => {
         if (socket.readyState !== socket.OPEN) return;
-        const { type, data } = readMessage(bytes, isBinary);
-        if (type === 'close') socket.close(CLOSE_NORMAL);
-        else await say(...(await reply(type, data, session, leaving.signal)));
+        const told = await answerTo(isBinary ? undefined : parseJson(String(bytes)), session, leaving.signal);
+        if (told === undefined) socket.close(CLOSE_NORMAL);
+        else await say(...told);
       })
       .catch(sayError)
       .finally(() => waiting--);
@@ -290,27 +290,23 @@ const ENVELOPE = z.object(
   },
   'a message has to be a JSON object',
 );
-const TYPES: readonly unknown[] = ['reset', 'step', 'state', 'close'];
 
-/** @throws ApiError for what is no message of the protocol */
-function readMessage(bytes: unknown, isBinary: boolean): { type: unknown; data: JsonObject } {
-  const message = isBinary ? undefined : parseJson(String(bytes));
+/** What a message is answered with; undefined where it closes the connection. @throws ApiError for what is no message of the protocol */
+async function answerTo(
+  message: unknown,
+  session: Session,
+  signal: AbortSignal,
+): Promise<[string, unknown] | undefined> {
   if (message === undefined) throw new ApiError(400, 'a message has to be JSON, as text', 'INVALID_JSON');
   requireShallow(message);
   const { type, data } = read(ENVELOPE, message);
-  if (TYPES.includes(type)) return { type, data };
-  const name = typeof type === 'string' ? `"${type.slice(0, 100)}"` : 'none';
-  throw new ApiError(400, `unknown type of message: ${name}; there are ${TYPES.join(', ')}`, 'UNKNOWN_TYPE', 'type');
-}
-
-async function reply(
-  type: unknown,
-  data: JsonObject,
-  session: Session,
-  signal: AbortSignal,
-): Promise<[string, unknown]> {
+  if (type === 'close') return undefined;
   if (type === 'state') return ['state', session.state];
   if (type === 'step') return ['observation', await session.step(readAction(data), { signal })];
+  if (type !== 'reset') {
+    const said = 'unknown type of message; there are reset, step, state and close';
+    throw new ApiError(400, said, 'UNKNOWN_TYPE', 'type');
+  }
   const { start, episodeId = randomUUID() } = readReset(data);
   return ['observation', await session.reset(start, episodeId)];
 }

@@ -14,22 +14,21 @@ import type { Hear } from '../../model/attempt.js';
 import type { Room } from '../../model/context.js';
 import type { StepOutcome } from '../simulation.js';
 
-/** A turn that was asked, and what came of it. */
-interface TurnResult {
-  readonly turn: number;
-  readonly branch: string;
-  readonly action: string;
-  readonly instruction: string;
-  readonly outcome: StepOutcome;
-  readonly ms: number;
-}
-
 /** What is to be seen, under --json as it stands here; of a turn, its document. */
 type Shown =
   | { readonly type: 'command'; readonly command: string; readonly text: string }
   | { readonly type: 'note' | 'fault'; readonly text: string }
   | { readonly type: 'again'; readonly reason: string; readonly wait_ms: number }
-  | ({ readonly type: 'turn' } & TurnResult);
+  | {
+      readonly type: 'turn';
+      readonly turn: number;
+      readonly branch: string;
+      readonly action: string;
+      readonly instruction: string;
+      readonly outcome: StepOutcome;
+      readonly ms: number;
+    };
+type Turn = Extract<Shown, { type: 'turn' }>;
 
 export interface Screen {
   show(shown: Shown): void;
@@ -143,7 +142,7 @@ export function scriptScreen(
   };
 }
 
-function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnResult): Record<string, unknown> {
+function turnDocument({ turn, branch, action, instruction, outcome, ms }: Turn): Record<string, unknown> {
   const said = { type: 'turn', turn, branch, action, instruction: instruction || undefined };
   if (outcome.status !== 'ok') {
     const kind = outcome.status === 'failed' ? outcome.class : undefined;
