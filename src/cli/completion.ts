@@ -3,8 +3,8 @@
 import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode, present } from '../core/errors.js';
 import { DOMAINS, type Io } from '../core/types.js';
-import { type CommandEntry, defineCommand, type OptionTable, option } from '../settings/command.js';
-import { flagOf, readWords, takesSeveral } from '../settings/command-line.js';
+import { type CommandEntry, defineCommand, type OptionSpec, type OptionTable, option } from '../settings/command.js';
+import { flagOf } from '../settings/command-line.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];
@@ -61,13 +61,12 @@ async function candidates(words: readonly string[], entries: readonly CommandEnt
   if (spec === undefined) return [];
   const table: OptionTable = spec.options;
   const before = words.slice(length, -1);
-  const { flags, operands: given } = readWords(before, table);
   const values = async (name: string) => {
     const option = present(table[name]);
     if (option.namesRun) {
       // Commands and flags are completed without the time that SQLite takes to load.
       const { runNames } = await import('../results/find.js');
-      const runs = starting(await runNames([flags.get('db') ?? []].flat().map(String).at(-1), io));
+      const runs = starting(await runNames(valueIn(before, '--db'), io));
       if (runs.length > 0) return runs;
     }
     if (option.kind === 'choice') return named(option.choices);
@@ -75,19 +74,29 @@ async function candidates(words: readonly string[], entries: readonly CommandEnt
     if ('words' in option && option.words !== undefined) return named(option.words);
     return option.kind === 'text' || option.kind === 'list' ? 'files' : [];
   };
-  const last = /^--(.+)/.exec(before.at(-1) ?? '')?.[1] ?? '';
-  if ((table[last]?.kind ?? 'boolean') !== 'boolean') return values(last);
+  const takesValue = (word = '') => word.startsWith('--') && (table[word.slice(2)]?.kind ?? 'boolean') !== 'boolean';
+  const last = before.at(-1) ?? '';
+  if (takesValue(last)) return values(last.slice(2));
   if (current.startsWith('-')) {
-    const left = Object.entries(table).filter(([name, option]) => !flags.has(name) || takesSeveral(option));
+    const isGiven = (name: string, { kind }: OptionSpec) =>
+      before.includes(`--${name}`) && kind !== 'list' && kind !== 'map';
+    const left = Object.entries(table).filter(([name, option]) => !isGiven(name, option));
     return starting(
       left.map(([name, option]) => ({ name: flagOf(name, option).replace(/ .*/, ''), description: option.help })),
     );
   }
   // The option that a word fills which stands without a flag: the last one takes all further words where it is a list.
   const { operands = [] } = spec;
+  const given = before.filter((word, index) => !word.startsWith('-') && !takesValue(before[index - 1])).length;
   const final = operands.at(-1);
-  const operand = operands[given.length] ?? (final !== undefined && takesSeveral(table[final]) ? final : undefined);
+  const operand = operands[given] ?? (final !== undefined && table[final]?.kind === 'list' ? final : undefined);
   return operand === undefined ? [] : values(operand);
+}
+
+/** What a flag was given. */
+function valueIn(words: readonly string[], flag: string): string | undefined {
+  const at = words.lastIndexOf(flag);
+  return at < 0 ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
 }
 
 /** What a line may begin with: a command, or the first word of several. */

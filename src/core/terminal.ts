@@ -1,5 +1,6 @@
 // Tables and sentences for a terminal: within its width, and without a broken word.
 
+import CliTable from 'cli-table3';
 import { grouped } from './figures.js';
 import { shortened, widthOf } from './printable.js';
 import type { Table } from './table.js';
@@ -157,24 +158,45 @@ function part(table: Table, from: number, to: number): Table {
 }
 
 function render(table: Table, { headings, gap }: Setting, look: Look): string[] {
-  const right = table.columns.flatMap(({ align }, column) => (align === 'right' ? column : []));
-  const groups = table.groups.map((rows, index) =>
-    index > 0 && rows.length > 0 ? [headings.map(() => ''), ...rows] : rows,
-  );
-  const head = headings.map((heading) => (heading === '' ? '' : bold(heading, look)));
-  return aligned([head, ...groups.flat()], ' '.repeat(gap), right);
+  const text = new CliTable({
+    head: headings.map((heading) => (heading === '' ? '' : bold(heading, look))),
+    colAligns: table.columns.map((column) => column.align),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': gap },
+    chars: NO_LINES,
+  });
+  for (const [index, rows] of table.groups.entries()) {
+    if (index > 0 && rows.length > 0) text.push(table.columns.map(() => ''));
+    for (const row of rows) text.push([...row]);
+  }
+  return text
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd());
 }
 
-/** Columns that a cell needs, which may be in a colour. */
-function widthOfCell(text: string): number {
-  return widthOf(text.replace(/\x1b\[\d+(;\d+)*m/g, ''));
-}
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '',
+};
 
 /** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
 export function aligned(rows: readonly (readonly string[])[], gap: string, right: readonly number[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => widthOfCell(cells[column] ?? ''))));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => widthOf(cells[column] ?? ''))));
   const padded = (cell: string, column: number) => {
-    const space = ' '.repeat((widths[column] ?? 0) - widthOfCell(cell));
+    const space = ' '.repeat((widths[column] ?? 0) - widthOf(cell));
     return right.includes(column) ? space + cell : cell + space;
   };
   return rows.map((cells) => cells.map(padded).join(gap).trimEnd());

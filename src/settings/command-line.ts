@@ -1,8 +1,8 @@
-// The words behind `awb` as a command and its flags; help and version are answered here.
+// The words behind `awb` as a command and its flags, by commander; help and version are answered here.
 
+import { Command, CommanderError, Option } from 'commander';
 import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
-import { wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import {
   COMMON,
@@ -19,7 +19,7 @@ import {
 /** What `awb --help` says first. */
 const DESCRIPTION = 'The evaluation harness for language world models: infer, judge and score AgentWorldBench.';
 /** What it says last. */
-const FURTHER_HELP = "awb <command> --help shows a command's daily flags and examples, --help all every flag.";
+const FURTHER_HELP = "\nawb <command> --help shows a command's daily flags and examples, --help all every flag.";
 
 /**
  * Reads a command line, or answers it where it asks for help or the version: then there is only an exit code.
@@ -30,54 +30,60 @@ export async function readCommandLine(
   entries: readonly CommandEntry[],
   io: Io,
 ): Promise<CommandLine | { readonly exitCode: ExitCode }> {
-  const { words, entry, group } = commandIn(argv, entries);
+  const { words, name, entry, group } = commandIn(argv, entries);
+  const program = configured(new Command('awb'), io)
+    .description(DESCRIPTION)
+    .version(toolVersion(), '-V, --version', 'show the version')
+    .helpCommand(false)
+    .addHelpText('after', FURTHER_HELP);
+  for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
+  const subcommand = program.commands.find((each) => each.name() === name);
   const command = (await entry?.load())?.command;
-  const called = entry === undefined ? 'awb' : `awb ${entry.name}`;
-  const { flags, operands, asked, problems } = readWords(words, command?.options ?? {}, `see ${called} --help`);
-  const width = Math.min(80, io.stdout.columns);
-  const help = () =>
-    entry === undefined || command === undefined
-      ? programHelp(group, width)
-      : commandHelp(entry.name, command, wantsAll(argv), width);
-  if (asked !== undefined) {
-    io.stdout.write(asked === 'help' ? help() : `${toolVersion()}\n`);
-    return { exitCode: EXIT.done };
-  }
-  if (entry === undefined || command === undefined) {
-    if (problems.length > 0) throw new UserError(problems.join('\n'));
-    io.stderr.write(help());
-    return { exitCode: EXIT.usage };
-  }
-  const { name } = entry;
-  const excess = placeOperands(flags, operands, command).map(
-    (text) => `"${oneLine(text, 60)}" is one name too many; see awb ${name} --help`,
-  );
-  return { name, command, flags, problems: [...problems, ...givenTwice(flags, command), ...excess] };
+  if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv));
+
+  const parsed = parseAll(program, words, subcommand ?? program);
+  if ('exitCode' in parsed) return parsed;
+  // A program that was called without a command has shown its help.
+  if (name === undefined || subcommand === undefined || command === undefined) return { exitCode: EXIT.usage };
+  const given = flagsGiven(subcommand, command);
+  const { flags, problems } = withOperands(given, subcommand, command);
+  return { name, command, flags, problems: [...parsed.problems, ...givenTwice(given, command), ...problems] };
 }
 
-/**
- * A command among the words of a line; the line without its name; and the commands to show: all of them, or those whose first word was
- * given without a second.
- * @throws UserError (2) for a command that does not exist, and for the first word of several commands alone
- */
-function commandIn(argv: readonly string[], entries: readonly CommandEntry[]) {
+/** A command among the words of a line. */
+interface Called {
+  /** The line with the command's name as one word, as commander takes it. */
+  readonly words: readonly string[];
+  readonly name: string | undefined;
+  readonly entry: CommandEntry | undefined;
+  /** The commands to show: all of them, or those whose first word was given without a second. */
+  readonly group: readonly CommandEntry[];
+}
+
+/** @throws UserError (2) for a command that does not exist, and for the first word of several commands alone */
+function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): Called {
   const at = argv.findIndex((argument) => !argument.startsWith('-'));
   const first = argv[at];
-  if (first === undefined) return { words: argv, entry: undefined, group: entries };
+  if (first === undefined) return { words: argv, name: undefined, entry: undefined, group: entries };
   const group = entries.filter((each) => each.name.startsWith(`${first} `));
   const second = argv[at + 1];
-  // Help on the group, or on nothing: its first word is no command.
-  if (group.length > 0 && second?.startsWith('-')) return { words: argv.toSpliced(at, 1), entry: undefined, group };
+  if (group.length > 0 && second?.startsWith('-')) {
+    // Help on the group, or on nothing: its first word is no command.
+    return { words: argv.toSpliced(at, 1), name: undefined, entry: undefined, group };
+  }
   const name = group.length > 0 && second !== undefined ? `${first} ${second}` : first;
   const entry = entries.find((each) => each.name === name);
-  if (entry !== undefined) return { words: argv.toSpliced(at, name === first ? 1 : 2), entry, group: entries };
-  const names = (group.length > 0 ? group : entries).map((each) => each.name);
-  if (group.length > 0 && second === undefined) {
-    throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+  if (entry === undefined) {
+    const names = (group.length > 0 ? group : entries).map((each) => each.name);
+    if (group.length > 0 && second === undefined) {
+      throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+    }
+    const near = nearest(name, names);
+    const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
+    throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
   }
-  const near = nearest(name, names);
-  const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
-  throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
+  const length = name === first ? 1 : 2;
+  return { words: argv.toSpliced(at, length, name), name, entry, group: entries };
 }
 
 /** `--help all`, and `awb help infer all`. */
@@ -85,137 +91,177 @@ function wantsAll(argv: readonly string[]): boolean {
   return argv.some((word, index) => /^(-h|--help)$/.test(word) && (argv[index + 1] ?? argv[index - 1]) === 'all');
 }
 
-/** Reads words as flags and operands. All that is wrong is gathered, so that it can be said at once. */
-export function readWords(words: readonly string[], table: OptionTable, help = '') {
-  const flags = new Map<string, string[] | boolean>();
-  const operands: string[] = [];
+/** Parses until nothing is wrong any more. What is wrong is noted and taken out, so that all of it can be said at once. */
+function parseAll(
+  program: Command,
+  argv: readonly string[],
+  subcommand: Command,
+): { readonly problems: readonly string[] } | { readonly exitCode: ExitCode } {
   const problems: string[] = [];
-  let asked: 'help' | 'version' | undefined;
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? '';
-    const next = words[at + 1];
-    if (word === '--') {
-      operands.push(...words.slice(at + 1));
-      break;
-    }
-    const { typed, name, inline } = flagIn(word, table);
-    const option = table[name];
-    const negated = name.startsWith('no-') ? name.slice('no-'.length) : '';
-    if (!/^-./.test(word)) operands.push(word);
-    else if (/^(-h|--help)$/.test(word)) asked ??= 'help';
-    else if (/^(-V|--version)$/.test(word)) asked ??= 'version';
-    else if (option?.kind === 'boolean' && inline === undefined) flags.set(name, true);
-    else if (table[negated]?.kind === 'boolean' && inline === undefined) flags.set(negated, false);
-    else if (option === undefined || option.kind === 'boolean') {
-      problems.push(option ? `${typed} takes no value` : `unknown flag ${typed}; ${nearFlag(name, table) ?? help}`);
-      // The next word was probably meant for it.
-      if (inline === undefined && next?.startsWith('-') === false) at++;
-    } else {
-      const value = inline ?? next;
-      const isFlag = inline === undefined && value?.startsWith('--') && table[value.replace(/^--(no-)?/, '')];
-      if (value === undefined) problems.push(`--${name} needs a value; ${help}`);
-      else if (isFlag) problems.push(`--${name} needs a value; what follows it is the flag ${value}`);
-      else flags.set(name, [flags.get(name) ?? [], value].flat().map(String));
-      if (inline === undefined && !isFlag) at++;
+  let words = [...argv];
+  for (;;) {
+    try {
+      program.parse(words, { from: 'user' });
+      return { problems };
+    } catch (error) {
+      if (!(error instanceof CommanderError || error instanceof ValueMissing)) throw error;
+      if (error instanceof CommanderError && error.exitCode === 0) return { exitCode: EXIT.done };
+      if (error instanceof CommanderError && error.code === 'commander.help') return { exitCode: EXIT.usage };
+      const { message, at } = faultIn(error, words, subcommand);
+      problems.push(message);
+      if (at < 0 || subcommand === program) throw new UserError(problems.join('\n'));
+      // The word behind an unknown flag was probably meant for it.
+      const itsValue = at > 0 && words[at + 1]?.startsWith('-') === false && !words[at]?.includes('=') ? 1 : 0;
+      words = [...words.slice(0, at), ...words.slice(at + 1 + itsValue)];
     }
   }
-  return { flags, operands, asked, problems };
 }
 
-/** The flag that a word gives, as it was typed and by its name, and the value in the same word. That may be a key, and is not repeated. */
-function flagIn(word: string, table: OptionTable) {
-  const { long, value } = /^--(?<long>[^=]+)(?:=(?<value>.*))?$/s.exec(word)?.groups ?? {};
-  if (long !== undefined) return { typed: `--${oneLine(long, 60)}`, name: long, inline: value };
-  const name = Object.keys(table).find((name) => table[name]?.short === word[1]);
-  const typed = word.split('=', 1).join();
-  return { typed: oneLine(typed, 60), name: name ?? typed.slice(1), inline: name && (word.slice(2) || undefined) };
+/** One thing that is wrong. */
+interface Fault {
+  readonly message: string;
+  /** Place of the word that is wrong; -1 where that cannot be told. */
+  readonly at: number;
 }
 
-/** The shortest flag that begins with three letters or more that were typed, or the nearest one. */
-function nearFlag(name: string, table: OptionTable): string | undefined {
-  const flags = Object.keys(table);
-  const longer = name.length < 3 ? [] : flags.filter((flag) => flag.startsWith(name));
-  const near = longer.sort((a, b) => a.length - b.length)[0] ?? nearest(name, ['help', 'version', ...flags]);
-  return near && `did you mean --${near}?`;
+/** A flag of the command stands where another flag's value belongs. */
+class ValueMissing extends Error {
+  constructor(
+    readonly flag: string,
+    readonly next: string,
+  ) {
+    super(`--${flag} needs a value; what follows it is the flag ${next}`);
+  }
+}
+
+/** What the parser's error says of these words. */
+function faultIn(error: ValueMissing | CommanderError, words: readonly string[], subcommand: Command): Fault {
+  if (error instanceof ValueMissing) {
+    const at = words.findIndex((word, index) => word === `--${error.flag}` && words[index + 1] === error.next);
+    return { message: error.message, at };
+  }
+  const help = `see ${subcommand.parent === null ? 'awb' : `awb ${subcommand.name()}`} --help`;
+  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
+  if (error.code === 'commander.optionMissingArgument') return { message: `${message}; ${help}`, at: words.length - 1 };
+  // The text behind a mistyped flag may be a key, and is not repeated.
+  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^'=]*)/.exec(message) : null;
+  if (flag === null) return { message: `${message}; ${help}`, at: -1 };
+  const [, dashes, name = ''] = flag;
+  const flags = subcommand.options.map((option) => option.name());
+  const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
+  const advice = near === undefined ? help : `did you mean --${near}?`;
+  const at = words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
+  return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
+}
+
+/** The shortest flag that begins with three letters or more that were typed. */
+function longer(name: string, flags: readonly string[]): string | undefined {
+  const found = name.length < 3 ? [] : flags.filter((flag) => flag.startsWith(name));
+  return found.sort((a, b) => a.length - b.length)[0];
+}
+
+/** A commander command that writes through `io`, throws instead of ending the process, and fits 80 columns. */
+function configured(command: Command, io: Io): Command {
+  const width = () => Math.min(80, io.stdout.columns);
+  return command
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      // The message is thrown as well, and written where all errors are.
+      outputError: () => {},
+      getOutHelpWidth: width,
+      getErrHelpWidth: width,
+    })
+    .helpOption('-h, --help', 'show this help')
+    .action(() => {
+      if (command.parent === null) command.help({ error: true });
+    });
+}
+
+function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
+  const table = command.options;
+  subcommand.description(command.description);
+  subcommand.addHelpOption(
+    new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
+  );
+  // Excess names are counted by `withOperands`, which says whose they are.
+  for (const name of command.operands ?? []) {
+    subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
+  }
+  subcommand.allowExcessArguments();
+  let hidden = 0;
+  for (const [name, spec] of Object.entries(table)) {
+    const option = flag(name, spec, table);
+    if (!all && !isDaily(name, spec, command)) {
+      option.hideHelp();
+      hidden++;
+    }
+    subcommand.addOption(option);
+    if (spec.kind === 'boolean') {
+      subcommand.addOption(new Option(spec.default ? `--${name}` : `--no-${name}`).hideHelp());
+    }
+  }
+  subcommand.addHelpText('after', closingWords(subcommand.name(), command, hidden));
+}
+
+/** An option as commander has it; values are gathered in the order in which they were given. */
+function flag(name: string, spec: OptionSpec, table: OptionTable): Option {
+  const short = spec.short === undefined ? '' : `-${spec.short}, `;
+  const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
+  if (spec.kind === 'boolean') return option;
+  return option.argParser<readonly string[] | undefined>((text, before = []) => {
+    // Commander takes whatever follows as the value: `--label --json` would lose both.
+    const isFlag = text.startsWith('--') && table[text.replace(/^--(no-)?/, '')] !== undefined;
+    if (isFlag) throw new ValueMissing(name, text);
+    return [...before, text];
+  });
+}
+
+function flagsGiven(subcommand: Command, command: CommandSpec): FlagValues {
+  const given = subcommand.options.flatMap((option) => {
+    const name = option.name().replace(/^no-/, '');
+    const attribute = option.attributeName();
+    const isGiven = command.options[name] !== undefined && subcommand.getOptionValueSource(attribute) === 'cli';
+    return isGiven ? [[name, subcommand.getOptionValue(attribute)] as const] : [];
+  });
+  return new Map(given);
 }
 
 /** Says of options of one value that they were given several: which of these was meant nobody can tell. Values may be secrets. */
-function givenTwice(flags: FlagValues, { options }: CommandSpec): string[] {
+function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
   return [...flags].flatMap(([name, texts]) =>
-    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(options[name])
+    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(command.options[name])
       ? [`--${name} takes one value, and is given ${texts.length} times`]
       : [],
   );
 }
 
 /** Whether an option may be given several times. */
-export function takesSeveral(option: OptionSpec | undefined): boolean {
+function takesSeveral(option: OptionSpec | undefined): boolean {
   return option?.kind === 'list' || option?.kind === 'map';
 }
 
-/** Fills with operands, in their order, what no flag gave. @returns those that are too many */
-function placeOperands(flags: Map<string, string[] | boolean>, given: string[], command: CommandSpec): string[] {
-  let left = given;
-  for (const name of (command.operands ?? []).filter((name) => !flags.has(name))) {
-    const taken = takesSeveral(command.options[name]) ? left : left.slice(0, 1);
-    if (taken.length > 0) flags.set(name, taken);
-    left = left.slice(taken.length);
-  }
-  return left;
+/** Operands fill, in their order, what no flag gave. */
+function withOperands(
+  flags: FlagValues,
+  subcommand: Command,
+  command: CommandSpec,
+): { readonly flags: FlagValues; readonly problems: readonly string[] } {
+  const free = (command.operands ?? []).filter((name) => !flags.has(name));
+  const takesRest = (name: string) => command.options[name]?.kind === 'list';
+  const excess = free.some(takesRest) ? [] : subcommand.args.slice(free.length);
+  const filled = free
+    .map((name, at) => [name, subcommand.args.slice(at, takesRest(name) ? undefined : at + 1)] as const)
+    .filter(([, texts]) => texts.length > 0);
+  return {
+    flags: new Map([...flags, ...filled]),
+    problems: excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`),
+  };
 }
 
 const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment
 (--output-dir is AWB_OUTPUT_DIR), then --config FILE, then defaults.`;
-
-/** A line of help: how something is called, and what it does. */
-type Item = readonly [term: string, help: string];
-
-/** Sections of help under their headings, with one column for all terms. */
-function sections(groups: Readonly<Record<string, readonly Item[]>>, width: number): string[] {
-  const indent = 4 + Math.max(...Object.values(groups).flatMap((items) => items.map(([term]) => term.length)));
-  return Object.entries(groups).flatMap(([heading, items]) => [
-    `${heading}:`,
-    ...items.flatMap(([term, help]) => wrapped(`  ${term}`.padEnd(indent) + help, width, indent)),
-    '',
-  ]);
-}
-
-function programHelp(entries: readonly CommandEntry[], width: number): string {
-  const commands = entries.map(({ name, summary }): Item => [name, summary]);
-  const groups = { Options: PROGRAM_OPTIONS, Commands: commands };
-  const lines = [...wrapped(DESCRIPTION, width), '', ...sections(groups, width), FURTHER_HELP];
-  return `Usage: awb [options] [command]\n\n${lines.join('\n')}\n`;
-}
-
-const PROGRAM_OPTIONS: readonly Item[] = [
-  ['-V, --version', 'show the version'],
-  ['-h, --help', 'show this help'],
-];
-const HELP: Item = ['-h, --help', 'show this help; --help all shows every flag'];
-
-/** @param all whether options are shown that are not of daily use, too */
-function commandHelp(name: string, command: CommandSpec, all: boolean, width: number): string {
-  const { options, operands = [], description, examples, daily } = command;
-  const isShown = (key: string, { required }: OptionSpec) =>
-    all || daily === undefined || required || key in COMMON || daily.split(' ').includes(key);
-  const shown = Object.entries(options).filter(([key, option]) => isShown(key, option));
-  const groups: Record<string, Item[]> = {};
-  for (const [key, option] of shown) {
-    const { group = 'Options', short } = option;
-    groups[group] ??= [];
-    groups[group].push([(short === undefined ? '' : `-${short}, `) + flagOf(key, option), sentenceOf(option)]);
-  }
-  groups.Common?.push(HELP);
-  const usage = operands.map((operand) => ` [${operand}${takesSeveral(options[operand]) ? '...' : ''}]`).join('');
-  const hidden = Object.keys(options).length - shown.length;
-  const does = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
-  const lines = [
-    ...[`Usage: awb ${name} [options]${usage}`, '', ...wrapped(description, width), '', ...sections(groups, width)],
-    ...(does.length > 0 ? ['Examples:', ...does, ''] : []),
-    ...(hidden === 0 ? [] : [`awb ${name} --help all shows ${hidden} further flags.`, '']),
-  ];
-  return `${lines.join('\n')}\n${SETTINGS_NOTE}\n`;
-}
 
 const VALUE_NAMES = {
   text: 'TEXT',
@@ -245,6 +291,21 @@ function sentenceOf(option: OptionSpec): string {
     details.push(`default: ${[option.default].flat().join(',')}${unit}`);
   }
   return details.length === 0 ? option.help : `${option.help} (${details.join('; ')})`;
+}
+
+/** Whether the short --help of the command shows the option. */
+function isDaily(name: string, option: OptionSpec, { daily }: CommandSpec): boolean {
+  return option.required === true || daily === undefined || name in COMMON || daily.split(' ').includes(name);
+}
+
+/**
+ * What stands below the options of a command.
+ * @param hidden how many options are not shown
+ */
+function closingWords(name: string, { examples }: CommandSpec, hidden: number): string {
+  const shown = Object.entries(examples).map(([line, does]) => `  ${does}:\n${indented(indented(line))}`);
+  const more = hidden === 0 ? [] : [`awb ${name} --help all shows ${hidden} further flags.`, ''];
+  return ['', ...(shown.length > 0 ? ['Examples:', ...shown, ''] : []), ...more, SETTINGS_NOTE].join('\n');
 }
 
 /** Indents each line by two columns. */
