@@ -28,12 +28,12 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   },
   async open({ verdicts: wanted, rubrics, holdsReplies = false, sees = 'history' }) {
     // Whoever only asks what the mode declares does not load it.
-    const { READINGS, SCHEMA_VERSION, verdictFormat } = await import('./verdicts.js');
+    const { readOfficialVerdict, readStrictVerdict, ...form } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
     const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
-    const reader = READINGS[verdicts];
+    const isStrict = verdicts === 'strict';
     // The official rubrics ask for text around the JSON.
     const isHeld = holdsReplies && !pack.official;
     return {
@@ -45,10 +45,10 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         },
         verdicts,
         ...(sees === 'history' ? {} : { sees }),
-        ...(reader.version !== undefined && { reading: reader.version }),
-        ...(isHeld && { verdict_schema: SCHEMA_VERSION }),
+        ...(isStrict && { reading: form.STRICT_VERSION }),
+        ...(isHeld && { verdict_schema: form.SCHEMA_VERSION }),
       },
-      ...(isHeld && { replyForm: verdictFormat(pack, reader) }),
+      ...(isHeld && { replyForm: form.verdictFormat(pack, isStrict) }),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
           ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`
@@ -60,15 +60,18 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         const part: Part<Verdict & { status: 'ok' }> = {
           request(attempt) {
             const messages = buildJudgeMessages(pack, sample, prediction);
-            if (!reader.asksMark) return { messages };
+            if (!isStrict) return { messages };
             return { messages: askingForMark(messages, isHeld ? 'object' : 'block', markOf(attempt), attempt) };
           },
-          read: (reply, attempt) =>
-            reader.read(reply, {
+          read({ content, finishReason }, attempt) {
+            if (!isStrict) return readOfficialVerdict(content);
+            return readStrictVerdict(content, {
               mark: markOf(attempt),
               isHeld,
+              isCut: finishReason === 'length',
               countsUnmarked: () => !invitesConfusion(textsShown(pack, sample, prediction), prediction),
-            }),
+            });
+          },
         };
         return [part];
       },

@@ -93,7 +93,7 @@ function replacerFor(row: readonly string[], random: Random): (kind: TokenKind, 
   const made = new Map<string, string>();
   const make: Readonly<Record<TokenKind, (token: string) => string>> = {
     line: () => '',
-    state: (token) => OPPOSITES[token] ?? '0',
+    state: (token) => OPPOSITES[token] ?? token,
     number: (token) => otherNumber(token, numbers, random),
     path: (token) => otherName(token, true, words, random),
     name: (token) => otherName(token, false, words, random),

@@ -185,7 +185,7 @@ const READ_BY_HAND = new Map<Domain, string>([
   ['mcp', '81 of 81'],
   ['search', '27 of 28'],
   ['terminal', '100 of 100'],
-  ['swe', '97 of 100'],
+  ['swe', '98 of 100'],
   ['android', '100 of 100'],
   ['web', '100 of 100'],
   ['os', '99 of 100'],
