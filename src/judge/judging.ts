@@ -6,7 +6,6 @@ import { withMembers } from '../benchmark/row-text.js';
 import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
 import { groupBy } from '../core/groups.js';
 import { fingerprintOf, type Identity } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
 import { MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../core/judgement.js';
 import { MOST_REPEATS } from '../core/prediction.js';
@@ -126,7 +125,8 @@ export function judgeOutput(
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
       const predicted = await predictions.read(ref);
       const { key, trajectory, repeat } = ref;
-      const prediction = { key, trajectory, repeat, gen: predicted.gen, ...flagged(predicted) };
+      const { gen, awb } = predicted;
+      const prediction = { key, trajectory, repeat, gen, awb, flags: flagsIn(predicted) };
       const members = judgementMembers(prediction, recordedJudgement(row), index);
       return withMembers(predicted.text, JUDGEMENT_KEYS, members);
     },
@@ -136,13 +136,12 @@ export function judgeOutput(
   };
 }
 
-/** The prediction's flags. An `awb` object that infer wrote has its own; one that it wrote before it knew suspicion gets that flag. */
-function flagged({ gen, awb, sample }: PredictedRow): { readonly flags: readonly Flag[]; readonly awb: JsonObject } {
-  const flags = flagsOf({ content: gen });
-  if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
-  const before = Array.isArray(awb.flags) ? awb.flags : undefined;
-  const isKnown = before === undefined || before.includes('suspicious');
-  return { flags: [...flags, 'suspicious'], awb: isKnown ? awb : { ...awb, flags: [...before, 'suspicious'] } };
+/** The prediction's flags, for a row in which infer has left none. */
+function flagsIn({ gen, sample }: PredictedRow): readonly Flag[] {
+  return [
+    ...flagsOf({ content: gen }),
+    ...(isSuspicious(tricksIn(readPrediction(gen)), sample) ? (['suspicious'] as const) : []),
+  ];
 }
 
 /** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */

@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import { judgedFilesOf, manifestBeside } from '../benchmark/judged-path.js';
-import { decoded, openToRead, readSpan } from '../benchmark/line-file.js';
+import { openToRead, readAgain, type Span, spanOf } from '../benchmark/line-file.js';
 import { stampOf } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { addUsage, sumOf } from '../core/costs.js';
@@ -42,7 +42,6 @@ import {
   offsetsOf,
   type PanelDocument,
   type PanelJudge,
-  type PanelRating,
   type PanelRule,
   panelAgreement,
   totalOf,
@@ -50,15 +49,8 @@ import {
 import { mean } from '../stats/mean.js';
 import { ratesDimensions } from './modes.js';
 
-/** A judgement, and where its line lies in the judged file. */
-interface PlacedRow {
-  readonly row: JudgedRow;
-  readonly line: number;
-  readonly offset: number;
-  readonly length: number;
-  /** Changes whenever the prediction changes that was judged. */
-  readonly stamp: string;
-}
+/** A judgement, and where its line lies in the judged file; `stamp` changes whenever the prediction changes that was judged. */
+type PlacedRow = Span & { readonly row: JudgedRow; readonly line: number; readonly stamp: string };
 
 /** One judging of a panel. */
 type Member = Awaited<ReturnType<typeof readMember>>;
@@ -101,10 +93,10 @@ function nameOf({ judgeName }: MadeWith, path: string): string {
 
 async function readMember(path: string, io: Io) {
   const shown = shownPath(path, io);
-  const placed: (PlacedRow & { readonly id: string })[] = [];
-  const { sha256 } = await readJudged(path, io.stop, (row, fields, { number: line, offset, bytes: { length } }) => {
+  const placed: PlacedRow[] = [];
+  const { sha256 } = await readJudged(path, io.stop, (row, fields, line) => {
     const { gen = '', failure } = readPredictionRow(fields) ?? {};
-    placed.push({ id: rowId(row.key, row.repeat), row, line, offset, length, stamp: stampOf(gen, failure) });
+    placed.push({ row, ...spanOf(line), line: line.number, stamp: stampOf(gen, failure) });
   });
   const manifest = await readManifest(manifestBeside(path));
   if (manifest === undefined) {
@@ -118,15 +110,8 @@ async function readMember(path: string, io: Io) {
     const what = isPanel ? 'is a panel itself' : `comes from --mode ${made.mode}, which rates no dimension`;
     throw badData(`${shown} ${what}; a panel joins ordinary judgings by rubrics`);
   }
-  return {
-    path,
-    shown,
-    name: nameOf(made, path),
-    sha256,
-    manifest,
-    made,
-    predictions: groupBy(placed, ({ id }) => id),
-  };
+  const predictions = groupBy(placed, ({ row }) => rowId(row.key, row.repeat));
+  return { path, shown, name: nameOf(made, path), sha256, manifest, made, predictions };
 }
 
 const MOST_NAMED = 3;
@@ -143,24 +128,20 @@ function requireAlike(first: Member, other: Member): void {
     },
   });
   const fields = differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]);
-  const faults = fields.length > 0 ? fields : changedRows(first, other);
+  const [faults, remedy] =
+    fields.length > 0
+      ? [fields, 'Judge the same predictions under the same rubrics by every judge.']
+      : [changedRows(first, other), 'Give the awb judge command of the older file again: it judges what has changed.'];
   if (faults.length === 0) return;
-  throw identityDiffers(
-    [
-      'a panel joins judgings of the same predictions under the same rubrics, and these are not:',
-      ...faults.map((line) => `  ${line}`),
-      fields.length > 0
-        ? 'Judge the same predictions under the same rubrics by every judge.'
-        : 'Give the awb judge command of the older file again, which judges anew what has changed since.',
-    ].join('\n'),
-  );
+  const what = 'a panel joins judgings of the same predictions under the same rubrics, and these are not:';
+  throw identityDiffers([what, ...faults.map((line) => `  ${line}`), remedy].join('\n'));
 }
 
 /** The first rows of both files that hold another prediction in each. */
 function changedRows(first: Member, other: Member): string[] {
   const both = [...first.predictions].flatMap(([id, [own]]) => {
     const [theirs] = other.predictions.get(id) ?? [];
-    return own === undefined || theirs === undefined ? [] : [{ own, theirs }];
+    return theirs === undefined ? [] : [{ own, theirs }];
   });
   if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
   const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
@@ -176,16 +157,11 @@ type Voice =
   | ({ readonly status: 'failed' } & NoJudgement)
   | { readonly status: 'absent' };
 
-/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
-interface Outcome {
-  readonly rating?: PanelRating & { readonly measures: Measures };
-  readonly failure?: NoJudgement;
-}
-
 /** A prediction, and where each member has its lines. */
 type Case = ReturnType<typeof caseOf>;
 
 type Joined = ReturnType<typeof joinMembers>;
+type JoinedRow = Joined['rows'][number];
 
 /** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
 const RESAMPLING = { draws: 2000, seed: 1 };
@@ -197,7 +173,7 @@ export function joinMembers(members: readonly Member[], rule: PanelRule) {
   // What the model caused says nothing of the judges.
   const rateable = cases.filter(({ caused }) => caused === undefined);
   const offsets = offsetsOf(rateable);
-  const rows = cases.map((one): Case & Outcome => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
+  const rows = cases.map((one) => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
   const ratings = rows.flatMap(({ rating }) => rating ?? []);
   const failed = rows.flatMap(({ failure }) => failure ?? []);
   const caused = cases.length - rateable.length;
@@ -235,7 +211,7 @@ function caseOf(lines: readonly (readonly PlacedRow[])[]) {
   const voices = lines.map((placed) => voiceOf(placed.map(({ row }) => row)));
   const given = voices.map((voice) => (voice.status === 'ok' ? voice.ratings : undefined));
   /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
-  const caused = voices.find((voice) => voice.status === 'failed' && isModelCaused(voice.class));
+  const caused = voices.filter((voice) => voice.status === 'failed').find((voice) => isModelCaused(voice.class));
   return { domain, trajectory, voices, given, lines, caused };
 }
 
@@ -258,35 +234,30 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
 
 /** The mean of each measure over those that have it. */
 function meanMeasures(all: readonly { readonly measures?: Measures | undefined }[]): Measures {
-  const given = groupBy(
-    all.flatMap(({ measures = {} }) => Object.entries(measures)),
-    ([name]) => name,
+  return byName(
+    all.map(({ measures = {} }) => measures),
+    mean,
   );
-  return Object.fromEntries(Array.from(given, ([name, own]) => [name, mean(own.map(([, value]) => value))]));
 }
 
-function failureOf({ class: failure, reason }: NoJudgement): NoJudgement {
-  return { class: failure, reason };
-}
-
-function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets): Outcome {
-  if (one.caused?.status === 'failed') return { failure: failureOf(one.caused) };
-  const rating = combinedRating(one, rule, offsets);
+/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
+function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets) {
+  const rating = one.caused === undefined ? combinedRating(one, rule, offsets) : undefined;
   if (rating !== undefined) {
-    const measures = meanMeasures(one.voices.filter((voice) => voice.status === 'ok'));
-    return { rating: { ...rating, measures } };
+    return { rating: { ...rating, measures: meanMeasures(one.voices.filter((voice) => voice.status === 'ok')) } };
   }
-  if (one.voices.some(({ status }) => status === 'absent')) return {};
-  const at = one.voices.findIndex(({ status }) => status === 'failed');
-  const voice = one.voices[at];
-  if (voice?.status !== 'failed') {
-    return { failure: { class: 'unreadable', reason: 'no dimension was rated by enough judges' } };
-  }
+  return { failure: failureOf(one, members) };
+}
+
+function failureOf({ caused, voices, given }: Case, members: readonly Member[]): NoJudgement | undefined {
+  if (caused === undefined && voices.some(({ status }) => status === 'absent')) return undefined;
+  const failed = caused ?? voices.find((voice) => voice.status === 'failed');
+  if (failed === undefined) return { class: 'unreadable', reason: 'no dimension was rated by enough judges' };
+  const { class: failure, reason } = failed;
   // For want of a prediction no judge was asked.
-  if (isUnasked(voice.class)) return { failure: failureOf(voice) };
-  const given = one.given.filter((ratings) => ratings !== undefined).length;
-  const reason = `${given} of ${members.length} judges rated it; ${present(members[at]).name}: ${voice.reason}`;
-  return { failure: { class: voice.class, reason } };
+  if (caused !== undefined || isUnasked(failure)) return { class: failure, reason };
+  const judges = `${given.filter((ratings) => ratings !== undefined).length} of ${members.length} judges rated it`;
+  return { class: failure, reason: `${judges}; ${present(members[voices.indexOf(failed)]).name}: ${reason}` };
 }
 
 /**
@@ -311,7 +282,7 @@ export async function writePanel(
         if (row.rating === undefined && row.failure === undefined) continue;
         const texts: (string | undefined)[] = [];
         for (const [at, [first]] of row.lines.entries()) {
-          texts.push(first && (await textAt(present(handles[at]), first, present(members[at]))));
+          texts.push(first && (await readAgain(present(handles[at]), first, present(members[at]).shown)));
         }
         yield lineOf(row, members, texts, joined.panel);
       }
@@ -380,15 +351,9 @@ async function requireFree(
   );
 }
 
-async function textAt(handle: FileHandle, { offset, length, line }: PlacedRow, { shown }: Member): Promise<string> {
-  const text = decoded(await readSpan(handle, offset, length));
-  if (text !== undefined && parseObject(text) !== undefined) return text;
-  throw badData(`${shown}:${line} was changed while it was read; run the same command again`);
-}
-
 /** @param texts each member's first line of the prediction */
 function lineOf(
-  row: Case & Outcome,
+  row: JoinedRow,
   members: readonly Member[],
   texts: readonly (string | undefined)[],
   { offsets }: PanelDocument,
@@ -404,7 +369,7 @@ function lineOf(
 }
 
 function recordOf(
-  { domain, rating, failure, voices }: Case & Outcome,
+  { domain, rating, failure, voices }: JoinedRow,
   members: readonly Member[],
   fields: readonly JsonObject[],
   offsets: PanelDocument['offsets'],
@@ -437,24 +402,21 @@ function panelManifest(
 ): Manifest {
   const manifests = members.map(({ manifest }) => manifest);
   const { label, meta, predictions } = present(manifests[0]);
-  const chosen: Record<string, number> = {};
-  for (const [domain, count] of manifests.flatMap((manifest) => Object.entries(manifest.chosen))) {
-    chosen[domain] = Math.max(chosen[domain] ?? 0, count);
-  }
-  const all = Math.max(
-    rows.length,
-    Object.values(chosen).reduce((sum, count) => sum + count, 0),
+  const chosen = byName(
+    manifests.map((manifest) => manifest.chosen),
+    (counts) => Math.max(...counts),
   );
-  const failures = countBy(
-    rows.flatMap(({ failure }) => failure ?? []),
-    ({ class: failure }) => failure,
+  const costs = byName(
+    manifests.map((manifest) => manifest.costs ?? {}),
+    (own) => {
+      const { unpriced, ...cost } = sumOf(own.map((each) => ({ ...each, unpriced: each.unpriced ?? 0 })));
+      return { ...cost, ...(unpriced > 0 && { unpriced }) };
+    },
   );
+  const chosenRows = Object.values(chosen).reduce((sum, count) => sum + count, 0);
+  const all = Math.max(rows.length, chosenRows);
   const tokens: Usage = {};
   for (const manifest of manifests) addUsage(tokens, manifest.tokens);
-  const costs = groupBy(
-    manifests.flatMap((manifest) => Object.entries(manifest.costs ?? {})),
-    ([domain]) => domain,
-  );
   const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();
   const isWhole = panel.missing + panel.not_judged === 0 && all === rows.length;
   return {
@@ -477,16 +439,14 @@ function panelManifest(
       failed: panel.model_caused + panel.missing,
       notDone: panel.not_judged,
       absent: all - rows.length,
-      failures,
+      failures: countBy(
+        rows.flatMap(({ failure }) => failure?.class ?? []),
+        String,
+      ),
       flags: {},
     },
     tokens,
-    costs: Object.fromEntries(
-      Array.from(costs, ([domain, own]) => {
-        const { unpriced, ...cost } = sumOf(own.map(([, each]) => ({ ...each, unpriced: each.unpriced ?? 0 })));
-        return [domain, { ...cost, ...(unpriced > 0 && { unpriced }) }];
-      }),
-    ),
+    costs,
     panel: { judges: panel.judges, by_fewer: panel.by_fewer, agreement: panel.agreement },
     notices: [],
     startedAt: present(manifests.map(({ startedAt }) => startedAt).sort()[0]),
@@ -495,4 +455,10 @@ function panelManifest(
     process: { pid: process.pid, host: hostname() },
     output: { file: path, form: fingerprintOf({ rows: rows.length, file: basename(path) }), ...output },
   };
+}
+
+/** What several records have under each name, joined. */
+function byName<T, R>(records: readonly Readonly<Record<string, T>>[], join: (own: readonly T[]) => R) {
+  const entries = groupBy(records.flatMap(Object.entries<T>), ([name]) => name);
+  return Object.fromEntries(Array.from(entries, ([name, own]) => [name, join(own.map(([, value]) => value))]));
 }
