@@ -51,13 +51,6 @@ export interface RunRows {
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
 
-/** Why two runs cannot be compared on any row. */
-interface NothingInCommon {
-  readonly status: 'nothing-in-common';
-  /** One sentence. */
-  readonly reason: string;
-}
-
 /**
  * Compares two runs on the rows that either chose. The judgements of a prediction are averaged first, then the predictions (repeats)
  * of a row, and then each row's base is taken from its candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
@@ -72,7 +65,7 @@ export function compareRuns(
   base: RunRows,
   candidate: RunRows,
   { draws = 10_000, seed = 1, pointsOf = countedPoints, moved = 20 }: CompareOptions = {},
-): Comparison | NothingInCommon {
+) {
   const parts = partsOf(base, candidate).map((part) => ({
     ...part,
     totals: comparedIn(part.pairs, 'total', pointsOf),
@@ -104,7 +97,7 @@ export function compareRuns(
   }
   const described = parts.map((part, at) => describe(part, domains[at] ?? {}));
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
-  return {
+  const comparison: Comparison = {
     status: 'ok',
     domains: described,
     overall,
@@ -114,6 +107,7 @@ export function compareRuns(
     coverage: totals.length / rows,
     moved: furthest(totals).slice(0, moved),
   };
+  return comparison;
 
   function describe(part: (typeof parts)[number], figures: DifferenceSet) {
     const { domain, pairs, totals } = part;
@@ -131,35 +125,26 @@ export function compareRuns(
   }
 }
 
-function nothingInCommon(pairs: readonly Pair[]): NothingInCommon {
+/** Why two runs cannot be compared on any row, in one sentence. */
+function nothingInCommon(pairs: readonly Pair[]) {
   const shared = pairs.filter((pair) => pair.base.length > 0 && pair.candidate.length > 0).length;
   const reason =
     shared === 0
       ? 'the two runs have no row in common'
       : `the two runs have ${counted(shared, 'row')} in common, but none that is rated in both`;
-  return { status: 'nothing-in-common', reason };
+  return { status: 'nothing-in-common', reason } as const;
 }
 
 function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): MovedRow[] {
   return totals
     .filter((row) => row.difference !== 0)
-    .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => ({
-      key,
-      domain,
-      turnIdx,
-      base: mean(base),
-      candidate: mean(candidate),
-      difference,
-    }))
-    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference))
+    .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => {
+      return { key, domain, turnIdx, base: mean(base), candidate: mean(candidate), difference };
+    });
 }
 
-function differenceOf(
-  rows: readonly Compared[],
-  figure: Figure,
-  pointsOf: PointsOf,
-  resampling: Resampling,
-): Difference {
+function differenceOf(rows: readonly Compared[], figure: Figure, pointsOf: PointsOf, drawing: Resampling): Difference {
   const observations = observationsOf(rows);
   const difference = clusteredEstimate(observations);
   const sampling = samplingOf([rows.map((row) => row.base), rows.map((row) => row.candidate)]);
@@ -174,7 +159,7 @@ function differenceOf(
     wins: rows.filter((row) => row.difference > 0).length,
     ties: rows.filter((row) => row.difference === 0).length,
     losses: rows.filter((row) => row.difference < 0).length,
-    ...sureness(difference, [observations], figure, resampling),
+    ...sureness(difference, [observations], figure, drawing),
     split: difference.se === undefined ? undefined : splitVariance(difference.se, sampling, judge, generating),
     onTheseRows: onTheseRows(difference, sampling),
   };

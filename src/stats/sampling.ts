@@ -18,21 +18,15 @@ export function noiseOf(pairs: readonly { readonly a: number; readonly b: number
   return Math.sqrt(pairs.reduce((sum, { a, b }) => sum + (b - a) ** 2, 0) / pairs.length / 2);
 }
 
+type Sampling = NonNullable<ReturnType<typeof samplingOf>>;
+
 /**
  * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats in each run; the
- * runs hold the same rows. The spread of generations within a row is pooled over the rows, since a row alone has too few.
+ * runs hold the same rows. The spread of generations within a row is pooled over the rows, since a row alone has too few. `variance` is
+ * with the repeats that each row has; `df` are Satterthwaite's, of the pooled variances; `perRepeat` is the variance if every row had one
+ * repeat in each run: n repeats leave the nth part of it. Undefined where a run has no repeats.
  */
-interface Sampling {
-  /** With the repeats that each row has. */
-  readonly variance: number;
-  /** Satterthwaite's, of the pooled variances. */
-  readonly df: number;
-  /** If every row had one repeat in each run: n repeats leave the nth part of it. */
-  readonly perRepeat: number;
-}
-
-/** Undefined where a run has no repeats. */
-export function samplingOf(runs: readonly (readonly Generations[])[]): Sampling | undefined {
+export function samplingOf(runs: readonly (readonly Generations[])[]) {
   let [variance, spread, perRepeat, freedom] = [0, 0, 0, 0];
   for (const rows of runs) {
     const pooled = pooledVariance(rows);

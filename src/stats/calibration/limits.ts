@@ -33,10 +33,8 @@ export function limitResults({ overall }: Calibration, limits: JudgeLimits): Lim
     const result = { name: limit.name, limit: bound, value, low, high, verdict };
     const end = verdict === 'holds' ? 'holds' : `is ${verdict}`;
     const fact =
-      value === null
-        ? `${limit.what} has to be ${wanted(limit, bound)}; ${limit.none}, so this ${end}`
-        : `${factOf(limit, result)}: this ${end}`;
-    return [{ ...result, sentence: `The ${fact}.` }];
+      value === null ? `${limit.what} ${wanted(limit, bound)}; ${limit.none}, so` : `${factOf(limit, result)}:`;
+    return [{ ...result, sentence: `The ${fact} this ${end}.` }];
   });
 }
 
@@ -48,14 +46,14 @@ function verdictOf({ isLeast }: Limit, bound: number, low: number | null, high: 
 }
 
 function wanted({ isLeast }: Limit, bound: number): string {
-  return `${isLeast ? 'at least' : 'at most'} ${bound}`;
+  return `has to be ${isLeast ? 'at least' : 'at most'} ${bound}`;
 }
 
 /** What was found, and what it has to be. */
 function factOf(limit: Limit, { value, limit: bound, ...ends }: Omit<LimitResult, 'sentence'>): string {
   const text = limit.name === 'max_blind' ? String : twoDecimals;
   const interval = intervalText(ends, (end) => besideLimit(end, bound, text)) ?? 'without an interval';
-  return `${limit.what} is ${text(value ?? 0)} (${interval}) and has to be ${wanted(limit, bound)}`;
+  return `${limit.what} is ${text(value ?? 0)} (${interval}) and ${wanted(limit, bound)}`;
 }
 
 interface Limit {
