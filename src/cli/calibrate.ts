@@ -9,6 +9,7 @@ import { FINAL_FAILURES } from '../core/judgement.js';
 import { shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
+import { calibrationState } from '../judge/asking.js';
 import {
   CALIBRATE_OPTIONS,
   type Calibrating,
@@ -19,7 +20,6 @@ import { openMadePredictions, planLines, planOf, takesCall } from '../judge/cali
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
-import { calibrationState } from '../judge/records.js';
 import { calibrationText } from '../report/calibration/text.js';
 import { trustLine, trustOf } from '../report/trust.js';
 import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';

@@ -13,7 +13,7 @@ import {
   likelihoodStage,
   type Measuring,
 } from '../infer/likelihood.js';
-import { judgementState } from '../judge/records.js';
+import { judgementState } from '../judge/asking.js';
 import { billOrAsk, runOptions, withRun } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
 import { printStageResult } from '../run/summary.js';

@@ -19,11 +19,10 @@ import type { Pricing, RowSummary, Run } from '../run/run.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
 import { priceOf, requirePriced, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
-import { identityOfJudge, openJudge } from './asking.js';
+import { holds, identityOfJudge, isDone, openJudge, recordOf, stampOf } from './asking.js';
 import { type Method, MOST_PARTS, type Mode } from './mode.js';
+import type { JudgedPredictions } from './opening.js';
 import { JUDGE_OPTIONS, type JudgeSettings } from './options.js';
-import { holds, isDone, recordOf, stampOf } from './records.js';
-import type { JudgedPredictions } from './shown.js';
 
 /** Everything that one judging works on. */
 export interface Judging {

@@ -46,7 +46,7 @@ import {
   panelAgreement,
   totalOf,
 } from '../stats/agreement/panel.js';
-import { mean } from '../stats/mean.js';
+import { mean } from '../stats/clusters.js';
 import { ratesDimensions } from './modes.js';
 
 /** A judgement, and where its line lies in the judged file; `stamp` changes whenever the prediction changes that was judged. */

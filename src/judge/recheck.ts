@@ -1,29 +1,95 @@
-// `awb judge --recheck N`: stored rows are judged again with today's judge, so that a drifting judge shows.
+// The judgings in a folder, each in files of its own; and `awb judge --recheck N`: stored rows are judged again with today's judge, so that a
+// drifting judge shows.
 
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import type { PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { estimateDocument } from '../core/document.js';
 import { badData, type ExitCode, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
-import { differencesOf } from '../core/identity.js';
+import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import type { Estimate, JudgedRow } from '../core/types.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import { madeWith } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 import { wayOn } from '../run/session.js';
 import type { StageResult } from '../run/stage.js';
 import { withShownPaths } from '../settings/shown-path.js';
+import { noiseOf } from '../stats/aggregate.js';
 import { pairedShift } from '../stats/clusters.js';
 import { isUniform, smallestEffect } from '../stats/intervals.js';
-import { noiseOf } from '../stats/sampling.js';
-import { fileOfLabel, judgingsIn, RECHECK, type StoredJudging } from './judged-files.js';
+import { judgementState } from './asking.js';
 import { type Judging, judgeIdentity, judgeStage } from './judging.js';
-import { judgementState } from './records.js';
+
+/** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
+interface StoredJudging {
+  readonly name: string;
+  readonly manifest: Manifest;
+}
+
+const FIRST = 'judged';
+/** Stands in the names of rechecks, which are no judgings of their own. */
+export const RECHECK = '.recheck-';
+
+/**
+ * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
+ * one of its own, named by the label, or after what judges. Without its extension; `why` says why it is not the folder's first.
+ */
+export async function chooseFile(
+  dir: string,
+  identity: (stored: Manifest | undefined) => Identity,
+  names: { readonly label: string | undefined; readonly judge: string },
+) {
+  const stored = await judgingsIn(dir);
+  const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
+  const begun = stored.filter(isBegun);
+  const isSame = ({ manifest }: StoredJudging) =>
+    fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
+  const own = begun.find(({ name }) => name === labelled) ?? stored.find(isSame);
+  if (own !== undefined) return { name: own.name, replaces: false, why: undefined };
+  const first = begun.find(({ name }) => name === FIRST);
+  const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
+  const isFirst = first === undefined && !isStray;
+  const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
+  const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
+  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
+  const replaces = stored.some((judging) => judging.name === name);
+  if (isFirst) return { name, replaces, why: undefined };
+  const holds =
+    first === undefined
+      ? 'was not written by awb judge'
+      : `holds another judging (${differencesOf(first.manifest.identity, identity(first.manifest)).join('; ')})`;
+  return { name, replaces, why: `${FIRST}.jsonl ${holds}; it stays as it is, and this judging goes to ${name}.jsonl` };
+}
+
+/** All judgings of a folder, by name. @throws UserError (65) where a manifest cannot be read. */
+async function judgingsIn(dir: string): Promise<StoredJudging[]> {
+  const files = await readdir(dir).catch(() => []);
+  const found: StoredJudging[] = [];
+  for (const file of files.sort()) {
+    if (!/^judged(\..*)?\.manifest\.json$/.test(file) || file.includes(RECHECK)) continue;
+    const manifest = await readManifest(join(dir, file));
+    if (manifest?.kind === 'judge') found.push({ name: file.slice(0, -'.manifest.json'.length), manifest });
+  }
+  return found;
+}
+
+/** The name of a labelled judging's files, fit for any file system. */
+function fileOfLabel(label: string): string {
+  const fit = label.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '');
+  return `${FIRST}.${fit || 'judging'}`;
+}
+
+/** The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed. */
+function isBegun({ manifest }: StoredJudging): boolean {
+  return manifest.state !== 'stopped' || manifest.counts.ok > 0;
+}
 
 /**
  * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its

@@ -13,12 +13,10 @@ import {
   LEAST_CLUSTERS,
   type VarianceSplit,
 } from '../core/types.js';
-import { meanOfEstimates } from './clusters.js';
-import { normalTail, studentTQuantile } from './distributions.js';
+import { mean, meanOfEstimates } from './clusters.js';
+import { holm, normalTail, studentTQuantile } from './distributions.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from './intervals.js';
 import type { Next } from './looks.js';
-import { mean } from './mean.js';
-import { holm } from './multiple.js';
 import { type Bounds, EACH_DOMAIN, type Evidence, OVERALL, ownOf, type Policy } from './policy.js';
 
 /** A figure that has to be at least its bound: of Overall where there is no domain, and the total where there is no dimension. */

@@ -11,23 +11,24 @@ import {
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { counted } from '../core/figures.js';
 import { countedPoints } from '../core/points.js';
-import type { Domain, Estimate, JudgedRow } from '../core/types.js';
-import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
-import { smallestEffect } from './intervals.js';
-import { aboveBy, mean } from './mean.js';
-import { holm } from './multiple.js';
-import { isJudgedAgain, meanFigure, predictionsOf } from './predictions.js';
-import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
+import type { Domain, Estimate, JudgedRow, VarianceSplit } from '../core/types.js';
 import {
   type Generations,
   generatingOf,
+  isJudgedAgain,
   type Judgings,
   judgingOf,
+  meanFigure,
   meanOfSplits,
   onTheseRows,
+  predictionsOf,
   samplingOf,
   splitVariance,
-} from './sampling.js';
+} from './aggregate.js';
+import { aboveBy, clusteredEstimate, mean, meanOfEstimates, type Observation } from './clusters.js';
+import { holm } from './distributions.js';
+import { smallestEffect } from './intervals.js';
+import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
 
 export interface CompareOptions {
   /** Samples of the permutation test and the bootstrap, 10,000 where absent; 0 leaves both out. */

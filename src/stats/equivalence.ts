@@ -5,9 +5,9 @@ import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equiv
 import { groupBy } from '../core/groups.js';
 import { randomOf } from '../core/random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
+import { observationsOf, predictionsOf, samplesOf } from './aggregate.js';
 import { normalTail, studentTQuantile } from './distributions.js';
 import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
-import { observationsOf, predictionsOf, samplesOf } from './predictions.js';
 import { percentiles, type Resampling } from './resampling.js';
 
 /** Seeded, so that the same rows give the same intervals. */

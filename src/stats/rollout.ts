@@ -7,10 +7,9 @@ import { countedPoints } from '../core/points.js';
 import type { RolloutStep } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
 import { type Domain, type Estimate, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
-import { clusteredEstimate, meanOfEstimates, satterthwaite } from './clusters.js';
+import { meanFigure, predictionsOf } from './aggregate.js';
+import { aboveBy, clusteredEstimate, mean, meanOfEstimates, satterthwaite } from './clusters.js';
 import { type Scale, withInterval } from './intervals.js';
-import { aboveBy, mean } from './mean.js';
-import { meanFigure, predictionsOf } from './predictions.js';
 
 /** What is told of a rollout: the score with failures at rating 1, or a measure and the range in which it ends. */
 interface RolloutFigure {

@@ -12,10 +12,10 @@ import { leadingMeasure } from '../report/score-table.js';
 import { notesOn, sharedBy } from '../results/comparability.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { isForcedPartner, rolloutOf } from '../results/rollout.js';
+import { meanFigure, predictionsOf } from '../stats/aggregate.js';
 import { clusteredEstimate } from '../stats/clusters.js';
 import { compareRuns } from '../stats/compare.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import { meanFigure, predictionsOf } from '../stats/predictions.js';
 import type { Fact } from './parts.js';
 
 /** A figure over a part of the rows. */

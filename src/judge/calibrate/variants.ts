@@ -4,8 +4,7 @@ import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
 import { nearest, present, UserError } from '../../core/errors.js';
 import { CANARIES } from './canaries.js';
-import { CORRUPTIONS } from './corruptions.js';
-import { REWRITES } from './rewrites.js';
+import { CORRUPTIONS, REWRITES } from './corruptions.js';
 import { SINGLES } from './singles.js';
 import { otherTruth, type Variant } from './variant.js';
 

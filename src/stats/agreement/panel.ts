@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { COUNT, FIGURE } from '../../core/document.js';
 import { groupBy, keysOf } from '../../core/groups.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
-import { mean } from '../mean.js';
+import { mean } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
 import { ALPHA, type AlphaMetric, agreementOf, byDimension } from './coefficients.js';
 
@@ -79,7 +79,7 @@ export interface PanelCase {
 }
 
 /** What a panel says of one prediction. */
-export interface PanelRating {
+interface PanelRating {
   readonly ratings: Ratings;
   /** The mean of the ratings. */
   readonly total: number;

@@ -9,11 +9,9 @@ import { countBy, groupBy } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { countedPoints, possibleRating } from '../../core/points.js';
 import { DIMENSIONS, type Dimension, type Domain, type Estimate, LEAST_CLUSTERS } from '../../core/types.js';
-import { clusteredEstimate, clusteredMean, type Observation } from '../clusters.js';
-import { normalQuantile, studentTQuantile } from '../distributions.js';
+import { aboveBy, clusteredEstimate, clusteredMean, mean, type Observation } from '../clusters.js';
+import { holm, normalQuantile, studentTQuantile } from '../distributions.js';
 import { ALPHA, bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
-import { aboveBy, mean } from '../mean.js';
-import { holm } from '../multiple.js';
 import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
 
 /** A row of the benchmark, and what was judged of its variants. */
