@@ -57,11 +57,7 @@ export async function judgementOf(judging: Judging, ask: AskModel): Promise<Judg
 }
 
 /** A judge that is asked in a run: how judging and calibrating both put predictions to it. */
-export function openJudge(
-  run: Run,
-  settings: { readonly maxRetries: number; readonly keepGoing: boolean },
-  method: Method,
-) {
+export function openJudge(run: Run, settings: Readonly<{ maxRetries: number; keepGoing: boolean }>, method: Method) {
   const { journal } = run;
   const judged = [...journal.ids()].find((id) => journal.summaryOf(id)?.status === 'ok');
   if (run.identity.snapshot === undefined && judged !== undefined) {
@@ -119,10 +115,7 @@ export function identityOfJudge(
 }
 
 /** A judgement; `stamp` tells what it is made from. */
-interface Judged {
-  readonly id: string;
-  readonly stamp: string;
-}
+type Judged = Readonly<Record<'id' | 'stamp', string>>;
 
 /** The stamp of a judgement (see `StageOutput.stampOf`). Where no judge had a say, it does not matter how judges are asked. */
 export function stampOf({ stamp }: Pick<Judged, 'stamp'>, failure: string | undefined, mark: string): string {

@@ -77,12 +77,7 @@ function requireNone(faults: readonly (readonly [isSo: boolean, sentence: string
 }
 
 /** @throws UserError (2) for --verdict-schema where it has no use; what opening rubrics throws */
-export async function openMode(
-  mode: Mode,
-  settings: InstrumentSettings,
-  io: Io,
-  more: Partial<Given> = {},
-): Promise<Method> {
+export async function openMode(mode: Mode, settings: InstrumentSettings, io: Io, more: Partial<Given> = {}) {
   const { verdicts, verdictSchema, local, extraBody, quiet } = settings;
   // The official pack is fetched when it is wanted.
   const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));

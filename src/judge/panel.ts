@@ -235,8 +235,8 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
 /** The mean of each measure over those that have it. */
 function meanMeasures(all: readonly { readonly measures?: Measures | undefined }[]): Measures {
   return byName(
-    all.map(({ measures = {} }) => measures),
     mean,
+    all.map(({ measures = {} }) => measures),
   );
 }
 
@@ -402,16 +402,14 @@ function panelManifest(
 ): Manifest {
   const manifests = members.map(({ manifest }) => manifest);
   const { label, meta, predictions } = present(manifests[0]);
+  const mostOf = (counts: readonly number[]) => Math.max(...counts);
   const chosen = byName(
+    mostOf,
     manifests.map((manifest) => manifest.chosen),
-    (counts) => Math.max(...counts),
   );
   const costs = byName(
+    costOf,
     manifests.map((manifest) => manifest.costs ?? {}),
-    (own) => {
-      const { unpriced, ...cost } = sumOf(own.map((each) => ({ ...each, unpriced: each.unpriced ?? 0 })));
-      return { ...cost, ...(unpriced > 0 && { unpriced }) };
-    },
   );
   const chosenRows = Object.values(chosen).reduce((sum, count) => sum + count, 0);
   const all = Math.max(rows.length, chosenRows);
@@ -439,10 +437,7 @@ function panelManifest(
       failed: panel.model_caused + panel.missing,
       notDone: panel.not_judged,
       absent: all - rows.length,
-      failures: countBy(
-        rows.flatMap(({ failure }) => failure?.class ?? []),
-        String,
-      ),
+      failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
       flags: {},
     },
     tokens,
@@ -457,8 +452,13 @@ function panelManifest(
   };
 }
 
+function costOf(costs: readonly NonNullable<Manifest['costs']>[string][]) {
+  const { unpriced, ...cost } = sumOf(costs.map((each) => ({ ...each, unpriced: each.unpriced ?? 0 })));
+  return { ...cost, ...(unpriced > 0 && { unpriced }) };
+}
+
 /** What several records have under each name, joined. */
-function byName<T, R>(records: readonly Readonly<Record<string, T>>[], join: (own: readonly T[]) => R) {
+function byName<T, R>(join: (own: readonly T[]) => R, records: readonly Readonly<Record<string, T>>[]) {
   const entries = groupBy(records.flatMap(Object.entries<T>), ([name]) => name);
   return Object.fromEntries(Array.from(entries, ([name, own]) => [name, join(own.map(([, value]) => value))]));
 }

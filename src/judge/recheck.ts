@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import type { PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { estimateDocument } from '../core/document.js';
-import { badData, type ExitCode, identityDiffers, inputMissing, UserError } from '../core/errors.js';
+import { badData, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { countedPoints, isRated } from '../core/points.js';
@@ -28,10 +28,7 @@ import { judgementState } from './asking.js';
 import { type Judging, judgeIdentity, judgeStage } from './judging.js';
 
 /** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
-interface StoredJudging {
-  readonly name: string;
-  readonly manifest: Manifest;
-}
+type StoredJudging = Awaited<ReturnType<typeof judgingsIn>>[number];
 
 const FIRST = 'judged';
 /** Stands in the names of rechecks, which are no judgings of their own. */
@@ -69,9 +66,9 @@ export async function chooseFile(
 }
 
 /** All judgings of a folder, by name. @throws UserError (65) where a manifest cannot be read. */
-async function judgingsIn(dir: string): Promise<StoredJudging[]> {
+async function judgingsIn(dir: string) {
   const files = await readdir(dir).catch(() => []);
-  const found: StoredJudging[] = [];
+  const found: { readonly name: string; readonly manifest: Manifest }[] = [];
   for (const file of files.sort()) {
     if (!/^judged(\..*)?\.manifest\.json$/.test(file) || file.includes(RECHECK)) continue;
     const manifest = await readManifest(join(dir, file));
@@ -96,11 +93,7 @@ function isBegun({ manifest }: StoredJudging): boolean {
  * 95 % interval (points of 0-100, clustered by trajectory). Repeated on the same day it continues, and may take more rows.
  * It judges the stored file's own predictions again, whatever infer has written since.
  */
-export async function recheck(
-  work: Judging,
-  count: number,
-  open: (path: string) => Promise<PredictionFile>,
-): Promise<ExitCode> {
+export async function recheck(work: Judging, count: number, open: (path: string) => Promise<PredictionFile>) {
   const { mode, dir, pricing, io } = work;
   const { fresh, dryRun, json } = work.settings;
   if (!mode.asksJudge || !mode.rates) {

@@ -206,10 +206,7 @@ function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): s
 }
 
 /** A stretch of a text, in UTF-16 units; `end` is exclusive. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+type Span = Readonly<Record<'start' | 'end', number>>;
 
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;

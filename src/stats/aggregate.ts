@@ -99,29 +99,20 @@ function behindMean(domains: readonly DomainScore[], family: Family): readonly D
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */
-function macro(
-  domains: readonly DomainScore[],
-  family: Family,
-  scaleOf: (name: string) => Scale,
-): Record<string, Estimate> {
+function macro(domains: readonly DomainScore[], family: Family, scaleOf: (name: string) => Scale) {
   const entries = domains.flatMap((score) => Object.entries<Estimate>(score[family]));
-  const byName = groupBy(entries, ([name]) => name);
-  return Object.fromEntries(
-    [...byName].map(([name, found]) => [
-      name,
-      meanOfEstimates(
-        found.map(([, estimate]) => estimate),
-        scaleOf(name),
-      ),
-    ]),
-  );
+  const means = [...groupBy(entries, ([name]) => name)].map(([name, found]) => {
+    const estimates = found.map(([, estimate]) => estimate);
+    return [name, meanOfEstimates(estimates, scaleOf(name))] as const;
+  });
+  return Object.fromEntries(means);
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
 function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
   if (!isJudgedAgain(rows)) return {};
   const classes = rows.flatMap(({ failure }) => failure?.class ?? []);
-  return { judgements: { count: rows.length, failures: countBy(classes, String) } };
+  return { judgements: { count: rows.length, failures: countBy(classes) } };
 }
 
 /** A domain's score, how many predictions are covered, and the observations that its official figures come from. */
@@ -173,11 +164,7 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
  * its repeats tell them apart.
  * @param isRepeated whether any row has several predictions, or any prediction several judgements
  */
-function varianceOf(
-  samples: readonly Repeats[],
-  isRepeated: boolean,
-  total: Estimate | undefined,
-): VarianceSplit | undefined {
+function varianceOf(samples: readonly Repeats[], isRepeated: boolean, total: Estimate | undefined) {
   if (total?.se === undefined) return undefined;
   if (!isRepeated) return splitVariance(total.se, undefined);
   const rows = samples
@@ -211,16 +198,13 @@ function countPredictions(predictions: readonly Judgements[], asked: number) {
   const chosen = Math.max(asked, predictions.length);
   const missing = chosen - predictions.length;
   const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
-  const failures = countBy(predictions.flatMap(failureOf), String);
+  const failures = countBy(predictions.flatMap(failureOf));
   const counts = {
     chosen,
     valid,
     failed: predictions.length - valid,
     failures: { ...failures, ...(missing > 0 && { 'not-judged': missing }) },
-    flags: countBy(
-      predictions.flatMap((judgements) => [...new Set(judgements.flatMap(({ flags }) => flags))]),
-      String,
-    ),
+    flags: countBy(predictions.flatMap((judgements) => [...new Set(judgements.flatMap(({ flags }) => flags))])),
   };
   return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
 }
@@ -371,21 +355,14 @@ export function generatingOf(runs: readonly (readonly Judgings[])[]): number | u
  * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
  * @param generating what `generatingOf` gives, which alone is right where the numbers of judgements differ
  */
-export function splitVariance(
-  se: number,
-  sampling: Sampling | undefined,
-  judge?: number,
-  generating?: number,
-): VarianceSplit {
-  const ofJudge = judge === undefined ? {} : { judge };
-  if (sampling === undefined) return { row: Math.max(0, se ** 2 - (judge ?? 0)), ...ofJudge };
-  const generation = generating ?? Math.max(0, sampling.variance - (judge ?? 0));
-  return {
-    row: Math.max(0, se ** 2 - generation - (judge ?? 0)),
-    generation,
-    ...ofJudge,
+export function splitVariance(se: number, sampling: Sampling | undefined, judge?: number, generating?: number) {
+  const parts = sampling && {
+    generation: generating ?? Math.max(0, sampling.variance - (judge ?? 0)),
     perRepeat: sampling.perRepeat,
   };
+  const row = Math.max(0, se ** 2 - (parts?.generation ?? 0) - (judge ?? 0));
+  const split: VarianceSplit = { row, ...parts, ...(judge === undefined ? {} : { judge }) };
+  return split;
 }
 
 /**

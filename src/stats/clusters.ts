@@ -106,10 +106,7 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
 }
 
 /** A cluster's share in an estimate, and how its weighted sum varies. */
-interface Share {
-  readonly p: number;
-  readonly v: number;
-}
+type Share = Readonly<Record<'p' | 'v', number>>;
 
 /** `(tr B)² / tr B²` of the matrix B above, reached in one pass since what stands off its diagonal is of rank two. */
 export function satterthwaite(shares: readonly Share[]): number {
@@ -159,8 +156,6 @@ export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = '
 }
 
 /** The mean of `b - a` over pairs, clustered as in `clusteredEstimate`; negative where b is lower. */
-export function pairedShift(
-  pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
-): Estimate {
+export function pairedShift(pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[]) {
   return clusteredEstimate(pairs.map(({ a, b, cluster }) => ({ value: b - a, cluster })));
 }

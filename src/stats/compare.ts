@@ -11,7 +11,7 @@ import {
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { counted } from '../core/figures.js';
 import { countedPoints } from '../core/points.js';
-import type { Domain, Estimate, JudgedRow, VarianceSplit } from '../core/types.js';
+import type { Domain, Estimate, JudgedRow } from '../core/types.js';
 import {
   type Generations,
   generatingOf,
@@ -208,12 +208,7 @@ interface Pair {
 }
 
 /** A row whose figure both runs have, in points. */
-interface Compared {
-  readonly pair: Pair;
-  readonly base: Generations;
-  readonly candidate: Generations;
-  readonly difference: number;
-}
+type Compared = ReturnType<typeof comparedIn>[number];
 
 /** The rows of two runs by domain, in the order of the table; within a domain by key. */
 function partsOf(base: RunRows, candidate: RunRows) {
@@ -239,7 +234,7 @@ function partsOf(base: RunRows, candidate: RunRows) {
 }
 
 /** The rows whose figure both runs have: judgements are averaged within predictions, and these within rows. */
-function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf): Compared[] {
+function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) {
   return pairs.flatMap((pair) => {
     const base = generationsOf(pair.base, figure, pointsOf);
     const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);

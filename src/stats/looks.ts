@@ -74,10 +74,7 @@ function survivors(paths: readonly Path[], spread: number, from: number, to: num
   });
 }
 
-interface Path {
-  readonly at: number;
-  readonly mass: number;
-}
+type Path = Readonly<Record<'at' | 'mass', number>>;
 
 /**
  * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than a few

@@ -79,6 +79,7 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partner
       const within = <T extends Valued>(some: readonly T[]) =>
         some.filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to);
       const [left, paired] = [within(onScript), within(pairs)];
+      const forced = paired.map((pair) => ({ row: pair.row, value: pair.forced }));
       return {
         /** The first and the last of the places. */
         from,
@@ -88,16 +89,7 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partner
         /** The same without what is off-script; absent where nothing is, or where nothing is left. */
         onScript: left.length === 0 ? undefined : meanOf(left, scale),
         /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
-        paired:
-          paired.length === 0
-            ? undefined
-            : {
-                forced: meanOf(
-                  paired.map(({ row, forced: value }) => ({ row, value })),
-                  scale,
-                ),
-                difference: meanOf(paired),
-              },
+        paired: paired.length === 0 ? undefined : { forced: meanOf(forced, scale), difference: meanOf(paired) },
       };
     });
   return {
@@ -117,10 +109,8 @@ interface Valued {
 }
 
 function meanOf(rows: readonly Valued[], scale?: Scale): Estimate {
-  return clusteredEstimate(
-    rows.map(({ row, value }) => ({ value, cluster: row.trajectory })),
-    scale,
-  );
+  const observations = rows.map(({ row, value }) => ({ value, cluster: row.trajectory }));
+  return clusteredEstimate(observations, scale);
 }
 
 function countPredictions(rows: readonly SteppedRow[]): number {

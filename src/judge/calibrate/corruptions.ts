@@ -202,10 +202,8 @@ function withOtherKeys(text: string, random: Random): string {
     }));
     return withReplaced(text.slice(node.start, node.end), changes);
   };
-  return withReplaced(
-    text,
-    nodes.map((node) => ({ start: node.start, end: node.end, by: render(node) })),
-  );
+  const changes = nodes.map((node) => ({ start: node.start, end: node.end, by: render(node) }));
+  return withReplaced(text, changes);
 }
 
 /** An order in which at least one stands elsewhere. */
@@ -222,10 +220,8 @@ function withOtherSpace(text: string, random: Random): string {
   const ends = Array.from(text.matchAll(LINE_END), ({ index }) => index + 1);
   const certain = Math.floor(random.uniform() * ends.length);
   const chosen = ends.filter((_, place) => random.uniform() < 0.5 || place === certain);
-  return withReplaced(
-    text,
-    chosen.map((end) => ({ start: end, end, by: ' ' })),
-  );
+  const changes = chosen.map((end) => ({ start: end, end, by: ' ' }));
+  return withReplaced(text, changes);
 }
 
 /** As many digits of a hash as git shows. */

@@ -86,10 +86,8 @@ async function* inTurn(members: readonly RowRef[], predictions: MadePredictions,
     const ranks = new Map(rows.map((row) => [row, rankOf(nameOf(row))]));
     return rows.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1));
   };
-  const byTrajectory = groupBy(
-    ranked(members, ({ trajectory }) => trajectory),
-    ({ trajectory }) => trajectory,
-  );
+  const order = ranked(members, ({ trajectory }) => trajectory);
+  const byTrajectory = groupBy(order, ({ trajectory }) => trajectory);
   const trajectories = [...byTrajectory.values()]
     .slice(0, choice.trajectories)
     .map((own) => ranked(own, ({ key }) => key));
@@ -117,11 +115,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-async function jobsOf(
-  row: RowRef,
-  predictions: MadePredictions,
-  { variants, judgeRepeats }: PlanChoice,
-): Promise<CalibrationJob[]> {
+async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, judgeRepeats }: PlanChoice) {
   const { key, trajectory: group, domain } = row;
   const jobs: CalibrationJob[] = [];
   for (const variant of variants) {
@@ -155,20 +149,14 @@ function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): C
 export function planLines(jobs: readonly CalibrationJob[]): string[] {
   const count = (own: readonly CalibrationJob[], of: (job: CalibrationJob) => unknown) => new Set(own.map(of)).size;
   const trajectories = count(jobs, ({ group }) => group);
-  const rows = counted(
-    count(jobs, ({ row }) => row),
-    'row',
-  );
-  const variants = counted(
-    count(jobs, ({ variant }) => variant),
-    'variant',
-  );
+  const rows = count(jobs, ({ row }) => row);
+  const variants = count(jobs, ({ variant }) => variant);
   const few = [...groupBy(jobs, ({ domain }) => domain)]
     .map(([domain, own]) => ({ domain, own: count(own, ({ group }) => group) }))
     .filter(({ own }) => own < LEAST_TRAJECTORIES);
   const named = few.map(({ domain, own }) => `${domain} ${own}`).join(', ');
   const lines = [
-    `${rows} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${variants} of them`,
+    `${counted(rows, 'row')} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${counted(variants, 'variant')} of them`,
     `fewer than ${LEAST_TRAJECTORIES} trajectories (${named}): the intervals of these domains are wide, and below ${LEAST_CLUSTERS} there is none, so that nothing can be told seen or blind; all domains together still can`,
   ];
   return few.length === 0 ? lines.slice(0, 1) : lines;

@@ -151,7 +151,7 @@ const LABEL = /^(?!\w*(?:Error|Exception)\b)\p{Lu}\p{Ll}[\p{L} ]{0,30}(?=: \S|:$
 
 /** Labels at the start of lines that come again: here, or in what this environment showed before. */
 function labels(sample: Sample, text: string): string | undefined {
-  const counts = countBy(text.match(LABEL) ?? [], String);
+  const counts = countBy(text.match(LABEL) ?? []);
   const before = new Set(earlierTurns(sample).flatMap(({ response }) => response.match(LABEL) ?? []));
   const isLabel = (label: string) => before.has(label) || (counts[label] ?? 0) > 1;
   return text.replace(LABEL, (label) => (isLabel(label) ? otherName(label) : label));
@@ -175,10 +175,8 @@ function contraryPath(text: string, { sample, random }: Subject): string | undef
   // The more parts a path has, the less it can be mistaken for anything else.
   const depth = (path: string) => path.split('/').length;
   const deepest = Math.max(...paths.map(depth));
-  const path = drawn(
-    paths.filter((each) => depth(each) === deepest),
-    random,
-  );
+  const candidates = paths.filter((each) => depth(each) === deepest);
+  const path = drawn(candidates, random);
   const other = elsewhere(path, drawn(parts, random));
   return text.replace(PATH, (found) => (trimmed(found) === path ? other + found.slice(path.length) : found));
 }

@@ -117,9 +117,7 @@ const RUNTIME = [
 type RuntimeKind = (typeof RUNTIME)[number][0];
 
 /** What only a run can know, told by its pattern alone. */
-export interface RuntimeToken extends Span {
-  readonly kind: RuntimeKind;
-}
+export type RuntimeToken = Span & { readonly kind: RuntimeKind };
 
 /** The runtime tokens of a text in their order; of two that overlap, the one whose pattern comes earlier in the list. */
 export function runtimeTokens(text: string): RuntimeToken[] {
@@ -145,12 +143,7 @@ type ReadUnit = Unit & { readonly tokens: readonly SpecificToken[] };
  * The tokens that action and history determine.
  * @param action the prompt of the turn to predict, without the request to predict
  */
-function determinedIn(
-  text: string,
-  units: readonly ReadUnit[],
-  earlier: readonly Turn[],
-  action: string,
-): DeterminedToken[] {
+function determinedIn(text: string, units: readonly ReadUnit[], earlier: readonly Turn[], action: string) {
   const [next, further, labelled] = [latest(), latest(), latest()];
   const learn = (told: string, turn: number, first: Context) => {
     let context = first;

@@ -78,15 +78,6 @@ export interface PanelCase {
   readonly given: readonly (Ratings | undefined)[];
 }
 
-/** What a panel says of one prediction. */
-interface PanelRating {
-  readonly ratings: Ratings;
-  /** The mean of the ratings. */
-  readonly total: number;
-  /** How many judges it comes from: in the dimension that has the fewest. */
-  readonly judges: number;
-}
-
 /**
  * The judges' offsets by domain and dimension, over the predictions that all of them rated in it: the mean of a judge's rating minus
  * the mean of all judges' ratings. Those of one dimension add up to 0.
@@ -117,11 +108,7 @@ function domainOffsets(cases: readonly PanelCase[]) {
  * first, so that it makes no difference which of the judges are missing; results are held within 1 and 5. Undefined where no
  * dimension has enough judges, or where the offsets are not known that missing judges make necessary.
  */
-export function combinedRating(
-  { domain, given }: PanelCase,
-  { combine, quorum }: PanelRule,
-  offsets: Offsets,
-): PanelRating | undefined {
+export function combinedRating({ domain, given }: PanelCase, { combine, quorum }: PanelRule, offsets: Offsets) {
   const ratings: Ratings = {};
   let judges = given.length;
   for (const dimension of DIMENSIONS) {
@@ -133,15 +120,12 @@ export function combinedRating(
     judges = Math.min(judges, values.length);
   }
   const rated = Object.values(ratings);
+  // `total` is the mean of the ratings; `judges` is how many it comes from: in the dimension that has the fewest.
   return rated.length === 0 ? undefined : { ratings, total: mean(rated), judges };
 }
 
 /** The judges' ratings without their offsets; undefined where one is not known and a judge is missing. */
-function levelled(
-  given: PanelCase['given'],
-  dimension: Dimension,
-  offsets: DomainOffsets | undefined,
-): number[] | undefined {
+function levelled(given: PanelCase['given'], dimension: Dimension, offsets: DomainOffsets | undefined) {
   const values: number[] = [];
   for (const [judge, ratings] of given.entries()) {
     const rating = ratings?.[dimension];

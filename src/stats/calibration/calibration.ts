@@ -85,17 +85,11 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
 
 /** Rows by key, in the order in which they first come. */
 function knownRows(rows: readonly CalibratedRow[]) {
-  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
-    domain: judgements[0].domain,
-    trajectory: judgements[0].trajectory,
-    judgements,
-    variants: new Map(
-      Array.from(
-        groupBy(judgements, ({ variant }) => variant),
-        ([name, own]) => [name, judgedOf(own)],
-      ),
-    ),
-  }));
+  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => {
+    const [{ domain, trajectory }] = judgements;
+    const variants = [...groupBy(judgements, ({ variant }) => variant)];
+    return { domain, trajectory, judgements, variants: new Map(variants.map(([name, own]) => [name, judgedOf(own)])) };
+  });
 }
 
 function judgedOf(judgements: readonly CalibratedRow[]) {
@@ -202,11 +196,7 @@ function sightOf({ low, high }: EstimateDocument): Sight {
  * these tests have to agree, so that they need no adjustment for their number (an intersection-union test: Berger, Technometrics
  * 24(4), 1982).
  */
-function mostOf(
-  rows: readonly KnownRow[],
-  losses: Loss['dimensions'],
-  lossIn: (dimension: Dimension) => FigureOf,
-): Dimension | null {
+function mostOf(rows: readonly KnownRow[], losses: Loss['dimensions'], lossIn: (dimension: Dimension) => FigureOf) {
   const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
     (a, b) => (losses[b]?.value ?? 0) - (losses[a]?.value ?? 0),
   );
