@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
@@ -42,24 +42,22 @@ export async function openJudging(
   const { predictions, reference } = files;
   const comparesFiles = mode.beside === 'prediction';
   const name = `--mode ${settings.mode}`;
-  requireNone([
-    [
-      !comparesFiles && reference !== undefined,
-      `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
-    ],
-    [
-      comparesFiles && reference === predictions,
-      '--reference names the very file of --predictions; name the predictions of another world model',
-    ],
-    [
-      judgeSees !== 'history' && !mode.judgesWithoutTruth,
-      `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
-    ],
-    [
-      domainPrompts !== undefined && mode.asksAgent !== true,
-      `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
-    ],
-  ]);
+  refuseIf(
+    !comparesFiles && reference !== undefined,
+    `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
+  );
+  refuseIf(
+    comparesFiles && reference === predictions,
+    '--reference names the very file of --predictions; name the predictions of another world model',
+  );
+  refuseIf(
+    judgeSees !== 'history' && !mode.judgesWithoutTruth,
+    `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
+  );
+  refuseIf(
+    domainPrompts !== undefined && mode.asksAgent !== true,
+    `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
+  );
   return openMode(mode, settings, io, {
     sees: judgeSees,
     prompt: loadJudgePrompt,
@@ -70,10 +68,8 @@ export async function openJudging(
   });
 }
 
-/** @throws UserError (2) for the first of these that is so. */
-function requireNone(faults: readonly (readonly [isSo: boolean, sentence: string])[]): void {
-  const [, sentence] = faults.find(([isSo]) => isSo) ?? [];
-  if (sentence !== undefined) throw new UserError(sentence);
+function refuseIf(isSo: boolean, sentence: string): void {
+  if (isSo) throw new UserError(sentence);
 }
 
 /** @throws UserError (2) for --verdict-schema where it has no use; what opening rubrics throws */
@@ -90,16 +86,14 @@ export async function openMode(mode: Mode, settings: InstrumentSettings, io: Io,
     rubrics: () => loadRubricPack(settings.rubrics, { cwd: io.cwd, official }),
     ...more,
   });
-  requireNone([
-    [
-      verdictSchema && method.replyForm === undefined,
-      `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
-    ],
-    [
-      verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
-      '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
-    ],
-  ]);
+  refuseIf(
+    verdictSchema && method.replyForm === undefined,
+    `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
+  );
+  refuseIf(
+    verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
+    '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
+  );
   return method;
 }
 
@@ -173,8 +167,6 @@ async function settledIn(predictions: JudgedPredictions, method: Method): Promis
   return settled;
 }
 
-const MOST_NAMED = 5;
-
 /** Each prediction beside that of the same row and repeat in the other file, or of the row's first repeat there. */
 function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedPredictions {
   const partners = new Map<string, PredictionRef>();
@@ -191,8 +183,7 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
     return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
   };
   const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
-  const named = `${alone.length === 1 ? 'line' : 'lines'} ${alone.slice(0, MOST_NAMED).join(', ')}${alone.length > MOST_NAMED ? ', ...' : ''}`;
-  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared: ${basename(file.path)}, ${named}`;
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}`;
   return {
     // A judgement is stale where either of the two has changed.
     ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),

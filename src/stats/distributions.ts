@@ -21,9 +21,7 @@ export function normalTail(z: number): number {
     return 0.5 - normalDensity(z) * sum;
   }
   let fraction = z;
-  for (let step = 100; step >= 1; step--) {
-    fraction = z + step / fraction;
-  }
+  for (let step = 100; step >= 1; step--) fraction = z + step / fraction;
   return normalDensity(z) / fraction;
 }
 
@@ -55,11 +53,8 @@ export function studentTQuantile(p: number, df: number): number {
     high *= 2;
   }
   for (let middle = (low + high) / 2; middle > low && middle < high; middle = (low + high) / 2) {
-    if (studentTTail(middle, df) > tail) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+    if (studentTTail(middle, df) > tail) low = middle;
+    else high = middle;
   }
   return p < 0.5 ? -high : high;
 }
@@ -104,10 +99,7 @@ function betaCoefficient(step: number, x: number, a: number, b: number): number 
 function logGamma(z: number): number {
   let shifted = z;
   let product = 1;
-  while (shifted < 15) {
-    product *= shifted;
-    shifted++;
-  }
+  for (; shifted < 15; shifted++) product *= shifted;
   const inverse = 1 / shifted ** 2;
   const series =
     (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680 - inverse / 1188)))) / shifted;
@@ -152,11 +144,8 @@ function dunnett(count: number, alpha: number): number {
   let high = 40;
   while (high - low > 1e-12) {
     const middle = (low + high) / 2;
-    if (chanceThatNoneIsAbove(middle, count) < 1 - alpha) {
-      low = middle;
-    } else {
-      high = middle;
-    }
+    if (chanceThatNoneIsAbove(middle, count) < 1 - alpha) low = middle;
+    else high = middle;
   }
   return high;
 }
@@ -165,8 +154,6 @@ function chanceThatNoneIsAbove(critical: number, count: number): number {
   // The trapezoidal rule gains digits without bound on a smooth function that vanishes at both ends.
   const step = 1 / 16;
   let sum = 0;
-  for (let x = -10; x <= 10; x += step) {
-    sum += normalDensity(x) * normalTail(-Math.SQRT2 * critical - x) ** count;
-  }
+  for (let x = -10; x <= 10; x += step) sum += normalDensity(x) * normalTail(-Math.SQRT2 * critical - x) ** count;
   return sum * step;
 }

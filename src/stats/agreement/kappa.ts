@@ -63,9 +63,7 @@ export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling:
     const groups = groupsIn(people);
     for (const [at, [group, members]] of groups.entries()) {
       const sum = sumOf(members);
-      for (const [other, others] of groups.slice(at + 1)) {
-        sums.add(cluster, `${group} ${other}`, sum, sumOf(others));
-      }
+      for (const [other, others] of groups.slice(at + 1)) sums.add(cluster, `${group} ${other}`, sum, sumOf(others));
       if (members.length === 1) continue;
       sums.add(cluster, group, sum, sum / 2);
       for (const { rater, rating } of members) sums.add(cluster, `rater ${rater}`, rating, -rating / 2);
