@@ -43,15 +43,13 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
           const [first, second] = isTruthFirst(subject, pair) ? [truth, other] : [other, truth];
           return choicePart(told, { sample, first, second });
         };
-        const known = beside === undefined || beside.failure !== undefined ? [] : [part(KNOWN, beside.text)];
-        return [part(OWN, own), ...known];
+        return beside === undefined || beside.failure ? [part(OWN, own)] : [part(OWN, own), part(KNOWN, beside.text)];
       },
       join([own, known], subject) {
         const tookTruth = (choice: Choice['choice'], pair: string) => (choice === 'A') === isTruthFirst(subject, pair);
         const taken = tookTruth(own.reading.choice, OWN) ? 0 : 100;
-        const accuracy =
-          known === undefined ? {} : { turing_accuracy: tookTruth(known.reading.choice, KNOWN) ? 100 : 0 };
-        const replies = [own.reply, ...(known === undefined ? [] : [known.reply])];
+        const accuracy = known && { turing_accuracy: tookTruth(known.reading.choice, KNOWN) ? 100 : 0 };
+        const replies = [own, known].flatMap((answer) => answer?.reply ?? []);
         return measured({ taken_for_real: taken, ...accuracy }, { reply: own.reply, replies });
       },
       // Whatever left no prediction is taken for real by nobody, except where infer's transport failed.
@@ -86,8 +84,10 @@ export const reference: Mode<readonly [Choice, Choice]> = {
       join(answers) {
         const [ownFirst, ownSecond] = answers;
         const wins = Number(ownFirst.reading.choice === 'A') + Number(ownSecond.reading.choice === 'B');
-        const replies = [ownFirst.reply, ownSecond.reply];
-        return measured({ win_rate: wins * 50 }, { reply: ownSecond.reply, replies });
+        return measured(
+          { win_rate: wins * 50 },
+          { reply: ownSecond.reply, replies: answers.map(({ reply }) => reply) },
+        );
       },
       fail(failure, { beside }, reply) {
         if (!isModelCaused(failure.class)) return unmeasured(failure, { reply });

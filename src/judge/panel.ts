@@ -30,7 +30,7 @@ import {
   type Usage,
 } from '../core/types.js';
 import { writeLines } from '../disk/files.js';
-import { type MadeWith, madeWith } from '../run/made-with.js';
+import { madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
 import { setAside } from '../run/run.js';
 import { toolVersion } from '../settings/command.js';
@@ -53,7 +53,7 @@ import { ratesDimensions } from './modes.js';
 type PlacedRow = Span & { readonly row: JudgedRow; readonly line: number; readonly stamp: string };
 
 /** One judging of a panel. */
-type Member = Awaited<ReturnType<typeof readMember>>;
+type Member = Awaited<ReturnType<typeof readMember>> & { readonly name: string };
 
 /**
  * Reads the judgings of a panel. @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count
@@ -66,18 +66,13 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
     const member = await readMember(file, io);
     const change = changeSince(member.manifest, member.shown, member.sha256);
     if (change !== undefined) note(change);
-    const { fingerprint, startedAt } = member.manifest;
-    const twin = members.find(
-      ({ manifest }) => manifest.fingerprint === fingerprint && manifest.startedAt === startedAt,
-    );
+    const twin = members.find(({ begun }) => begun === member.begun);
     if (twin !== undefined) {
-      throw new UserError(
-        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
-      );
+      throw new UserError(`${twin.shown} and ${member.shown} hold one and the same judging; leave one out`);
     }
     // Judges of one name are numbered.
-    const before = members.filter(({ made, path }) => nameOf(made, path) === member.name).length;
-    members.push(before === 0 ? member : { ...member, name: `${member.name} (${before + 1})` });
+    const before = members.filter(({ judge }) => judge === member.judge).length;
+    members.push({ ...member, name: before === 0 ? member.judge : `${member.judge} (${before + 1})` });
   }
   const [first, ...others] = members;
   if (first === undefined || others.length === 0) {
@@ -85,10 +80,6 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
   }
   for (const other of others) requireAlike(first, other);
   return members;
-}
-
-function nameOf({ judgeName }: MadeWith, path: string): string {
-  return judgeName ?? basename(path);
 }
 
 async function readMember(path: string, io: Io) {
@@ -111,7 +102,9 @@ async function readMember(path: string, io: Io) {
     throw badData(`${shown} ${what}; a panel joins ordinary judgings by rubrics`);
   }
   const predictions = groupBy(placed, ({ row }) => rowId(row.key, row.repeat));
-  return { path, shown, name: nameOf(made, path), sha256, manifest, made, predictions };
+  /** Which judging it is, wherever its file lies. */
+  const begun = `${manifest.fingerprint} ${manifest.startedAt}`;
+  return { path, shown, judge: made.judgeName ?? basename(path), begun, sha256, manifest, made, predictions };
 }
 
 const MOST_NAMED = 3;
@@ -302,9 +295,8 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
   const first = present(members[0]);
   const { predictions, rubrics, verdicts, reading } = first.manifest.identity;
   const how = quorum === null ? combine : `${combine}, quorum ${quorum}`;
-  const isOneReading = members.every(
-    ({ manifest: { identity } }) => identity.verdicts === verdicts && identity.reading === reading,
-  );
+  const identities = members.map(({ manifest }) => manifest.identity);
+  const isOneReading = identities.every((own) => own.verdicts === verdicts && own.reading === reading);
   return {
     mode: first.made.mode,
     // Their file is told from where the judged file lies.
@@ -313,8 +305,7 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
         ? { ...predictions, file: relative(dirname(path), resolve(dirname(first.path), predictions.file)) }
         : predictions,
     judge: `panel of ${members.length} (${how}): ${members.map(({ name }) => name).join(', ')}`,
-    members: members.map(({ manifest: { identity } }) => {
-      const { judge, snapshot, verdicts, reading, sampling } = identity;
+    members: identities.map(({ judge, snapshot, verdicts, reading, sampling }) => {
       return { judge, snapshot, verdicts, reading, sampling };
     }),
     combine,

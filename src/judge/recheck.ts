@@ -97,35 +97,30 @@ export async function recheck(work: Judging, count: number, open: (path: string)
   const { mode, dir, pricing, io } = work;
   const { fresh, dryRun, json } = work.settings;
   if (!mode.asksJudge || !mode.rates) {
-    throw new UserError(
-      `--recheck measures the shift of a judge's ratings, and --mode ${work.settings.mode} makes none`,
-    );
+    throw new UserError(`--recheck measures the shift of ratings, and --mode ${work.settings.mode} makes none`);
   }
   const stored = await storedJudging(work);
   const judged = join(dir, `${stored.name}.jsonl`);
   const before = totalsOf((await readJudged(judged)).rows);
   const predictions = await open(judged);
   const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
-  const identity = (manifest: Manifest | undefined) => ({
-    ...judgeIdentity(work, manifest),
-    recheck: stored.manifest.fingerprint,
-  });
+  const begun = { recheck: stored.manifest.fingerprint };
+  const identity = (manifest: Manifest | undefined) => ({ ...judgeIdentity(work, manifest), ...begun });
+  const opening = { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing } as const;
   try {
     const sample = sampleOf(predictions.refs, [...before.keys()], count);
-    return await withRun(
-      { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing },
-      (run) =>
-        billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
-          const hasSome = result.manifest.counts.ok > 0;
-          const after = totalsOf(hasSome ? (await readJudged(run.outputPath)).rows : []);
-          const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
-            const a = before.get(id)?.points;
-            return a === undefined ? [] : [{ a, b, cluster }];
-          });
-          const { document, lines } = told(judged, stored, result, pairs);
-          io.stdout.write(`${json ? JSON.stringify(document) : withShownPaths(lines.join('\n'), io)}\n`);
-          return result.exitCode;
-        }),
+    return await withRun(opening, (run) =>
+      billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
+        const hasSome = result.manifest.counts.ok > 0;
+        const after = totalsOf(hasSome ? (await readJudged(run.outputPath)).rows : []);
+        const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
+          const a = before.get(id)?.points;
+          return a === undefined ? [] : [{ a, b, cluster }];
+        });
+        const { document, lines } = told(judged, stored, result, pairs);
+        io.stdout.write(`${json ? JSON.stringify(document) : withShownPaths(lines.join('\n'), io)}\n`);
+        return result.exitCode;
+      }),
     );
   } finally {
     await predictions.close();
@@ -178,7 +173,7 @@ function told(
   const { smallest_shift: least } = document;
   if (least !== null) {
     lines.push(
-      `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
+      `with 80 % power these rows would have shown a shift of ${twoDecimals(least)} points, and no smaller one`,
     );
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);

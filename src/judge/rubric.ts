@@ -39,10 +39,7 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
     return {
       name: pack.hidesTruth ? `${pack.name}-rollout` : pack.name,
       identity: {
-        rubrics: {
-          ...{ name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
-          ...(pack.facts && { facts: FACTS_VERSION }),
-        },
+        rubrics: { name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
         verdicts,
         ...(sees === 'history' ? {} : { sees }),
         ...(isStrict && { reading: form.STRICT_VERSION }),
@@ -112,10 +109,10 @@ const FRAME_VERSION = 4;
 const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: 1, changes: 1 };
 
 /** The versions that a pack's messages depend on. Official messages never change, so they have none. */
-function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
+function messageVersions(pack: RubricPack) {
   if (pack.official) return {};
   const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
-  return { frame: FRAME_VERSION, ...Object.fromEntries(slots) };
+  return { frame: FRAME_VERSION, ...Object.fromEntries(slots), ...(pack.facts && { facts: FACTS_VERSION }) };
 }
 
 /**

@@ -167,12 +167,9 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
 function varianceOf(samples: readonly Repeats[], isRepeated: boolean, total: Estimate | undefined) {
   if (total?.se === undefined) return undefined;
   if (!isRepeated) return splitVariance(total.se, undefined);
+  const pointsOf = (judgements: Judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []);
   const rows = samples
-    .map((predictions) =>
-      predictions
-        .map((judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []))
-        .filter(({ length }) => length > 0),
-    )
+    .map((predictions) => predictions.map(pointsOf).filter(({ length }) => length > 0))
     .filter(({ length }) => length > 0);
   const sampling = samplingOf([rows.map((row) => row.map(mean))]);
   return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));

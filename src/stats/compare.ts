@@ -244,14 +244,13 @@ function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) 
 }
 
 function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
-  const points = predictionsOf(rows).map((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)));
-  return points.filter((one) => one !== undefined);
+  return predictionsOf(rows).flatMap((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)) ?? []);
 }
 
 /** What the judgements of each prediction of a row count as; those without the figure are left out. */
 function judgingsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Judgings {
   return predictionsOf(rows)
-    .map((judgements) => judgements.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined))
+    .map((judgements) => judgements.flatMap((row) => pointsOf(row, figure) ?? []))
     .filter((points) => points.length > 0);
 }
 

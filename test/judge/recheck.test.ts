@@ -37,7 +37,7 @@ it('is refused where the mode rates nothing, before anything is read or asked', 
   // Nothing else of the work is looked at.
   const work = { mode, settings: { mode: 'rubric' } } as Judging;
   await expect(recheckOf(work, 5, () => Promise.reject(new Error('opened')))).rejects.toThrow(
-    "--recheck measures the shift of a judge's ratings, and --mode rubric makes none",
+    '--recheck measures the shift of ratings, and --mode rubric makes none',
   );
 });
 

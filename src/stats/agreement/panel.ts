@@ -112,29 +112,20 @@ export function combinedRating({ domain, given }: PanelCase, { combine, quorum }
   const ratings: Ratings = {};
   let judges = given.length;
   for (const dimension of DIMENSIONS) {
-    const values = valuesIn(given, dimension);
-    if (values.length < Math.min(quorum ?? given.length, given.length) || values.length === 0) continue;
-    const level = quorum === undefined ? values : levelled(given, dimension, offsets.get(domain));
-    if (level === undefined) continue;
+    const level = given.flatMap((ratings, judge) => {
+      const rating = ratings?.[dimension];
+      const offset = quorum === undefined ? 0 : offsets.get(domain)?.judges[judge]?.[dimension];
+      return rating === undefined ? [] : [rating - (offset ?? Number.NaN)];
+    });
+    const isEnough = level.length > 0 && level.length >= Math.min(quorum ?? given.length, given.length);
+    // Not a number where the offset of a judge is not known.
+    if (!isEnough || !level.every(Number.isFinite)) continue;
     ratings[dimension] = Math.min(5, Math.max(1, COMBINATIONS[combine](level)));
-    judges = Math.min(judges, values.length);
+    judges = Math.min(judges, level.length);
   }
   const rated = Object.values(ratings);
   // `total` is the mean of the ratings; `judges` is how many it comes from: in the dimension that has the fewest.
   return rated.length === 0 ? undefined : { ratings, total: mean(rated), judges };
-}
-
-/** The judges' ratings without their offsets; undefined where one is not known and a judge is missing. */
-function levelled(given: PanelCase['given'], dimension: Dimension, offsets: DomainOffsets | undefined) {
-  const values: number[] = [];
-  for (const [judge, ratings] of given.entries()) {
-    const rating = ratings?.[dimension];
-    const offset = offsets?.judges[judge]?.[dimension];
-    if (rating === undefined) continue;
-    if (offset === undefined) return undefined;
-    values.push(rating - offset);
-  }
-  return values;
 }
 
 function valuesIn(given: PanelCase['given'], dimension: Dimension): number[] {
