@@ -56,9 +56,8 @@ export function judgeStage(
   const judge = openJudge(run, settings, method);
   const asks = ({ ref }: JudgeJob) =>
     mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
-  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
-    holds(run, job, markOf(run)),
-  );
+  const isHeld = (job: JudgeJob) => holds(run, job, markOf(run));
+  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), isHeld);
   return {
     io,
     run,
@@ -129,9 +128,7 @@ export function judgeOutput(
       const members = judgementMembers(prediction, recordedJudgement(row), index);
       return withMembers(predicted.text, JUDGEMENT_KEYS, members);
     },
-    outputForm: {
-      predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
-    },
+    outputForm: { predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }) },
   };
 }
 

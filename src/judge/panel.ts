@@ -402,8 +402,10 @@ function panelManifest(
     costOf,
     manifests.map((manifest) => manifest.costs ?? {}),
   );
-  const chosenRows = Object.values(chosen).reduce((sum, count) => sum + count, 0);
-  const all = Math.max(rows.length, chosenRows);
+  const all = Math.max(
+    rows.length,
+    Object.values(chosen).reduce((sum, count) => sum + count, 0),
+  );
   const tokens: Usage = {};
   for (const manifest of manifests) addUsage(tokens, manifest.tokens);
   const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();

@@ -111,8 +111,7 @@ export async function recheck(work: Judging, count: number, open: (path: string)
     const sample = sampleOf(predictions.refs, [...before.keys()], count);
     return await withRun(opening, (run) =>
       billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
-        const hasSome = result.manifest.counts.ok > 0;
-        const after = totalsOf(hasSome ? (await readJudged(run.outputPath)).rows : []);
+        const after = totalsOf(result.manifest.counts.ok > 0 ? (await readJudged(run.outputPath)).rows : []);
         const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
           const a = before.get(id)?.points;
           return a === undefined ? [] : [{ a, b, cluster }];

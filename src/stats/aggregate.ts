@@ -111,8 +111,7 @@ function macro(domains: readonly DomainScore[], family: Family, scaleOf: (name: 
 /** What became of single judgements, where the other counts tell of predictions. */
 function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
   if (!isJudgedAgain(rows)) return {};
-  const classes = rows.flatMap(({ failure }) => failure?.class ?? []);
-  return { judgements: { count: rows.length, failures: countBy(classes) } };
+  return { judgements: { count: rows.length, failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])) } };
 }
 
 /** A domain's score, how many predictions are covered, and the observations that its official figures come from. */
@@ -207,8 +206,7 @@ function countPredictions(predictions: readonly Judgements[], asked: number) {
 }
 
 function isValid(row: JudgedRow): boolean {
-  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
-  return isRated(row) || measuredOnly;
+  return isRated(row) || (row.failed === undefined && row.failure === undefined && row.measures !== undefined);
 }
 
 /** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */

@@ -247,8 +247,11 @@ export function parsePolicy(
 ): Policy {
   const found = policyForm(domains).safeParse(value);
   if (found.success) return found.data;
-  const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
-  throw badData(faults.join('\n'));
+  throw badData(
+    faultsOf(found.error)
+      .map(({ path, text }) => `${where(path)}${text}`)
+      .join('\n'),
+  );
 }
 
 /** What a policy states under a key, names from `Object.prototype` aside. */

@@ -286,8 +286,7 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
   return tokens
     .filter(({ kind, start, end }) => {
       // Names of elements and of their attributes are the form of an observation, not what it says.
-      const isForm = words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
-      if (isForm) return false;
+      if (words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)))) return false;
       return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
     })
     .map(({ kind, start, end }) => ({ kind, start: unit.start + start, end: unit.start + end }));
