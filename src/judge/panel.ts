@@ -266,7 +266,7 @@ export async function writePanel(
   { io, fresh, settings }: { readonly io: Io; readonly fresh: boolean; readonly settings: Manifest['settings'] },
 ): Promise<boolean> {
   const identity = panelIdentity(path, members, joined.panel);
-  await requireFree(path, shownPath(path, io), fresh, members, identity);
+  await requireFree(path, io, fresh, members, identity);
   const handles: FileHandle[] = [];
   try {
     for (const member of members) handles.push(await openToRead(member.path, 'a panel reads it twice'));
@@ -316,13 +316,8 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
   };
 }
 
-async function requireFree(
-  path: string,
-  shown: string,
-  fresh: boolean,
-  members: readonly Member[],
-  identity: Identity,
-): Promise<void> {
+async function requireFree(path: string, io: Io, fresh: boolean, members: readonly Member[], identity: Identity) {
+  const shown = shownPath(path, io);
   if (members.some((member) => member.path === path)) {
     throw new UserError(`--output names ${shown}, which is one of the panel's own judgings; name another file`);
   }
@@ -355,31 +350,24 @@ function lineOf(
   const { key, trajectory, repeat, flags } = present(row.lines[at]?.[0]).row;
   // Flags of later versions are kept as they stand there.
   const prediction = { key, trajectory, repeat, gen, awb, flags: flags as Flag[] };
-  const record = recordOf(row, members, fields, offsets);
-  return withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
-}
-
-function recordOf(
-  { domain, rating, failure, voices }: JoinedRow,
-  members: readonly Member[],
-  fields: readonly JsonObject[],
-  offsets: PanelDocument['offsets'],
-): JudgementRecord {
-  const panel = voices.map((voice, at) => {
-    const taken = voice.status === 'ok' ? offsets?.[domain]?.judges[at] : undefined;
-    return { judge: present(members[at]).name, ...voice, ...(taken && { offsets: taken }) };
+  const { domain, rating, failure, voices } = row;
+  const panel = voices.map((voice, judge) => {
+    const taken = voice.status === 'ok' ? offsets?.[domain]?.judges[judge] : undefined;
+    return { judge: present(members[judge]).name, ...voice, ...(taken && { offsets: taken }) };
   });
   const { rubricPack: name, rubricFingerprint: fingerprint } = present(members[0]).made;
   const rubrics = name === undefined || fingerprint === undefined ? {} : { rubrics: { name, fingerprint } };
   const asked = { ...rubrics, panel };
-  if (rating === undefined) return unrated(present(failure), asked);
+  const lineWith = (record: JudgementRecord) =>
+    withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
+  if (rating === undefined) return lineWith(unrated(present(failure), asked));
   const { ratings, total, measures } = rating;
   /** What the judges said in words, each under its name. */
   const said = (kind: 'strengths' | 'weaknesses') =>
-    fields.flatMap((own, at) => remarksIn(own)[kind].map((remark) => `${present(members[at]).name}: ${remark}`));
+    fields.flatMap((own, judge) => remarksIn(own)[kind].map((remark) => `${present(members[judge]).name}: ${remark}`));
   const remarks = { strengths: said('strengths'), weaknesses: said('weaknesses') };
   const record = rated({ status: 'ok', ratings, total, ...remarks }, asked);
-  return Object.keys(measures).length === 0 ? record : { ...record, measures };
+  return lineWith(Object.keys(measures).length === 0 ? record : { ...record, measures });
 }
 
 /** Begun with the first of its judgings and ended with the last: joining them has no time of its own. */

@@ -132,10 +132,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
   return { score, covered, official };
 }
 
-function ratingsOf(
-  samples: readonly Repeats[],
-  ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
-): Record<Figure, Observation[]> {
+function ratingsOf(samples: readonly Repeats[], ratingOf: (row: JudgedRow, figure: Figure) => number | undefined) {
   const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
   // Each figure has just got its list.
   return Object.fromEntries(found) as Record<Figure, Observation[]>;

@@ -240,11 +240,7 @@ function policyForm(domains: readonly Domain[]) {
  * @param where what stands before a fault: the file, and the line of a path
  * @throws UserError 65 on unknown keys, with the nearest known one, and on values out of range; it names their paths.
  */
-export function parsePolicy(
-  value: unknown,
-  domains: readonly Domain[] = [],
-  where: (path: Path) => string = () => '',
-): Policy {
+export function parsePolicy(value: unknown, domains: readonly Domain[] = [], where: (path: Path) => string = () => '') {
   const found = policyForm(domains).safeParse(value);
   if (found.success) return found.data;
   throw badData(
