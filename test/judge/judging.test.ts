@@ -8,7 +8,7 @@ import type { Io } from '../../src/core/types.js';
 import { judgementState } from '../../src/judge/asking.js';
 import { type Judging, judgeIdentity, judgeStage } from '../../src/judge/judging.js';
 import type { Mode, Reading } from '../../src/judge/mode.js';
-import { JUDGE_OPTIONS, type JudgeSettings } from '../../src/judge/options.js';
+import { JUDGE_OPTIONS, type JudgeSettings } from '../../src/judge/opening.js';
 import { askStage } from '../../src/run/command.js';
 import type { Manifest } from '../../src/run/manifest.js';
 import { openRun } from '../../src/run/run.js';

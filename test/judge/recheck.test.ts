@@ -3,10 +3,9 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Judging } from '../../src/judge/judging.js';
+import { type Judging, recheck as recheckOf } from '../../src/judge/judging.js';
 import type { Mode } from '../../src/judge/mode.js';
 import { MODES } from '../../src/judge/modes.js';
-import { recheck as recheckOf } from '../../src/judge/recheck.js';
 import { awb, type CliResult, RECORDED } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict } from '../support/judging.js';
 import { type Answer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';

@@ -18,7 +18,7 @@ import { requirePriced, type Target } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
 import { identityOfJudge, isDone, openJudge, recordOf, stampOf } from '../asking.js';
 import type { Method } from '../mode.js';
-import { JUDGE_INSTRUMENT } from '../options.js';
+import { JUDGE_INSTRUMENT } from '../opening.js';
 import { type CalibrationJob, type MadePredictions, takesCall } from './plan.js';
 
 const { 'data-dir': dataDir, domains, shard, 'skip-invalid': skipInvalid, fresh } = INFER_OPTIONS;
