@@ -3,13 +3,13 @@
 // (all where none is named; `npm run build` first)
 
 import { randomOf } from '../dist/core/random.js';
+import { meanOfSplits, samplingOf, splitVariance } from '../dist/stats/aggregate.js';
 import { clusteredEstimate, meanOfEstimates } from '../dist/stats/clusters.js';
 import { compareRuns } from '../dist/stats/compare.js';
 import { decide } from '../dist/stats/gate.js';
 import { intervalAt } from '../dist/stats/intervals.js';
 import { defaultPolicy, parsePolicy } from '../dist/stats/policy.js';
 import { bootstrapInterval, signFlipP } from '../dist/stats/resampling.js';
-import { meanOfSplits, samplingOf, splitVariance } from '../dist/stats/sampling.js';
 import {
   PUBLISHED,
   runsOf,

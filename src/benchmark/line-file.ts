@@ -91,7 +91,7 @@ export function spanOf({ offset, bytes }: Line): Span {
 }
 
 /** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
-export async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafe(length);
   const { bytesRead } = await handle.read(bytes, 0, length, offset);
   if (length >= LARGE_BYTES) {

@@ -10,6 +10,7 @@ import { shellLine } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
+import { calibrationState } from '../judge/asking.js';
 import {
   CALIBRATE_OPTIONS,
   type Calibrating,
@@ -20,7 +21,6 @@ import { openMadePredictions, planLines, planOf, takesCall } from '../judge/cali
 import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
-import { calibrationState } from '../judge/records.js';
 import { calibrationText } from '../report/calibration.js';
 import { trustOf, trustText } from '../report/trust.js';
 import { DEFAULT_DB } from '../results/databases.js';

@@ -12,7 +12,7 @@ import { printable, shortened } from '../core/printable.js';
 import { aligned, barLines, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { predictionState } from '../infer/inferring.js';
-import { calibrationState, judgementState } from '../judge/records.js';
+import { calibrationState, judgementState } from '../judge/asking.js';
 import { waitOf } from '../model/schedule/outages.js';
 import { Ledger } from '../run/budget.js';
 import { type JournalRecord, scanJournal } from '../run/journal.js';

@@ -15,8 +15,8 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups;
 }
 
-/** How many items have each key, in the order in which the keys first come. */
-export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string): Record<string, number> {
+/** How many items have each key, or are the same text, in the order in which they first come. */
+export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = String): Record<string, number> {
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }
 

@@ -25,12 +25,7 @@ export function answerMark(sample: Sample, texts: readonly string[], attempt: nu
 export type AnswerForm = 'block' | 'choice' | 'object';
 
 /** The messages, the last of them with the lines at its end that ask for the mark, in the form in which it is to be written. */
-export function askingForMark(
-  messages: readonly ChatMessage[],
-  form: AnswerForm,
-  mark: string,
-  attempt: number,
-): ChatMessage[] {
+export function askingForMark(messages: readonly ChatMessage[], form: AnswerForm, mark: string, attempt: number) {
   const [open, close] = [`<${VERDICT_TAG}-${mark}>`, `</${VERDICT_TAG}-${mark}>`];
   const member = `"mark": "${mark}"`;
   const wanted = {

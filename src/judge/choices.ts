@@ -43,15 +43,13 @@ export const turing: Mode<readonly [Choice, ...Choice[]]> = {
           const [first, second] = isTruthFirst(subject, pair) ? [truth, other] : [other, truth];
           return choicePart(told, { sample, first, second });
         };
-        const known = beside === undefined || beside.failure !== undefined ? [] : [part(KNOWN, beside.text)];
-        return [part(OWN, own), ...known];
+        return beside === undefined || beside.failure ? [part(OWN, own)] : [part(OWN, own), part(KNOWN, beside.text)];
       },
       join([own, known], subject) {
         const tookTruth = (choice: Choice['choice'], pair: string) => (choice === 'A') === isTruthFirst(subject, pair);
         const taken = tookTruth(own.reading.choice, OWN) ? 0 : 100;
-        const accuracy =
-          known === undefined ? {} : { turing_accuracy: tookTruth(known.reading.choice, KNOWN) ? 100 : 0 };
-        const replies = [own.reply, ...(known === undefined ? [] : [known.reply])];
+        const accuracy = known && { turing_accuracy: tookTruth(known.reading.choice, KNOWN) ? 100 : 0 };
+        const replies = [own, known].flatMap((answer) => answer?.reply ?? []);
         return measured({ taken_for_real: taken, ...accuracy }, { reply: own.reply, replies });
       },
       // Whatever left no prediction is taken for real by nobody, except where infer's transport failed.
@@ -86,8 +84,10 @@ export const reference: Mode<readonly [Choice, Choice]> = {
       join(answers) {
         const [ownFirst, ownSecond] = answers;
         const wins = Number(ownFirst.reading.choice === 'A') + Number(ownSecond.reading.choice === 'B');
-        const replies = [ownFirst.reply, ownSecond.reply];
-        return measured({ win_rate: wins * 50 }, { reply: ownSecond.reply, replies });
+        return measured(
+          { win_rate: wins * 50 },
+          { reply: ownSecond.reply, replies: answers.map(({ reply }) => reply) },
+        );
       },
       fail(failure, { beside }, reply) {
         if (!isModelCaused(failure.class)) return unmeasured(failure, { reply });
@@ -122,23 +122,16 @@ interface Choice extends Reading {
   readonly choice: 'A' | 'B';
 }
 
-/** What a judge is shown of one case. */
-interface Shown {
-  readonly sample: Sample;
-  readonly first: string;
-  readonly second: string;
-  /** Absent where the judge is not told. */
-  readonly truth?: string;
-}
+/** The texts of one case; the truth is absent where the judge is not told. */
+type Shown = Readonly<{ sample: Sample; first: string; second: string; truth?: string }>;
 
 /** The question which of two texts it is, and the reading of the replies to it. */
 function choicePart(prompt: JudgePrompt, shown: Shown): Part<Choice> {
-  const { sample, first, second } = shown;
-  const markOf = (attempt: number) => answerMark(sample, [first, second], attempt);
+  const markOf = (attempt: number) => answerMark(shown.sample, [shown.first, shown.second], attempt);
   return {
     request(attempt) {
-      const user = questionOf(prompt, shown);
-      const messages = [{ role: 'system', content: prompt.system } as const, { role: 'user', content: user } as const];
+      const user = { role: 'user', content: questionOf(prompt, shown) } as const;
+      const messages = [{ role: 'system', content: prompt.system } as const, user];
       return { messages: askingForMark(messages, 'choice', markOf(attempt), attempt) };
     },
     read: (reply, attempt) => readChoice(reply, markOf(attempt)),
@@ -155,7 +148,7 @@ function questionOf(prompt: JudgePrompt, { sample, first, second, truth }: Shown
   const input = actionOf(sample);
   const texts = [input, first, second, ...(truth === undefined ? [] : [truth])];
   const mark = unusedMark([historyMark, sample.key, ...texts].join('\n'), texts);
-  const history = earlier.map(({ prompt: asked, response }) => ({ prompt: asked, response: withoutMarker(response) }));
+  const history = earlier.map((turn) => ({ ...turn, response: withoutMarker(turn.response) }));
   const slots: Readonly<Record<string, string>> = {
     history: framedHistory(historyMark, history),
     input: framed('input', mark, sample.turnIdx, input),

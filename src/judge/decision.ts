@@ -61,9 +61,8 @@ export const decision: Mode<Answers> = {
         // One that could, twice, and now cannot does something else: otherwise a prediction could make itself missing by confusing it.
         const unread = { status: 'ok', action: undefined } as const;
         const afterPrediction = { ...part(shownPrediction(gen)), unread };
-        const others = beside === undefined || beside.failure !== undefined ? [] : [beside.text];
-        const afterOthers = others.map((text) => ({ ...part(text), unread }));
-        return [afterTruth, afterTruth, afterPrediction, ...afterOthers];
+        const afterOther = beside === undefined || beside.failure ? [] : [{ ...part(beside.text), unread }];
+        return [afterTruth, afterTruth, afterPrediction, ...afterOther];
       },
       join([first, second, predicted, other], { sample }) {
         const screen = screenOf(sample.domain, sample.systemPrompt);
@@ -71,16 +70,13 @@ export const decision: Mode<Answers> = {
           a !== undefined && b !== undefined && sameAction(sample.domain, a, b, screen);
         const [one, two] = [first.reading.action, second.reading.action];
         const withTruth = ({ action }: AgentAnswer) => (Number(isSame(one, action)) + Number(isSame(two, action))) * 50;
-        const floor = other === undefined ? {} : { [AGREEMENT.floor]: withTruth(other.reading) };
-        const replies = [first, second, predicted, ...(other === undefined ? [] : [other])].map(({ reply }) => reply);
-        return measured(
-          {
-            [AGREEMENT.predicted]: withTruth(predicted.reading),
-            [AGREEMENT.ceiling]: isSame(one, two) ? 100 : 0,
-            ...floor,
-          },
-          { reply: predicted.reply, replies },
-        );
+        const agreement = {
+          [AGREEMENT.predicted]: withTruth(predicted.reading),
+          [AGREEMENT.ceiling]: isSame(one, two) ? 100 : 0,
+          ...(other && { [AGREEMENT.floor]: withTruth(other.reading) }),
+        };
+        const replies = [first, second, predicted, other].flatMap((answer) => answer?.reply ?? []);
+        return measured(agreement, { reply: predicted.reply, replies });
       },
       // Whatever left no prediction leads to nobody's decision, except where infer's transport failed.
       fail: (failure, _subject, reply) =>
@@ -96,16 +92,12 @@ export const decision: Mode<Answers> = {
  * @param observation what the environment is said to have answered to the sample's action
  */
 function agentQuestion(
-  {
-    agentMessages,
-    agentSystemPrompt,
-    describedTools,
-    partsOfPrompt,
-  }: typeof import('../benchmark/actions/agent-dialogue.js'),
+  dialogue: typeof import('../benchmark/actions/agent-dialogue.js'),
   prompt: string,
   sample: Sample,
   observation: string,
 ): ChatMessage[] {
+  const { agentMessages, agentSystemPrompt, describedTools, partsOfPrompt } = dialogue;
   const earlier = earlierTurns(sample).map((turn) => ({ ...partsOfPrompt(turn.prompt), observation: turn.response }));
   const turns = [...earlier, { ...partsOfPrompt(actionOf(sample)), observation }];
   const system = agentSystemPrompt(prompt, describedTools(sample.systemPrompt));

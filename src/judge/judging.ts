@@ -1,30 +1,45 @@
-// The work of judging, whole or a sample: predictions through a mode, in an open run.
+// The work of judging, whole or a sample: predictions through a mode, in an open run; the judgings in a folder, each in files of its own; and
+// `awb judge --recheck N`: stored rows are judged again with today's judge, so that a drifting judge shows.
 
-import { basename, relative } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import { readJudged } from '../benchmark/judged.js';
 import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
+import { estimateDocument } from '../core/document.js';
+import { badData, identityDiffers, inputMissing, UserError } from '../core/errors.js';
+import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
-import { fingerprintOf, type Identity } from '../core/identity.js';
-import type { JsonObject } from '../core/json.js';
+import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
 import { MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../core/judgement.js';
+import { countedPoints, isRated } from '../core/points.js';
 import { MOST_REPEATS } from '../core/prediction.js';
+import { printable } from '../core/printable.js';
 import { readPrediction } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
-import type { Flag, Io } from '../core/types.js';
+import type { Estimate, Flag, Io, JudgedRow } from '../core/types.js';
 import { flagsOf } from '../infer/inferring.js';
+import { billOrAsk, withRun } from '../run/command.js';
 import type { JournalRecord } from '../run/journal.js';
-import type { Manifest } from '../run/manifest.js';
+import { madeWith } from '../run/made-with.js';
+import { type Manifest, readManifest } from '../run/manifest.js';
 import type { Pricing, RowSummary, Run } from '../run/run.js';
+import { wayOn } from '../run/session.js';
+import type { StageResult } from '../run/stage.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
 import { priceOf, requirePriced, type Target } from '../run/target.js';
 import type { ShownSettings } from '../settings/command.js';
-import { identityOfJudge, openJudge } from './asking.js';
+import { withShownPaths } from '../settings/shown-path.js';
+import { noiseOf } from '../stats/aggregate.js';
+import { pairedShift } from '../stats/clusters.js';
+import { isUniform, smallestEffect } from '../stats/intervals.js';
+import { holds, identityOfJudge, isDone, judgementState, openJudge, recordOf, stampOf } from './asking.js';
 import { type Method, MOST_PARTS, type Mode } from './mode.js';
-import { JUDGE_OPTIONS, type JudgeSettings } from './options.js';
-import { holds, isDone, recordOf, stampOf } from './records.js';
-import type { JudgedPredictions } from './shown.js';
+import { JUDGE_OPTIONS, type JudgedPredictions, type JudgeSettings } from './opening.js';
 
 /** Everything that one judging works on. */
 export interface Judging {
@@ -58,9 +73,8 @@ export function judgeStage(
   const judge = openJudge(run, settings, method);
   const asks = ({ ref }: JudgeJob) =>
     mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
-  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), (job) =>
-    holds(run, job, markOf(run)),
-  );
+  const isHeld = (job: JudgeJob) => holds(run, job, markOf(run));
+  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), isHeld);
   return {
     io,
     run,
@@ -126,23 +140,21 @@ export function judgeOutput(
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
       const predicted = await predictions.read(ref);
       const { key, trajectory, repeat } = ref;
-      const prediction = { key, trajectory, repeat, gen: predicted.gen, ...flagged(predicted) };
+      const { gen, awb } = predicted;
+      const prediction = { key, trajectory, repeat, gen, awb, flags: flagsIn(predicted) };
       const members = judgementMembers(prediction, recordedJudgement(row), index);
       return withMembers(predicted.text, JUDGEMENT_KEYS, members);
     },
-    outputForm: {
-      predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }),
-    },
+    outputForm: { predictions: fingerprintOf({ rows: rows.map(({ id, ref }) => `${id} ${ref.stamp} ${ref.length}`) }) },
   };
 }
 
-/** The prediction's flags. An `awb` object that infer wrote has its own; one that it wrote before it knew suspicion gets that flag. */
-function flagged({ gen, awb, sample }: PredictedRow): { readonly flags: readonly Flag[]; readonly awb: JsonObject } {
-  const flags = flagsOf({ content: gen });
-  if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
-  const before = Array.isArray(awb.flags) ? awb.flags : undefined;
-  const isKnown = before === undefined || before.includes('suspicious');
-  return { flags: [...flags, 'suspicious'], awb: isKnown ? awb : { ...awb, flags: [...before, 'suspicious'] } };
+/** The prediction's flags, for a row in which infer has left none. */
+function flagsIn({ gen, sample }: PredictedRow): readonly Flag[] {
+  return [
+    ...flagsOf({ content: gen }),
+    ...(isSuspicious(tricksIn(readPrediction(gen)), sample) ? (['suspicious'] as const) : []),
+  ];
 }
 
 /** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */
@@ -213,3 +225,217 @@ export function seedOffsetOf({ ref, index }: JudgeJob, part: number, tried: numb
   const block = index * MOST_PARTS + part;
   return (block * MOST_REPEATS + ref.repeat) * maxRetries + tried;
 }
+
+/** A judging that was begun in the folder: `<name>.jsonl`, its journal and its manifest. */
+type StoredJudging = Awaited<ReturnType<typeof judgingsIn>>[number];
+
+const FIRST = 'judged';
+/** Stands in the names of rechecks, which are no judgings of their own. */
+export const RECHECK = '.recheck-';
+
+/**
+ * The file that a judging belongs to: the one that was begun under the same identity; `judged` where the folder has none yet; else
+ * one of its own, named by the label, or after what judges. Without its extension; `why` says why it is not the folder's first.
+ */
+export async function chooseFile(
+  dir: string,
+  identity: (stored: Manifest | undefined) => Identity,
+  names: { readonly label: string | undefined; readonly judge: string },
+) {
+  const stored = await judgingsIn(dir);
+  const labelled = names.label === undefined ? undefined : fileOfLabel(names.label);
+  const begun = stored.filter(isBegun);
+  const isSame = ({ manifest }: StoredJudging) =>
+    fingerprintOf(identity(manifest)) === fingerprintOf(manifest.identity);
+  const own = begun.find(({ name }) => name === labelled) ?? stored.find(isSame);
+  if (own !== undefined) return { name: own.name, replaces: false, why: undefined };
+  const first = begun.find(({ name }) => name === FIRST);
+  const isStray = !stored.some(({ name }) => name === FIRST) && existsSync(join(dir, `${FIRST}.jsonl`));
+  const isFirst = first === undefined && !isStray;
+  const derived = `${names.judge}-${fingerprintOf(identity(undefined)).slice(0, 6)}`;
+  const name = isFirst ? FIRST : (labelled ?? fileOfLabel(derived));
+  /** Whether a judging stands there that was stopped before anything was judged (a mistyped model, a wrong key): it gives way. */
+  const replaces = stored.some((judging) => judging.name === name);
+  if (isFirst) return { name, replaces, why: undefined };
+  const holds =
+    first === undefined
+      ? 'was not written by awb judge'
+      : `holds another judging (${differencesOf(first.manifest.identity, identity(first.manifest)).join('; ')})`;
+  return { name, replaces, why: `${FIRST}.jsonl ${holds}; it stays as it is, and this judging goes to ${name}.jsonl` };
+}
+
+/** All judgings of a folder, by name. @throws UserError (65) where a manifest cannot be read. */
+async function judgingsIn(dir: string) {
+  const files = await readdir(dir).catch(() => []);
+  const found: { readonly name: string; readonly manifest: Manifest }[] = [];
+  for (const file of files.sort()) {
+    if (!/^judged(\..*)?\.manifest\.json$/.test(file) || file.includes(RECHECK)) continue;
+    const manifest = await readManifest(join(dir, file));
+    if (manifest?.kind === 'judge') found.push({ name: file.slice(0, -'.manifest.json'.length), manifest });
+  }
+  return found;
+}
+
+/** The name of a labelled judging's files, fit for any file system. */
+function fileOfLabel(label: string): string {
+  const fit = label.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$/g, '');
+  return `${FIRST}.${fit || 'judging'}`;
+}
+
+/** The manifest of a killed run counts what was there before the run: only a run that was stopped in order is believed. */
+function isBegun({ manifest }: StoredJudging): boolean {
+  return manifest.state !== 'stopped' || manifest.counts.ok > 0;
+}
+
+/**
+ * Judges `count` rows of a stored judging again, into a file of today's beside it, and prints the shift of their totals with its
+ * 95 % interval (points of 0-100, clustered by trajectory). Repeated on the same day it continues, and may take more rows.
+ * It judges the stored file's own predictions again, whatever infer has written since.
+ */
+export async function recheck(work: Judging, count: number, open: (path: string) => Promise<PredictionFile>) {
+  const { mode, dir, pricing, io } = work;
+  const { fresh, dryRun, json } = work.settings;
+  if (!mode.asksJudge || !mode.rates) {
+    throw new UserError(`--recheck measures the shift of ratings, and --mode ${work.settings.mode} makes none`);
+  }
+  const stored = await storedJudging(work);
+  const judged = join(dir, `${stored.name}.jsonl`);
+  const before = totalsOf((await readJudged(judged)).rows);
+  const predictions = await open(judged);
+  const name = `${stored.name}${RECHECK}${new Date().toISOString().slice(0, 10)}`;
+  const begun = { recheck: stored.manifest.fingerprint };
+  const identity = (manifest: Manifest | undefined) => ({ ...judgeIdentity(work, manifest), ...begun });
+  const opening = { kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing } as const;
+  try {
+    const sample = sampleOf(predictions.refs, [...before.keys()], count);
+    return await withRun(opening, (run) =>
+      billOrAsk(judgeStage({ ...work, predictions }, run, sample, 1), async (result) => {
+        const after = totalsOf(result.manifest.counts.ok > 0 ? (await readJudged(run.outputPath)).rows : []);
+        const pairs = [...after].flatMap(([id, { points: b, cluster }]) => {
+          const a = before.get(id)?.points;
+          return a === undefined ? [] : [{ a, b, cluster }];
+        });
+        const { document, lines } = told(judged, stored, result, pairs);
+        io.stdout.write(`${json ? JSON.stringify(document) : withShownPaths(lines.join('\n'), io)}\n`);
+        return result.exitCode;
+      }),
+    );
+  } finally {
+    await predictions.close();
+  }
+}
+
+/** What `pairs` of judgements, then and now, say of the judge: the document of `--json`, and the same for people. */
+function told(
+  judged: string,
+  stored: StoredJudging,
+  { manifest, exitCode, stopReason }: StageResult,
+  pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
+) {
+  const { counts, state, output } = manifest;
+  const shift = pairs.length === 0 ? undefined : pairedShift(pairs);
+  const before = madeWith(stored.manifest).snapshot;
+  const now = madeWith(manifest).snapshot;
+  const document = {
+    schema: 'awb.recheck/1',
+    exit_code: exitCode,
+    state,
+    judged,
+    output: output?.file,
+    snapshot_before: before ?? null,
+    snapshot_now: now ?? null,
+    counts,
+    // In points of 0-100, as the two after it; null where nothing was compared.
+    shift: shift === undefined ? null : estimateDocument(shift),
+    // The standard deviation of one judgement: the judge's own noise.
+    judge_sd: shift === undefined ? null : noiseOf(pairs),
+    // What these rows would have shown, with 80 % power.
+    smallest_shift: (shift && smallestEffect(shift)) ?? null,
+    // Null where nothing can be concluded.
+    drifted: (shift && hasDrifted(shift)) ?? null,
+  };
+  const lines = [
+    `recheck of ${judged}: ${counts.ok} of ${counts.chosen} rows judged again${counts.failed > 0 ? `, ${counts.failed} failed` : ''}`,
+    `judge before: ${printable(before ?? 'not reported')}; now: ${printable(now ?? 'not reported')}`,
+  ];
+  if (shift !== undefined) {
+    const over = `${counted(shift.rows, 'row')} in ${counted(shift.clusters, 'trajectory', 'trajectories')}`;
+    const interval = intervalText(shift, signed);
+    const sureness = interval === undefined ? `${over}: no interval` : `95 % interval ${interval}, ${over}`;
+    lines.push(
+      `shift of the total: ${signed(shift.value)} points (${isUniform(shift) ? `the same for each of ${over}` : sureness})`,
+      CONCLUSIONS[`${document.drifted}`],
+      `the judge's own noise: a judgement has a standard deviation of ${twoDecimals(document.judge_sd ?? 0)} points`,
+    );
+  }
+  const { smallest_shift: least } = document;
+  if (least !== null) {
+    lines.push(
+      `with 80 % power these rows would have shown a shift of ${twoDecimals(least)} points, and no smaller one`,
+    );
+  }
+  if (output !== undefined) lines.push(`written: ${output.file}`);
+  if (state !== 'complete') {
+    const why = stopReason === undefined ? '' : ` ${printable(stopReason)};`;
+    lines.push(`${state}:${why} everything finished is saved; ${wayOn(false, exitCode)}`);
+  }
+  return { document, lines };
+}
+
+/** The judging to compare with: the labelled one, or one under these settings, whatever snapshot judged it. */
+async function storedJudging(work: Judging): Promise<StoredJudging> {
+  const { label } = work.settings;
+  const judgings = await judgingsIn(work.dir);
+  // The snapshot is what a recheck measures; everything else has to be as it was.
+  const snapshot = undefined;
+  const differences = ({ manifest }: StoredJudging) =>
+    differencesOf({ ...manifest.identity, snapshot }, { ...judgeIdentity(work, manifest), snapshot });
+  const wanted = judgings.filter(({ name }) => label === undefined || name === fileOfLabel(label));
+  const same = wanted.find((judging) => differences(judging).length === 0);
+  if (same !== undefined) return same;
+  const [other] = wanted;
+  if (other === undefined) {
+    throw inputMissing(
+      `--recheck needs a judging to compare with, and there is none${label === undefined ? '' : ` under the label "${label}"`} in ${work.dir}; leave --recheck out to judge first`,
+    );
+  }
+  throw identityDiffers(
+    [
+      `--recheck compares a judge with itself; give the settings of ${other.name}.jsonl again, which these are not:`,
+      ...differences(other).map((line) => `  ${line}`),
+    ].join('\n'),
+  );
+}
+
+/**
+ * What the judge gave each prediction at first, in points of 0-100, since a recheck judges each once; only where it rated any dimension.
+ */
+function totalsOf(rows: readonly JudgedRow[]) {
+  return new Map(
+    rows.flatMap((row) => {
+      const points = row.index === 0 && isRated(row) ? countedPoints(row, 'total') : undefined;
+      return points === undefined ? [] : [[rowId(row.key, row.repeat), { points, cluster: row.trajectory }] as const];
+    }),
+  );
+}
+
+/** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
+function sampleOf(refs: readonly PredictionRef[], judged: readonly string[], count: number): PredictionRef[] {
+  const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
+  const taken = new Set(judged.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
+  if (taken.size < 2) throw badData('--recheck needs at least two judged rows to compare');
+  return refs.filter(({ key, repeat }) => taken.has(rowId(key, repeat)));
+}
+
+/** Whether the interval leaves 0 out, or every row moved alike; undefined where nothing can be concluded. */
+function hasDrifted(shift: Estimate): boolean | undefined {
+  if (isUniform(shift)) return Math.abs(shift.value) > 1e-9;
+  if (shift.low === undefined || shift.high === undefined) return undefined;
+  return shift.low > 0 || shift.high < 0;
+}
+
+const CONCLUSIONS = {
+  true: 'the judge has drifted: judge all runs that you compare again, with one and the same judge',
+  false: 'no drift shown',
+  null: 'nothing can be concluded without an interval: take more rows, of more trajectories',
+};

@@ -18,13 +18,7 @@ export const metrics: Mode<readonly []> = {
   noun: 'measurements',
   asksJudge: false,
   rates: false,
-  measures: {
-    exact_match: PERCENT,
-    edit_similarity: PERCENT,
-    chrf: PERCENT,
-    line_f1: PERCENT,
-    json_f1: PERCENT,
-  },
+  measures: { exact_match: PERCENT, edit_similarity: PERCENT, chrf: PERCENT, line_f1: PERCENT, json_f1: PERCENT },
   lead: 'chrf',
   words: { one: 'text measure', many: 'text measures', of: 'of prediction against ground truth' },
   async open() {

@@ -118,13 +118,10 @@ export interface Reading {
   readonly status: 'ok';
 }
 
-export interface Unreadable {
-  readonly status: 'unreadable';
-  readonly reason: string;
-}
+export type Unreadable = ReturnType<typeof unreadable>;
 
-export function unreadable(reason: string): Unreadable {
-  return { status: 'unreadable', reason };
+export function unreadable(reason: string) {
+  return { status: 'unreadable', reason } as const;
 }
 
 /** A part's reply, and what was read out of it. */

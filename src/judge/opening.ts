@@ -1,20 +1,95 @@
-// A judge mode, opened as the flags say: what they cannot say together, its rubrics and prompts, and the form of replies.
+// awb judge opened: its options; a mode and its predictions as the flags say, with rubrics, prompts and the form of replies; what a judge is
+// shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside it.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
+import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
+import { openRolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
-import { inputMissing, present, UserError } from '../core/errors.js';
-import type { Io } from '../core/types.js';
+import { badData, inputMissing, present, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
+import { groupBy, keysOf } from '../core/groups.js';
+import { MOST_JUDGEMENTS } from '../core/judgement.js';
+import { rowId } from '../core/row-id.js';
+import { groundTruthOf } from '../core/turn.js';
+import type { Io, Sample } from '../core/types.js';
 import { proxiedDownloads } from '../model/http/wire.js';
-import { requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
+import { BATCH_OPTIONS, requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest.js';
-import type { AskingSettings } from '../run/options.js';
-import type { Given, Method, Mode } from './mode.js';
-import type { JudgeSettings } from './options.js';
+import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
+import { httpUrl } from '../settings/address.js';
+import { type OptionTable, option, type Settings, under } from '../settings/command.js';
+import { shortLabel } from '../settings/sources.js';
+import { type Beside, type Given, type Method, type Mode, SIGHTS, VERDICT_READINGS } from './mode.js';
+import { MODES } from './modes.js';
+
+/** Which judge is asked, and how it is told to judge. */
+export const JUDGE_INSTRUMENT = {
+  ...under('Judge', {
+    'judge-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the rows', { check: httpUrl }),
+    'judge-model': option.text('NAME', 'model to ask for'),
+    'judge-api-key': option.text('KEY', 'key, sent as bearer token; at api.openai.com OPENAI_API_KEY without it', {
+      secret: true,
+    }),
+    rubrics: option.text(
+      'PACK',
+      "awb-3 (bundled), official (the paper's, fetched at cd0aa83), folder of a pack, or checkout of the official repository",
+    ),
+    verdicts: option.choice(
+      VERDICT_READINGS,
+      'strict: five ratings of 1 to 5 under the mark of the case; official: as the official script asks and reads (default: as the rubrics are)',
+    ),
+    'verdict-schema': option.flag(
+      'hold verdicts to a JSON schema, in which checklist and reasons come before the scores',
+    ),
+    'max-retries': option.integer('tries in all for a readable verdict', { min: 1, default: 3 }),
+  }),
+} as const satisfies OptionTable;
+
+export const JUDGE_OPTIONS = {
+  ...under('Data', {
+    predictions: option.text('FILE', 'predictions.jsonl of awb infer or of the official script, or its folder', {
+      required: true,
+    }),
+    reference: option.text(
+      'FILE',
+      'predictions to compare with under --mode reference, of another world model over the same rows',
+    ),
+    'output-dir': option.text('DIR', 'folder of judged.jsonl (default: that of the predictions)'),
+    'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean predictions'),
+    label: option.text('NAME', 'names a second judging: judged.NAME.jsonl', { check: shortLabel }),
+    fresh: option.flag('start over; the old files are kept aside'),
+  }),
+  mode: option.choice(keysOf(MODES), helpOf(MODES), { default: 'rubric', group: 'Judge' }),
+  ...JUDGE_INSTRUMENT,
+  ...under('Judge', {
+    'judge-sees': option.choice(
+      SIGHTS,
+      'of a rollout: history shows recorded turns and the truth; rollout the simulated turns and no truth: does it agree with itself?',
+      { default: 'history' },
+    ),
+    'domain-prompts': option.text(
+      'DIR',
+      'for --mode decision, a folder whose agent/<domain>.txt say how an agent acts, beside the bundled ones or instead',
+    ),
+    'judge-repeats': option.integer('judge every prediction N times', { min: 1, max: MOST_JUDGEMENTS, default: 1 }),
+    recheck: option.integer("judge N stored rows again with today's judge and report the shift", { min: 2 }),
+  }),
+  ...ASKING_OPTIONS,
+  ...BATCH_OPTIONS,
+} as const satisfies OptionTable;
+
+export type JudgeSettings = Settings<typeof JUDGE_OPTIONS>;
+
+function helpOf(modes: Readonly<Record<string, Pick<Mode, 'help'>>>): string {
+  return Object.entries(modes)
+    .map(([name, { help }]) => `${name}: ${help}`)
+    .join('; ');
+}
 
 /** What the settings of judge and calibrate say of a mode. */
 type InstrumentSettings = Pick<JudgeSettings, 'rubrics' | 'verdicts' | 'verdictSchema'> &
@@ -35,24 +110,22 @@ export async function openJudging(
   const { predictions, reference } = files;
   const comparesFiles = mode.beside === 'prediction';
   const name = `--mode ${settings.mode}`;
-  requireNone([
-    [
-      !comparesFiles && reference !== undefined,
-      `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
-    ],
-    [
-      comparesFiles && reference === predictions,
-      '--reference names the very file of --predictions; name the predictions of another world model',
-    ],
-    [
-      judgeSees !== 'history' && !mode.judgesWithoutTruth,
-      `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
-    ],
-    [
-      domainPrompts !== undefined && mode.asksAgent !== true,
-      `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
-    ],
-  ]);
+  refuseIf(
+    !comparesFiles && reference !== undefined,
+    `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
+  );
+  refuseIf(
+    comparesFiles && reference === predictions,
+    '--reference names the very file of --predictions; name the predictions of another world model',
+  );
+  refuseIf(
+    judgeSees !== 'history' && !mode.judgesWithoutTruth,
+    `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
+  );
+  refuseIf(
+    domainPrompts !== undefined && mode.asksAgent !== true,
+    `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
+  );
   return openMode(mode, settings, io, {
     sees: judgeSees,
     prompt: loadJudgePrompt,
@@ -63,19 +136,12 @@ export async function openJudging(
   });
 }
 
-/** @throws UserError (2) for the first of these that is so. */
-function requireNone(faults: readonly (readonly [isSo: boolean, sentence: string])[]): void {
-  const [, sentence] = faults.find(([isSo]) => isSo) ?? [];
-  if (sentence !== undefined) throw new UserError(sentence);
+function refuseIf(isSo: boolean, sentence: string): void {
+  if (isSo) throw new UserError(sentence);
 }
 
 /** @throws UserError (2) for --verdict-schema where it has no use; what opening rubrics throws */
-export async function openMode(
-  mode: Mode,
-  settings: InstrumentSettings,
-  io: Io,
-  more: Partial<Given> = {},
-): Promise<Method> {
+export async function openMode(mode: Mode, settings: InstrumentSettings, io: Io, more: Partial<Given> = {}) {
   const { verdicts, verdictSchema, local, extraBody, quiet } = settings;
   // The official pack is fetched when it is wanted.
   const onFetch = (text: string) => void (quiet || io.stderr.write(`${text}\n`));
@@ -88,16 +154,14 @@ export async function openMode(
     rubrics: () => loadRubricPack(settings.rubrics, { cwd: io.cwd, official }),
     ...more,
   });
-  requireNone([
-    [
-      verdictSchema && method.replyForm === undefined,
-      `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
-    ],
-    [
-      verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
-      '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
-    ],
-  ]);
+  refuseIf(
+    verdictSchema && method.replyForm === undefined,
+    `--verdict-schema holds verdicts to a JSON schema, and what is judged by (${method.name}) takes none; do without it, or name another pack with --rubrics`,
+  );
+  refuseIf(
+    verdictSchema && extraBody !== undefined && 'response_format' in extraBody,
+    '--verdict-schema and response_format in --extra-body are two forms of one reply; give one of them',
+  );
   return method;
 }
 
@@ -134,4 +198,155 @@ async function referenceIdentity(path: string): Promise<string> {
     throw inputMissing(`cannot read ${path}; --reference names the predictions.jsonl of another world model`);
   }
   return `sha256 ${hash.digest('hex')}`;
+}
+
+/** Predictions as a mode judges them. */
+export interface JudgedPredictions extends PredictionFile {
+  read(ref: PredictionRef): Promise<PredictedRow & { readonly beside?: Beside }>;
+  /** Ids of the predictions that no judge need be asked about. */
+  readonly settled?: ReadonlySet<string>;
+  /** What the user should know of what stands beside them. */
+  readonly notices?: readonly string[];
+}
+
+/**
+ * The predictions with what the mode wants beside them. Each is read once here, since only its text tells whether a judge has to be
+ * asked. @param openReference opens the file of --reference
+ */
+export async function withBeside(
+  mode: Mode,
+  method: Method,
+  file: PredictionFile,
+  openReference: () => Promise<PredictionFile>,
+): Promise<JudgedPredictions> {
+  if (mode.beside === undefined) return file;
+  if (mode.beside === 'truth') return { ...file, read: truthsBeside(file) };
+  const other = await openReference();
+  const predictions = predictionsBeside(file, other);
+  return { ...predictions, settled: await settledIn(predictions, method) };
+}
+
+async function settledIn(predictions: JudgedPredictions, method: Method): Promise<ReadonlySet<string>> {
+  const settled = new Set<string>();
+  for (const ref of predictions.refs) {
+    if (ref.failure !== undefined) continue;
+    if (method.alone?.(await predictions.read(ref)) !== undefined) settled.add(rowId(ref.key, ref.repeat));
+  }
+  return settled;
+}
+
+/** Each prediction beside that of the same row and repeat in the other file, or of the row's first repeat there. */
+function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedPredictions {
+  const partners = new Map<string, PredictionRef>();
+  for (const ref of other.refs) {
+    for (const id of [rowId(ref.key, ref.repeat), ref.key]) if (!partners.has(id)) partners.set(id, ref);
+  }
+  const partnerOf = ({ key, repeat }: PredictionRef) => partners.get(rowId(key, repeat)) ?? partners.get(key);
+  const read = async (ref: PredictionRef) => {
+    const partner = partnerOf(ref);
+    if (partner === undefined) {
+      return { ...(await file.read(ref)), beside: missing('the reference has no prediction of this row') };
+    }
+    const { gen: text } = await other.read(partner);
+    return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
+  };
+  const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}`;
+  return {
+    // A judgement is stale where either of the two has changed.
+    ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),
+    read,
+    notices: alone.length === 0 ? [] : [notice],
+  };
+}
+
+/** The predictions with the stamps of what else they are judged by in theirs, which is closed with them. */
+function withSource(
+  file: PredictionFile,
+  source: { close(): Promise<unknown> },
+  stampOf: (ref: PredictionRef) => string | undefined,
+): PredictionFile {
+  return {
+    ...file,
+    refs: file.refs.map((ref) => ({ ...ref, stamp: `${ref.stamp}+${stampOf(ref) ?? ''}` })),
+    async close() {
+      await source.close();
+      await file.close();
+    },
+  };
+}
+
+function missing(reason: string): Beside {
+  return { text: '', failure: { class: 'absent', reason } };
+}
+
+/** How many other rows are looked at for a truth that is another one. */
+const MOST_LOOKS = 8;
+
+/** Each prediction beside the truth of another row of its domain, chosen by the row's key: of another trajectory where there is one. */
+function truthsBeside(file: PredictionFile): JudgedPredictions['read'] {
+  const domains = groupBy(file.refs, ({ domain }) => domain);
+  return async (ref) => {
+    const row = await file.read(ref);
+    const truth = groundTruthOf(row.sample);
+    for (const other of othersOf(ref, domains.get(ref.domain) ?? [])) {
+      const text = groundTruthOf((await file.read(other)).sample);
+      if (text !== truth) return { ...row, beside: { text } };
+    }
+    return { ...row, beside: missing('the file holds no other truth of this domain') };
+  };
+}
+
+/** The rows that are looked at in turn: some of other trajectories before some of the same. */
+function othersOf({ key, trajectory }: PredictionRef, refs: readonly PredictionRef[]): PredictionRef[] {
+  const start = createHash('sha256').update(`known pair ${key}`).digest().readUInt32BE(0) % refs.length;
+  const others = [...refs.slice(start), ...refs.slice(0, start)]
+    .slice(0, MOST_LOOKS)
+    .filter((other) => other.key !== key);
+  const isFar = (other: PredictionRef) => other.trajectory !== trajectory;
+  return [...others.filter(isFar), ...others.filter((other) => !isFar(other))];
+}
+
+/**
+ * Predictions as the judge is to see them: of a rollout with the histories that their world model saw, and without the truth.
+ * @param path what infer wrote: the turns of a rollout lie beside it, wherever a judged file of it lies
+ * @throws UserError: 65 for a prediction whose turn the rollout does not have, and as `openRolloutTurns`
+ */
+export async function asSeen(
+  file: PredictionFile,
+  path: string,
+  { judgeSees }: Pick<JudgeSettings, 'judgeSees'>,
+  stop: AbortSignal,
+): Promise<PredictionFile> {
+  if (judgeSees === 'history') return file;
+  const turns = await openRolloutTurns(join(dirname(path), 'rollout.jsonl'), stop).catch(async (error) => {
+    await file.close();
+    throw error;
+  });
+  // A judgement is stale where the history has changed, too.
+  const seen = withSource(file, turns, ({ key, repeat }) => turns.stampOf(key, repeat));
+  const strange = file.refs.find(({ key, repeat }) => turns.stampOf(key, repeat) === undefined);
+  if (strange !== undefined) {
+    await seen.close();
+    throw badData(
+      `${file.path}:${strange.line}: ${turns.path} has no turn of this row (key ${strange.key}), so the two do not belong together; name the predictions.jsonl that awb infer --rollout wrote beside it`,
+    );
+  }
+  return {
+    ...seen,
+    async read(ref) {
+      const read = await file.read(ref);
+      return { ...read, sample: simulated(read.sample, await turns.read(ref.key, ref.repeat)) };
+    },
+  };
+}
+
+/** The row as the world model saw it; where the truth stood, there is nothing. */
+function simulated(sample: Sample, { turns, from, prompt }: SimulatedHistory): Sample {
+  return {
+    ...sample,
+    prompts: [...sample.prompts.slice(0, from), ...turns.map((turn) => turn.prompt), prompt],
+    responses: [...sample.responses.slice(0, from), ...turns.map((turn) => turn.response), ''],
+    currentPrompt: prompt,
+  };
 }

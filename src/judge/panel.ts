@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import { judgedFilesOf, manifestBeside } from '../benchmark/judged-path.js';
-import { decoded, openToRead, readSpan } from '../benchmark/line-file.js';
+import { openToRead, readAgain, type Span, spanOf } from '../benchmark/line-file.js';
 import { stampOf } from '../benchmark/predictions.js';
 import { withMembers } from '../benchmark/row-text.js';
 import { addUsage, sumOf } from '../core/costs.js';
@@ -30,7 +30,7 @@ import {
   type Usage,
 } from '../core/types.js';
 import { writeLines } from '../disk/files.js';
-import { type MadeWith, madeWith } from '../run/made-with.js';
+import { madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
 import { setAside } from '../run/run.js';
 import { toolVersion } from '../settings/command.js';
@@ -42,26 +42,18 @@ import {
   offsetsOf,
   type PanelDocument,
   type PanelJudge,
-  type PanelRating,
   type PanelRule,
   panelAgreement,
   totalOf,
 } from '../stats/agreement/panel.js';
-import { mean } from '../stats/mean.js';
+import { mean } from '../stats/clusters.js';
 import { ratesDimensions } from './modes.js';
 
-/** A judgement, and where its line lies in the judged file. */
-interface PlacedRow {
-  readonly row: JudgedRow;
-  readonly line: number;
-  readonly offset: number;
-  readonly length: number;
-  /** Changes whenever the prediction changes that was judged. */
-  readonly stamp: string;
-}
+/** A judgement, and where its line lies in the judged file; `stamp` changes whenever the prediction changes that was judged. */
+type PlacedRow = Span & { readonly row: JudgedRow; readonly line: number; readonly stamp: string };
 
 /** One judging of a panel. */
-type Member = Awaited<ReturnType<typeof readMember>>;
+type Member = Awaited<ReturnType<typeof readMember>> & { readonly name: string };
 
 /**
  * Reads the judgings of a panel. @throws UserError: 66 and 65 for a file or its manifest, 2 for fewer than two or one that would count
@@ -74,18 +66,13 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
     const member = await readMember(file, io);
     const change = changeSince(member.manifest, member.shown, member.sha256);
     if (change !== undefined) note(change);
-    const { fingerprint, startedAt } = member.manifest;
-    const twin = members.find(
-      ({ manifest }) => manifest.fingerprint === fingerprint && manifest.startedAt === startedAt,
-    );
+    const twin = members.find(({ begun }) => begun === member.begun);
     if (twin !== undefined) {
-      throw new UserError(
-        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
-      );
+      throw new UserError(`${twin.shown} and ${member.shown} hold one and the same judging; leave one out`);
     }
     // Judges of one name are numbered.
-    const before = members.filter(({ made, path }) => nameOf(made, path) === member.name).length;
-    members.push(before === 0 ? member : { ...member, name: `${member.name} (${before + 1})` });
+    const before = members.filter(({ judge }) => judge === member.judge).length;
+    members.push({ ...member, name: before === 0 ? member.judge : `${member.judge} (${before + 1})` });
   }
   const [first, ...others] = members;
   if (first === undefined || others.length === 0) {
@@ -95,16 +82,12 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
   return members;
 }
 
-function nameOf({ judgeName }: MadeWith, path: string): string {
-  return judgeName ?? basename(path);
-}
-
 async function readMember(path: string, io: Io) {
   const shown = shownPath(path, io);
-  const placed: (PlacedRow & { readonly id: string })[] = [];
-  const { sha256 } = await readJudged(path, io.stop, (row, fields, { number: line, offset, bytes: { length } }) => {
+  const placed: PlacedRow[] = [];
+  const { sha256 } = await readJudged(path, io.stop, (row, fields, line) => {
     const { gen = '', failure } = readPredictionRow(fields) ?? {};
-    placed.push({ id: rowId(row.key, row.repeat), row, line, offset, length, stamp: stampOf(gen, failure) });
+    placed.push({ row, ...spanOf(line), line: line.number, stamp: stampOf(gen, failure) });
   });
   const manifest = await readManifest(manifestBeside(path));
   if (manifest === undefined) {
@@ -118,15 +101,10 @@ async function readMember(path: string, io: Io) {
     const what = isPanel ? 'is a panel itself' : `comes from --mode ${made.mode}, which rates no dimension`;
     throw badData(`${shown} ${what}; a panel joins ordinary judgings by rubrics`);
   }
-  return {
-    path,
-    shown,
-    name: nameOf(made, path),
-    sha256,
-    manifest,
-    made,
-    predictions: groupBy(placed, ({ id }) => id),
-  };
+  const predictions = groupBy(placed, ({ row }) => rowId(row.key, row.repeat));
+  /** Which judging it is, wherever its file lies. */
+  const begun = `${manifest.fingerprint} ${manifest.startedAt}`;
+  return { path, shown, judge: made.judgeName ?? basename(path), begun, sha256, manifest, made, predictions };
 }
 
 const MOST_NAMED = 3;
@@ -143,24 +121,20 @@ function requireAlike(first: Member, other: Member): void {
     },
   });
   const fields = differencesOf(shared(first), shared(other), [`in ${first.shown}`, `in ${other.shown}`]);
-  const faults = fields.length > 0 ? fields : changedRows(first, other);
+  const [faults, remedy] =
+    fields.length > 0
+      ? [fields, 'Judge the same predictions under the same rubrics by every judge.']
+      : [changedRows(first, other), 'Give the awb judge command of the older file again: it judges what has changed.'];
   if (faults.length === 0) return;
-  throw identityDiffers(
-    [
-      'a panel joins judgings of the same predictions under the same rubrics, and these are not:',
-      ...faults.map((line) => `  ${line}`),
-      fields.length > 0
-        ? 'Judge the same predictions under the same rubrics by every judge.'
-        : 'Give the awb judge command of the older file again, which judges anew what has changed since.',
-    ].join('\n'),
-  );
+  const what = 'a panel joins judgings of the same predictions under the same rubrics, and these are not:';
+  throw identityDiffers([what, ...faults.map((line) => `  ${line}`), remedy].join('\n'));
 }
 
 /** The first rows of both files that hold another prediction in each. */
 function changedRows(first: Member, other: Member): string[] {
   const both = [...first.predictions].flatMap(([id, [own]]) => {
     const [theirs] = other.predictions.get(id) ?? [];
-    return own === undefined || theirs === undefined ? [] : [{ own, theirs }];
+    return theirs === undefined ? [] : [{ own, theirs }];
   });
   if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
   const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
@@ -176,16 +150,11 @@ type Voice =
   | ({ readonly status: 'failed' } & NoJudgement)
   | { readonly status: 'absent' };
 
-/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
-interface Outcome {
-  readonly rating?: PanelRating & { readonly measures: Measures };
-  readonly failure?: NoJudgement;
-}
-
 /** A prediction, and where each member has its lines. */
 type Case = ReturnType<typeof caseOf>;
 
 type Joined = ReturnType<typeof joinMembers>;
+type JoinedRow = Joined['rows'][number];
 
 /** How far draws of the intervals go; their seed is fixed, so that a panel is the same each time. */
 const RESAMPLING = { draws: 2000, seed: 1 };
@@ -197,7 +166,7 @@ export function joinMembers(members: readonly Member[], rule: PanelRule) {
   // What the model caused says nothing of the judges.
   const rateable = cases.filter(({ caused }) => caused === undefined);
   const offsets = offsetsOf(rateable);
-  const rows = cases.map((one): Case & Outcome => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
+  const rows = cases.map((one) => ({ ...one, ...outcomeOf(one, members, rule, offsets) }));
   const ratings = rows.flatMap(({ rating }) => rating ?? []);
   const failed = rows.flatMap(({ failure }) => failure ?? []);
   const caused = cases.length - rateable.length;
@@ -235,7 +204,7 @@ function caseOf(lines: readonly (readonly PlacedRow[])[]) {
   const voices = lines.map((placed) => voiceOf(placed.map(({ row }) => row)));
   const given = voices.map((voice) => (voice.status === 'ok' ? voice.ratings : undefined));
   /** The failure that the world model caused, whichever judge met it: it is the prediction's, and counts for all of them. */
-  const caused = voices.find((voice) => voice.status === 'failed' && isModelCaused(voice.class));
+  const caused = voices.filter((voice) => voice.status === 'failed').find((voice) => isModelCaused(voice.class));
   return { domain, trajectory, voices, given, lines, caused };
 }
 
@@ -258,35 +227,30 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
 
 /** The mean of each measure over those that have it. */
 function meanMeasures(all: readonly { readonly measures?: Measures | undefined }[]): Measures {
-  const given = groupBy(
-    all.flatMap(({ measures = {} }) => Object.entries(measures)),
-    ([name]) => name,
+  return byName(
+    mean,
+    all.map(({ measures = {} }) => measures),
   );
-  return Object.fromEntries(Array.from(given, ([name, own]) => [name, mean(own.map(([, value]) => value))]));
 }
 
-function failureOf({ class: failure, reason }: NoJudgement): NoJudgement {
-  return { class: failure, reason };
-}
-
-function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets): Outcome {
-  if (one.caused?.status === 'failed') return { failure: failureOf(one.caused) };
-  const rating = combinedRating(one, rule, offsets);
+/** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
+function outcomeOf(one: Case, members: readonly Member[], rule: PanelRule, offsets: Offsets) {
+  const rating = one.caused === undefined ? combinedRating(one, rule, offsets) : undefined;
   if (rating !== undefined) {
-    const measures = meanMeasures(one.voices.filter((voice) => voice.status === 'ok'));
-    return { rating: { ...rating, measures } };
+    return { rating: { ...rating, measures: meanMeasures(one.voices.filter((voice) => voice.status === 'ok')) } };
   }
-  if (one.voices.some(({ status }) => status === 'absent')) return {};
-  const at = one.voices.findIndex(({ status }) => status === 'failed');
-  const voice = one.voices[at];
-  if (voice?.status !== 'failed') {
-    return { failure: { class: 'unreadable', reason: 'no dimension was rated by enough judges' } };
-  }
+  return { failure: failureOf(one, members) };
+}
+
+function failureOf({ caused, voices, given }: Case, members: readonly Member[]): NoJudgement | undefined {
+  if (caused === undefined && voices.some(({ status }) => status === 'absent')) return undefined;
+  const failed = caused ?? voices.find((voice) => voice.status === 'failed');
+  if (failed === undefined) return { class: 'unreadable', reason: 'no dimension was rated by enough judges' };
+  const { class: failure, reason } = failed;
   // For want of a prediction no judge was asked.
-  if (isUnasked(voice.class)) return { failure: failureOf(voice) };
-  const given = one.given.filter((ratings) => ratings !== undefined).length;
-  const reason = `${given} of ${members.length} judges rated it; ${present(members[at]).name}: ${voice.reason}`;
-  return { failure: { class: voice.class, reason } };
+  if (caused !== undefined || isUnasked(failure)) return { class: failure, reason };
+  const judges = `${given.filter((ratings) => ratings !== undefined).length} of ${members.length} judges rated it`;
+  return { class: failure, reason: `${judges}; ${present(members[voices.indexOf(failed)]).name}: ${reason}` };
 }
 
 /**
@@ -302,7 +266,7 @@ export async function writePanel(
   { io, fresh, settings }: { readonly io: Io; readonly fresh: boolean; readonly settings: Manifest['settings'] },
 ): Promise<boolean> {
   const identity = panelIdentity(path, members, joined.panel);
-  await requireFree(path, shownPath(path, io), fresh, members, identity);
+  await requireFree(path, io, fresh, members, identity);
   const handles: FileHandle[] = [];
   try {
     for (const member of members) handles.push(await openToRead(member.path, 'a panel reads it twice'));
@@ -311,7 +275,7 @@ export async function writePanel(
         if (row.rating === undefined && row.failure === undefined) continue;
         const texts: (string | undefined)[] = [];
         for (const [at, [first]] of row.lines.entries()) {
-          texts.push(first && (await textAt(present(handles[at]), first, present(members[at]))));
+          texts.push(first && (await readAgain(present(handles[at]), first, present(members[at]).shown)));
         }
         yield lineOf(row, members, texts, joined.panel);
       }
@@ -331,9 +295,8 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
   const first = present(members[0]);
   const { predictions, rubrics, verdicts, reading } = first.manifest.identity;
   const how = quorum === null ? combine : `${combine}, quorum ${quorum}`;
-  const isOneReading = members.every(
-    ({ manifest: { identity } }) => identity.verdicts === verdicts && identity.reading === reading,
-  );
+  const identities = members.map(({ manifest }) => manifest.identity);
+  const isOneReading = identities.every((own) => own.verdicts === verdicts && own.reading === reading);
   return {
     mode: first.made.mode,
     // Their file is told from where the judged file lies.
@@ -342,8 +305,7 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
         ? { ...predictions, file: relative(dirname(path), resolve(dirname(first.path), predictions.file)) }
         : predictions,
     judge: `panel of ${members.length} (${how}): ${members.map(({ name }) => name).join(', ')}`,
-    members: members.map(({ manifest: { identity } }) => {
-      const { judge, snapshot, verdicts, reading, sampling } = identity;
+    members: identities.map(({ judge, snapshot, verdicts, reading, sampling }) => {
       return { judge, snapshot, verdicts, reading, sampling };
     }),
     combine,
@@ -354,13 +316,8 @@ function panelIdentity(path: string, members: readonly Member[], panel: PanelDoc
   };
 }
 
-async function requireFree(
-  path: string,
-  shown: string,
-  fresh: boolean,
-  members: readonly Member[],
-  identity: Identity,
-): Promise<void> {
+async function requireFree(path: string, io: Io, fresh: boolean, members: readonly Member[], identity: Identity) {
+  const shown = shownPath(path, io);
   if (members.some((member) => member.path === path)) {
     throw new UserError(`--output names ${shown}, which is one of the panel's own judgings; name another file`);
   }
@@ -380,15 +337,9 @@ async function requireFree(
   );
 }
 
-async function textAt(handle: FileHandle, { offset, length, line }: PlacedRow, { shown }: Member): Promise<string> {
-  const text = decoded(await readSpan(handle, offset, length));
-  if (text !== undefined && parseObject(text) !== undefined) return text;
-  throw badData(`${shown}:${line} was changed while it was read; run the same command again`);
-}
-
 /** @param texts each member's first line of the prediction */
 function lineOf(
-  row: Case & Outcome,
+  row: JoinedRow,
   members: readonly Member[],
   texts: readonly (string | undefined)[],
   { offsets }: PanelDocument,
@@ -399,31 +350,24 @@ function lineOf(
   const { key, trajectory, repeat, flags } = present(row.lines[at]?.[0]).row;
   // Flags of later versions are kept as they stand there.
   const prediction = { key, trajectory, repeat, gen, awb, flags: flags as Flag[] };
-  const record = recordOf(row, members, fields, offsets);
-  return withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
-}
-
-function recordOf(
-  { domain, rating, failure, voices }: Case & Outcome,
-  members: readonly Member[],
-  fields: readonly JsonObject[],
-  offsets: PanelDocument['offsets'],
-): JudgementRecord {
-  const panel = voices.map((voice, at) => {
-    const taken = voice.status === 'ok' ? offsets?.[domain]?.judges[at] : undefined;
-    return { judge: present(members[at]).name, ...voice, ...(taken && { offsets: taken }) };
+  const { domain, rating, failure, voices } = row;
+  const panel = voices.map((voice, judge) => {
+    const taken = voice.status === 'ok' ? offsets?.[domain]?.judges[judge] : undefined;
+    return { judge: present(members[judge]).name, ...voice, ...(taken && { offsets: taken }) };
   });
   const { rubricPack: name, rubricFingerprint: fingerprint } = present(members[0]).made;
   const rubrics = name === undefined || fingerprint === undefined ? {} : { rubrics: { name, fingerprint } };
   const asked = { ...rubrics, panel };
-  if (rating === undefined) return unrated(present(failure), asked);
+  const lineWith = (record: JudgementRecord) =>
+    withMembers(present(texts[at]), JUDGEMENT_KEYS, judgementMembers(prediction, record, 0));
+  if (rating === undefined) return lineWith(unrated(present(failure), asked));
   const { ratings, total, measures } = rating;
   /** What the judges said in words, each under its name. */
   const said = (kind: 'strengths' | 'weaknesses') =>
-    fields.flatMap((own, at) => remarksIn(own)[kind].map((remark) => `${present(members[at]).name}: ${remark}`));
+    fields.flatMap((own, judge) => remarksIn(own)[kind].map((remark) => `${present(members[judge]).name}: ${remark}`));
   const remarks = { strengths: said('strengths'), weaknesses: said('weaknesses') };
   const record = rated({ status: 'ok', ratings, total, ...remarks }, asked);
-  return Object.keys(measures).length === 0 ? record : { ...record, measures };
+  return lineWith(Object.keys(measures).length === 0 ? record : { ...record, measures });
 }
 
 /** Begun with the first of its judgings and ended with the last: joining them has no time of its own. */
@@ -437,24 +381,21 @@ function panelManifest(
 ): Manifest {
   const manifests = members.map(({ manifest }) => manifest);
   const { label, meta, predictions } = present(manifests[0]);
-  const chosen: Record<string, number> = {};
-  for (const [domain, count] of manifests.flatMap((manifest) => Object.entries(manifest.chosen))) {
-    chosen[domain] = Math.max(chosen[domain] ?? 0, count);
-  }
+  const mostOf = (counts: readonly number[]) => Math.max(...counts);
+  const chosen = byName(
+    mostOf,
+    manifests.map((manifest) => manifest.chosen),
+  );
+  const costs = byName(
+    costOf,
+    manifests.map((manifest) => manifest.costs ?? {}),
+  );
   const all = Math.max(
     rows.length,
     Object.values(chosen).reduce((sum, count) => sum + count, 0),
   );
-  const failures = countBy(
-    rows.flatMap(({ failure }) => failure ?? []),
-    ({ class: failure }) => failure,
-  );
   const tokens: Usage = {};
   for (const manifest of manifests) addUsage(tokens, manifest.tokens);
-  const costs = groupBy(
-    manifests.flatMap((manifest) => Object.entries(manifest.costs ?? {})),
-    ([domain]) => domain,
-  );
   const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();
   const isWhole = panel.missing + panel.not_judged === 0 && all === rows.length;
   return {
@@ -477,16 +418,11 @@ function panelManifest(
       failed: panel.model_caused + panel.missing,
       notDone: panel.not_judged,
       absent: all - rows.length,
-      failures,
+      failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
       flags: {},
     },
     tokens,
-    costs: Object.fromEntries(
-      Array.from(costs, ([domain, own]) => {
-        const { unpriced, ...cost } = sumOf(own.map(([, each]) => ({ ...each, unpriced: each.unpriced ?? 0 })));
-        return [domain, { ...cost, ...(unpriced > 0 && { unpriced }) }];
-      }),
-    ),
+    costs,
     panel: { judges: panel.judges, by_fewer: panel.by_fewer, agreement: panel.agreement },
     notices: [],
     startedAt: present(manifests.map(({ startedAt }) => startedAt).sort()[0]),
@@ -495,4 +431,15 @@ function panelManifest(
     process: { pid: process.pid, host: hostname() },
     output: { file: path, form: fingerprintOf({ rows: rows.length, file: basename(path) }), ...output },
   };
+}
+
+function costOf(costs: readonly NonNullable<Manifest['costs']>[string][]) {
+  const { unpriced, ...cost } = sumOf(costs.map((each) => ({ ...each, unpriced: each.unpriced ?? 0 })));
+  return { ...cost, ...(unpriced > 0 && { unpriced }) };
+}
+
+/** What several records have under each name, joined. */
+function byName<T, R>(join: (own: readonly T[]) => R, records: readonly Readonly<Record<string, T>>[]) {
+  const entries = groupBy(records.flatMap(Object.entries<T>), ([name]) => name);
+  return Object.fromEntries(Array.from(entries, ([name, own]) => [name, join(own.map(([, value]) => value))]));
 }

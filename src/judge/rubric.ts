@@ -28,27 +28,24 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
   },
   async open({ verdicts: wanted, rubrics, holdsReplies = false, sees = 'history' }) {
     // Whoever only asks what the mode declares does not load it.
-    const { READINGS, SCHEMA_VERSION, verdictFormat } = await import('./verdicts.js');
+    const { readOfficialVerdict, readStrictVerdict, ...form } = await import('./verdicts.js');
     const { answerMark, askingForMark } = await import('./answer-mark.js');
     const { invitesConfusion } = await import('../benchmark/suspicion.js');
     const pack = sees === 'history' ? await rubrics() : withoutTruth(await rubrics());
     const verdicts = readingFor(pack, wanted);
-    const reader = READINGS[verdicts];
+    const isStrict = verdicts === 'strict';
     // The official rubrics ask for text around the JSON.
     const isHeld = holdsReplies && !pack.official;
     return {
       name: pack.hidesTruth ? `${pack.name}-rollout` : pack.name,
       identity: {
-        rubrics: {
-          ...{ name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
-          ...(pack.facts && { facts: FACTS_VERSION }),
-        },
+        rubrics: { name: pack.name, fingerprint: pack.fingerprint, ...messageVersions(pack) },
         verdicts,
         ...(sees === 'history' ? {} : { sees }),
-        ...(reader.version !== undefined && { reading: reader.version }),
-        ...(isHeld && { verdict_schema: SCHEMA_VERSION }),
+        ...(isStrict && { reading: form.STRICT_VERSION }),
+        ...(isHeld && { verdict_schema: form.SCHEMA_VERSION }),
       },
-      ...(isHeld && { replyForm: verdictFormat(pack, reader) }),
+      ...(isHeld && { replyForm: form.verdictFormat(pack, isStrict) }),
       refusal: (domain) =>
         pack.systemPrompt(domain) === undefined
           ? `the rubric pack ${pack.name} has no prompt for the domain "${domain}", only for ${pack.domains.join(', ')}; add one, or name another pack with --rubrics`
@@ -60,15 +57,18 @@ export const rubric: Mode<readonly [Verdict & { status: 'ok' }]> = {
         const part: Part<Verdict & { status: 'ok' }> = {
           request(attempt) {
             const messages = buildJudgeMessages(pack, sample, prediction);
-            if (!reader.asksMark) return { messages };
+            if (!isStrict) return { messages };
             return { messages: askingForMark(messages, isHeld ? 'object' : 'block', markOf(attempt), attempt) };
           },
-          read: (reply, attempt) =>
-            reader.read(reply, {
+          read({ content, finishReason }, attempt) {
+            if (!isStrict) return readOfficialVerdict(content);
+            return readStrictVerdict(content, {
               mark: markOf(attempt),
               isHeld,
+              isCut: finishReason === 'length',
               countsUnmarked: () => !invitesConfusion(textsShown(pack, sample, prediction), prediction),
-            }),
+            });
+          },
         };
         return [part];
       },
@@ -109,10 +109,10 @@ const FRAME_VERSION = 4;
 const SLOT_VERSIONS: Readonly<Record<OptionalSlot, number>> = { told: 1, changes: 1 };
 
 /** The versions that a pack's messages depend on. Official messages never change, so they have none. */
-function messageVersions(pack: RubricPack): Readonly<Record<string, number>> {
+function messageVersions(pack: RubricPack) {
   if (pack.official) return {};
   const slots = optionalSlots(pack).map((slot) => [slot, SLOT_VERSIONS[slot]] as const);
-  return { frame: FRAME_VERSION, ...Object.fromEntries(slots) };
+  return { frame: FRAME_VERSION, ...Object.fromEntries(slots), ...(pack.facts && { facts: FACTS_VERSION }) };
 }
 
 /**
@@ -203,10 +203,7 @@ function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): s
 }
 
 /** A stretch of a text, in UTF-16 units; `end` is exclusive. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+type Span = Readonly<Record<'start' | 'end', number>>;
 
 /** The longest excerpt, in UTF-16 units. */
 const TOLD_LENGTH = 6_000;

@@ -6,9 +6,9 @@ import { decimalDigit } from '../core/folded.js';
 import type { JsonObject as PlainObject } from '../core/json.js';
 import { lastBlock, PYTHON_SPACE, pythonStrip, VERDICT_TAG, withoutThinking } from '../core/reply.js';
 import type { RubricPack } from '../core/rubric.js';
-import { DIMENSIONS, type ModelReply, type Ratings, type Verdict } from '../core/types.js';
+import { DIMENSIONS, type Ratings, type Verdict } from '../core/types.js';
 import { MARK_LENGTH, markedBlocks, soleBlock } from './answer-mark.js';
-import { unreadable, type VerdictReading } from './mode.js';
+import { unreadable } from './mode.js';
 
 // JSON as Python's json reads it, and values as Python reads them from texts and prints them: what the official reading of verdicts rests
 // on.
@@ -21,23 +21,20 @@ const MAX_DIGITS = 4300;
 type Json = null | boolean | bigint | number | string | Json[] | JsonObject;
 type JsonObject = Map<string, Json>;
 
-interface Parsed {
-  readonly value?: JsonObject;
-  /** The official script mends `syntax`, and gives up at a `limit` (nested too deep, an integer too long). */
-  readonly fault?: 'syntax' | 'limit';
-  /** Keys that some object gives more than once; the last counts. */
-  readonly repeated: ReadonlySet<string>;
-}
-
-/** The JSON object that is the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. */
-function parseJson(text: string): Parsed {
+/**
+ * The JSON object that is the whole text: RFC 8259, and the literals `NaN`, `Infinity` and `-Infinity` as in Python's `json`. The official
+ * script repairs a `syntax` fault, and gives up at a `limit` (nested too deep, an integer too long). `repeated` are the keys that some
+ * object gives more than once; the last counts.
+ */
+function parseJson(text: string) {
   const repeated = new Set<string>();
   try {
     const value = read(text, repeated);
-    return value instanceof Map ? { value, repeated } : { fault: 'syntax', repeated };
+    if (value instanceof Map) return { value, repeated };
   } catch (error) {
-    return { fault: error instanceof RangeError ? 'limit' : 'syntax', repeated };
+    if (error instanceof RangeError) return { fault: 'limit', repeated } as const;
   }
+  return { fault: 'syntax', repeated } as const;
 }
 
 const LITERALS = new Map<string, Json>([
@@ -150,29 +147,8 @@ function reprString(text: string): string {
   return quote + body + quote;
 }
 
-interface VerdictReader {
-  /** Changes with the answer mark, with how it is asked for and with what is accepted: verdicts read in two ways must not mix in one judging. The official reading never changes. */
-  readonly version?: number;
-  /** Whether the judge is asked for the answer mark. */
-  readonly asksMark: boolean;
-  read(reply: ModelReply, asked: AskedVerdict): Verdict;
-}
-
-export const READINGS: Readonly<Record<VerdictReading, VerdictReader>> = {
-  /** Accepts nothing but the judge's own five ratings of 1 to 5. */
-  strict: {
-    version: 3,
-    asksMark: true,
-    read({ content, finishReason }, asked) {
-      const verdict = readStrictVerdict(content, asked);
-      // A reply that was cut off may have had its own verdict still to come, whatever stands in it.
-      const isCut = finishReason === 'length' && verdict.status === 'ok';
-      return isCut ? unreadable('more may have followed the verdict') : verdict;
-    },
-  },
-  /** Accepts what the official script accepts. */
-  official: { asksMark: false, read: ({ content }) => readOfficialVerdict(content) },
-};
+/** Changes with the answer mark, with how it is asked for and with what is accepted strictly; the official reading never changes. */
+export const STRICT_VERSION = 3;
 
 /** The strict reading repairs no longer verdict (UTF-16 units): repairing takes quadratic time on stray quotes. */
 const REPAIRABLE_LENGTH = 32_000;
@@ -182,12 +158,14 @@ interface AskedVerdict {
   readonly mark: string;
   /** Whether the whole reply is held to one JSON object. */
   readonly isHeld: boolean;
+  /** Whether the reply was cut off. */
+  readonly isCut?: boolean;
   /** Whether a block without the mark counts: only where nothing in the case can be mistaken for one. */
   countsUnmarked(): boolean;
 }
 
 /**
- * What a judge's reply says, or nothing. The verdict stands in the block that bears the mark, outside of thinking; several such blocks
+ * What a judge's reply says, or nothing: only the judge's own five ratings of 1 to 5 are accepted. The verdict stands in the block that bears the mark, outside of thinking; several such blocks
  * have to agree. A reply that is held to JSON is one object whose `mark` is the mark. Without the mark a verdict counts only in the one
  * block with which the reply ends, and only where `countsUnmarked`.
  *
@@ -197,15 +175,17 @@ interface AskedVerdict {
 export function readStrictVerdict(reply: string, asked: AskedVerdict): Verdict {
   const text = pythonStrip(reply);
   if (text === '') return unreadable('the reply is empty');
-  return asked.isHeld ? readHeld(text, asked.mark) : readBlocks(text, asked);
+  const verdict = asked.isHeld ? readHeld(text, asked.mark) : readBlocks(text, asked);
+  // A reply that was cut off may have had its own verdict still to come, whatever stands in it.
+  return asked.isCut && verdict.status === 'ok' ? unreadable('more may have followed the verdict') : verdict;
 }
 
 function readHeld(text: string, mark: string): Verdict {
-  const objects = [text, pythonStrip(withoutThinking(text))].map(parseJson);
-  const { value, repeated } = objects.find(({ fault }) => fault === undefined) ?? {};
-  if (value === undefined) return unreadable('the reply is not one JSON object');
-  if (value.get('mark') !== mark || repeated?.has('mark')) return unreadable('the object lacks the mark of its case');
-  return verdictOf(value, repeated ?? new Set(), text);
+  const found = [text, pythonStrip(withoutThinking(text))].map(parseJson).find(({ value }) => value !== undefined);
+  if (found?.value === undefined) return unreadable('the reply is not one JSON object');
+  const { value, repeated } = found;
+  if (value.get('mark') !== mark || repeated.has('mark')) return unreadable('the object lacks the mark of its case');
+  return verdictOf(value, repeated, text);
 }
 
 function readBlocks(text: string, { mark, countsUnmarked }: AskedVerdict): Verdict {
@@ -283,14 +263,8 @@ const closings = (json: string): number => json.split(/[}\]]/).length;
 export function readOfficialVerdict(reply: string): Verdict {
   const text = withoutThinking(pythonStrip(reply), VERDICT_TAG);
   if (text === '') return unreadable('the reply is empty');
-  const place = lastBlock(text, VERDICT_TAG) || text;
-  const found = locate(place);
-  if (found === undefined) return unreadable('the reply holds no JSON object');
-  return readOfficially(place.slice(found.start, found.end));
-}
-
-/** The verdict in a JSON object, mended as the official script mends it. */
-function readOfficially(json: string): Verdict {
+  const json = locate(lastBlock(text, VERDICT_TAG) || text);
+  if (json === undefined) return unreadable('the reply holds no JSON object');
   const verdict = parseOfficially(mendOfficially(json));
   const scores = verdict?.get('scores');
   if (verdict === undefined) return unreadable('the JSON cannot be parsed');
@@ -298,9 +272,9 @@ function readOfficially(json: string): Verdict {
   const ratings: Ratings = {};
   for (const dimension of DIMENSIONS) {
     const score = scores.get(dimension);
-    const rating = wholeNumber(score) ?? 0;
     if (typeof score === 'number' && !Number.isFinite(score))
       return unreadable(`the rating of ${dimension} is not finite`);
+    const rating = wholeNumber(score) ?? 0;
     if (rating !== 0) ratings[dimension] = Math.min(rating, 5);
   }
   return accepted(verdict, ratings);
@@ -324,43 +298,34 @@ function parseOfficially(json: string): JsonObject | undefined {
   return scores === null ? undefined : parseJson(`{${scores[0]}}`).value;
 }
 
-/** A stretch of a text, in UTF-16 units; `end` is exclusive. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
 /**
  * The last fenced object, else the last one with matching braces, else the one that the last brace closes. Objects that hold
  * `"scores"` come first.
  */
-function locate(text: string): Span | undefined {
-  return preferScores(text, fencedObjects(text)) ?? preferScores(text, braceMatched(text)) ?? matchedBackwards(text);
+function locate(text: string): string | undefined {
+  return preferScores(fencedObjects(text)) ?? preferScores(braceMatched(text)) ?? matchedBackwards(text);
 }
 
-function preferScores(text: string, spans: readonly Span[]): Span | undefined {
-  return spans.findLast(({ start, end }) => text.slice(start, end).includes('"scores"')) ?? spans.at(-1);
+function preferScores(objects: readonly string[]): string | undefined {
+  return objects.findLast((object) => object.includes('"scores"')) ?? objects.at(-1);
 }
 
-function fencedObjects(text: string): Span[] {
-  return Array.from(text.matchAll(/```(?:json)?([\s\S]*?)```/g)).flatMap(({ index, 1: inside = '' }) => {
-    const body = pythonStrip(inside);
-    const start = text.indexOf(body, index);
-    return body.startsWith('{') && body.endsWith('}') ? [{ start, end: start + body.length }] : [];
-  });
+function fencedObjects(text: string): string[] {
+  const bodies = Array.from(text.matchAll(/```(?:json)?([\s\S]*?)```/g), ([, inside = '']) => pythonStrip(inside));
+  return bodies.filter((body) => body.startsWith('{') && body.endsWith('}'));
 }
 
 /** Objects whose braces match, the outermost alone, in order. */
-function braceMatched(text: string): Span[] {
+function braceMatched(text: string): string[] {
   const closing = unmatchedBraces(text);
-  const spans: Span[] = [];
+  const found: string[] = [];
   let start = text.indexOf('{');
   while (start !== -1) {
     const close = closing[start + 1] ?? -1;
-    if (close !== -1) spans.push({ start, end: close + 1 });
+    if (close !== -1) found.push(text.slice(start, close + 1));
     start = text.indexOf('{', close === -1 ? start + 1 : close + 1);
   }
-  return spans;
+  return found;
 }
 
 /**
@@ -382,7 +347,7 @@ function unmatchedBraces(text: string): Int32Array {
 }
 
 /** From the last `}` backwards to its partner; a quote behind a backslash does not count. */
-function matchedBackwards(text: string): Span | undefined {
+function matchedBackwards(text: string): string | undefined {
   const last = text.lastIndexOf('}');
   let depth = 0;
   let quoted = false;
@@ -391,7 +356,7 @@ function matchedBackwards(text: string): Span | undefined {
     if (char === '"' && text.charAt(i - 1) !== '\\') quoted = !quoted;
     if (quoted) continue;
     if (char === '}') depth++;
-    if (char === '{' && --depth === 0) return { start: i, end: last + 1 };
+    if (char === '{' && --depth === 0) return text.slice(i, last + 1);
   }
   return undefined;
 }
@@ -441,11 +406,9 @@ const LONGEST_REMARK = 200;
  * The `response_format` for the pack's verdicts. The mark comes first. Checklist and reasons come before the scores: a judge that is held to it writes in this
  * order, and so it still thinks first. There is no `strict`: some servers then refuse bounds of texts, and the reader checks all of it.
  */
-export function verdictFormat(
-  { facts }: Pick<RubricPack, 'facts'>,
-  { asksMark }: { readonly asksMark: boolean },
-): PlainObject {
-  const [most, scores] = facts === undefined ? [MOST_REMARKS.plain, SCORES] : [MOST_REMARKS.checked, TYPED_SCORES];
+export function verdictFormat({ facts }: Pick<RubricPack, 'facts'>, asksMark: boolean): PlainObject {
+  const most = facts === undefined ? MOST_REMARKS.plain : MOST_REMARKS.checked;
+  const score = { ...(facts === undefined ? {} : { type: 'integer' }), enum: [1, 2, 3, 4, 5] };
   const remarks = { type: 'array', items: { type: 'string', maxLength: LONGEST_REMARK }, maxItems: most };
   const properties = {
     // It is another one in each case: a schema of its own for each would have to be compiled anew.
@@ -453,15 +416,11 @@ export function verdictFormat(
     ...(facts === undefined ? {} : { facts: FACTS }),
     strengths: remarks,
     weaknesses: remarks,
-    scores,
+    scores: closed(Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, score]))),
   };
   return { type: 'json_schema', json_schema: { name: 'verdict', schema: closed(properties) } };
 }
 
-const SCORES = closed(Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, { enum: [1, 2, 3, 4, 5] }])));
-const TYPED_SCORES = closed(
-  Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, { type: 'integer', enum: [1, 2, 3, 4, 5] }])),
-);
 const FACTS = {
   type: 'array',
   items: closed({

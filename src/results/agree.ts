@@ -9,9 +9,9 @@ import { possibleRating } from '../core/points.js';
 import { shownPrediction } from '../core/reply.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type JudgedRow } from '../core/types.js';
+import { meanFigure } from '../stats/aggregate.js';
 import type { RatedPrediction } from '../stats/agreement/people.js';
-import { mean } from '../stats/mean.js';
-import { meanFigure } from '../stats/predictions.js';
+import { mean } from '../stats/clusters.js';
 
 /** Why a rating may not count, as a sentence has it. */
 export const REASONS = {

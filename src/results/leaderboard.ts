@@ -7,7 +7,7 @@ import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
 import type { BoardRun, IsTied } from '../report/leaderboard/board.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns } from '../stats/compare.js';
-import { criticalBest } from '../stats/multiple.js';
+import { criticalBest } from '../stats/distributions.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
 import type { Note } from './read-run.js';

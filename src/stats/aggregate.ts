@@ -1,8 +1,9 @@
-// Judged rows in, score card out: the official counting, and beside it what that leaves out.
+// Judged rows in, score card out: judgements averaged within predictions, these within rows; the official counting, and beside it what that
+// leaves out; and what of a variance is sampling, as repeats tell, and what more rows alone would shrink.
 
 import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../core/domains.js';
-import { countBy, groupBy } from '../core/groups.js';
+import { countBy, groupBy, type Some } from '../core/groups.js';
 import { type MeasureLookup, measuresOf } from '../core/measures.js';
 import {
   countedPoints,
@@ -13,19 +14,10 @@ import {
   ratingToPoints,
   stretchToPoints,
 } from '../core/points.js';
+import { rowId } from '../core/row-id.js';
 import type { Domain, DomainScore, Estimate, JudgedRow, ScoreCard, ScoreSet, VarianceSplit } from '../core/types.js';
-import { clusteredMean, meanOfEstimates, type Observation } from './clusters.js';
+import { clusteredMean, mean, meanOfEstimates, type Observation } from './clusters.js';
 import { bounded, type Scale, withInterval } from './intervals.js';
-import { mean } from './mean.js';
-import {
-  isJudgedAgain,
-  type Judgements,
-  observationsOf,
-  predictionsOf,
-  type Repeats,
-  samplesOf,
-} from './predictions.js';
-import { generatingOf, judgingOf, meanOfSplits, samplingOf, splitVariance } from './sampling.js';
 
 /**
  * The score card of a judged file, the official script's included.
@@ -107,29 +99,19 @@ function behindMean(domains: readonly DomainScore[], family: Family): readonly D
 }
 
 /** The unweighted mean over the domains that have it, for each name that any of them has. */
-function macro(
-  domains: readonly DomainScore[],
-  family: Family,
-  scaleOf: (name: string) => Scale,
-): Record<string, Estimate> {
+function macro(domains: readonly DomainScore[], family: Family, scaleOf: (name: string) => Scale) {
   const entries = domains.flatMap((score) => Object.entries<Estimate>(score[family]));
-  const byName = groupBy(entries, ([name]) => name);
-  return Object.fromEntries(
-    [...byName].map(([name, found]) => [
-      name,
-      meanOfEstimates(
-        found.map(([, estimate]) => estimate),
-        scaleOf(name),
-      ),
-    ]),
-  );
+  const means = [...groupBy(entries, ([name]) => name)].map(([name, found]) => {
+    const estimates = found.map(([, estimate]) => estimate);
+    return [name, meanOfEstimates(estimates, scaleOf(name))] as const;
+  });
+  return Object.fromEntries(means);
 }
 
 /** What became of single judgements, where the other counts tell of predictions. */
 function judgementsIn(rows: readonly JudgedRow[]): Pick<ScoreCard, 'judgements'> {
   if (!isJudgedAgain(rows)) return {};
-  const classes = rows.flatMap(({ failure }) => failure?.class ?? []);
-  return { judgements: { count: rows.length, failures: countBy(classes, String) } };
+  return { judgements: { count: rows.length, failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])) } };
 }
 
 /** A domain's score, how many predictions are covered, and the observations that its official figures come from. */
@@ -150,10 +132,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
   return { score, covered, official };
 }
 
-function ratingsOf(
-  samples: readonly Repeats[],
-  ratingOf: (row: JudgedRow, figure: Figure) => number | undefined,
-): Record<Figure, Observation[]> {
+function ratingsOf(samples: readonly Repeats[], ratingOf: (row: JudgedRow, figure: Figure) => number | undefined) {
   const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
   // Each figure has just got its list.
   return Object.fromEntries(found) as Record<Figure, Observation[]>;
@@ -181,19 +160,12 @@ function asScore({ value, rows, clusters, se, df }: Estimate): Estimate {
  * its repeats tell them apart.
  * @param isRepeated whether any row has several predictions, or any prediction several judgements
  */
-function varianceOf(
-  samples: readonly Repeats[],
-  isRepeated: boolean,
-  total: Estimate | undefined,
-): VarianceSplit | undefined {
+function varianceOf(samples: readonly Repeats[], isRepeated: boolean, total: Estimate | undefined) {
   if (total?.se === undefined) return undefined;
   if (!isRepeated) return splitVariance(total.se, undefined);
+  const pointsOf = (judgements: Judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []);
   const rows = samples
-    .map((predictions) =>
-      predictions
-        .map((judgements) => judgements.flatMap((row) => countedPoints(row, 'total') ?? []))
-        .filter(({ length }) => length > 0),
-    )
+    .map((predictions) => predictions.map(pointsOf).filter(({ length }) => length > 0))
     .filter(({ length }) => length > 0);
   const sampling = samplingOf([rows.map((row) => row.map(mean))]);
   return splitVariance(total.se, sampling, judgingOf([rows]), generatingOf([rows]));
@@ -219,23 +191,19 @@ function countPredictions(predictions: readonly Judgements[], asked: number) {
   const chosen = Math.max(asked, predictions.length);
   const missing = chosen - predictions.length;
   const valid = predictions.filter((judgements) => judgements.some(isValid)).length;
-  const failures = countBy(predictions.flatMap(failureOf), String);
+  const failures = countBy(predictions.flatMap(failureOf));
   const counts = {
     chosen,
     valid,
     failed: predictions.length - valid,
     failures: { ...failures, ...(missing > 0 && { 'not-judged': missing }) },
-    flags: countBy(
-      predictions.flatMap((judgements) => [...new Set(judgements.flatMap(({ flags }) => flags))]),
-      String,
-    ),
+    flags: countBy(predictions.flatMap((judgements) => [...new Set(judgements.flatMap(({ flags }) => flags))])),
   };
   return { counts, covered: predictions.filter((judgements) => judgements.some(isCovered)).length };
 }
 
 function isValid(row: JudgedRow): boolean {
-  const measuredOnly = row.failed === undefined && row.failure === undefined && row.measures !== undefined;
-  return isRated(row) || measuredOnly;
+  return isRated(row) || (row.failed === undefined && row.failure === undefined && row.measures !== undefined);
 }
 
 /** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
@@ -254,4 +222,184 @@ function failureOf(judgements: Judgements): string[] {
   if (judgements.some(isValid)) return judgements.some(isCovered) ? [] : ['not-rated'];
   const [{ failure }] = judgements;
   return [judgements.map((row) => row.failure?.class).find(isModelCaused) ?? failure?.class ?? 'unstated'];
+}
+
+/** What was judged of one prediction. */
+export type Judgements = Some<JudgedRow>;
+
+/** Everything said of one row under one key: its repeats, each a prediction with its judgements. */
+type Repeats = Some<Judgements>;
+
+/** Rows apart by prediction (key and repeat), in the order of their first rows. */
+export function predictionsOf(rows: readonly JudgedRow[]): Judgements[] {
+  return isJudgedAgain(rows)
+    ? [...groupBy(rows, ({ key, repeat }) => rowId(key, repeat)).values()]
+    : rows.map((row) => [row]);
+}
+
+/** Predictions apart by row, in the order of their first ones. */
+export function samplesOf(predictions: readonly Judgements[]): Repeats[] {
+  return [...groupBy(predictions, ([{ key }]) => key).values()];
+}
+
+/** Whether any of these rows is a further judgement of its prediction. */
+export function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
+  return rows.some(({ index }) => index > 0);
+}
+
+type FigureOf = (row: JudgedRow) => number | undefined;
+
+/** A prediction's figure: the mean over its judgements that have it; undefined where none has. */
+export function meanFigure(judgements: Judgements, figureOf: FigureOf): number | undefined {
+  const [first, ...more] = judgements;
+  return more.length === 0 ? figureOf(first) : meanOfKnown(judgements.map(figureOf));
+}
+
+/** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */
+export function observationsOf(samples: readonly Repeats[], figureOf: FigureOf): Observation[] {
+  return samples.flatMap((repeats) => {
+    const value = meanOfKnown(repeats.map((judgements) => meanFigure(judgements, figureOf)));
+    return value === undefined ? [] : [{ value, cluster: repeats[0][0].trajectory }];
+  });
+}
+
+function meanOfKnown(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : mean(known);
+}
+
+/** The values of one row in one run, one for each generation (repeat): the means of their judgements. None is empty. */
+export type Generations = readonly number[];
+
+/** The same with all judgements of each generation. None is empty. */
+export type Judgings = readonly (readonly number[])[];
+
+/**
+ * The standard deviation of one of two repeated values, from pairs of them: `√(Σ d² / 2n)` (Dahlberg 1940; Bland & Altman, British
+ * Medical Journal 312, 1996). A shift between the first and the second values counts as noise, too. NaN of no pairs.
+ */
+export function noiseOf(pairs: readonly { readonly a: number; readonly b: number }[]): number {
+  return Math.sqrt(pairs.reduce((sum, { a, b }) => sum + (b - a) ** 2, 0) / pairs.length / 2);
+}
+
+type Sampling = NonNullable<ReturnType<typeof samplingOf>>;
+
+/**
+ * The variance that sampling gives a difference of means (or, with one run, a mean) over rows, from the repeats in each run; the
+ * runs hold the same rows. The spread of generations within a row is pooled over the rows, since a row alone has too few. `variance` is
+ * with the repeats that each row has; `df` are Satterthwaite's, of the pooled variances; `perRepeat` is the variance if every row had one
+ * repeat in each run: n repeats leave the nth part of it. Undefined where a run has no repeats.
+ */
+export function samplingOf(runs: readonly (readonly Generations[])[]) {
+  let [variance, spread, perRepeat, freedom] = [0, 0, 0, 0];
+  for (const rows of runs) {
+    const pooled = pooledVariance(rows);
+    if (pooled === undefined) return undefined;
+    const part = (pooled.value * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
+    variance += part;
+    spread += part ** 2 / pooled.df;
+    perRepeat += pooled.value / rows.length;
+    freedom += pooled.df;
+  }
+  // Without any variance Satterthwaite's are not defined.
+  return { variance, df: spread === 0 ? freedom : variance ** 2 / spread, perRepeat };
+}
+
+/**
+ * The variance that the judge alone gives the same difference (or mean), from the judgements of each prediction. With k judgements a
+ * prediction and the mean square σ² of judgements within predictions, pooled over them, a run of n rows has
+ * `Σ_rows Σ_generations (σ² / k) / G² / n²`, where a row has G generations. Undefined where a run judged nothing twice.
+ */
+export function judgingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
+  let variance = 0;
+  for (const rows of runs) {
+    const pooled = pooledVariance(rows.flat());
+    if (pooled === undefined) return undefined;
+    const parts = rows.map((row) => row.reduce((sum, { length }) => sum + 1 / length, 0) / row.length ** 2);
+    variance += (pooled.value * parts.reduce((sum, part) => sum + part, 0)) / rows.length ** 2;
+  }
+  return variance;
+}
+
+/**
+ * The variance that the generations alone give the same, without the judge's part, by the method of moments for unequal numbers: the mean
+ * square of generations within rows has `σ²_generation + h σ²_judge`, where h is the mean of 1 / k over the generations of k judgements in
+ * those rows, weighted by their degrees of freedom. Undefined where a run has no repeats, or judged nothing twice.
+ */
+export function generatingOf(runs: readonly (readonly Judgings[])[]): number | undefined {
+  let variance = 0;
+  for (const rows of runs) {
+    const judge = pooledVariance(rows.flat());
+    const generations = pooledVariance(rows.map((row) => row.map(mean)));
+    if (judge === undefined || generations === undefined) return undefined;
+    const shares = rows.map((row) => (1 - 1 / row.length) * row.reduce((sum, { length }) => sum + 1 / length, 0));
+    const share = shares.reduce((sum, part) => sum + part, 0) / generations.df;
+    const own = Math.max(0, generations.value - share * judge.value);
+    variance += (own * rows.reduce((sum, { length }) => sum + 1 / length, 0)) / rows.length ** 2;
+  }
+  return variance;
+}
+
+/**
+ * The variance `se²` in its parts: judgements within generations within rows, by the analysis of variance of nested random effects
+ * (its method of moments; Searle, Casella & McCulloch, "Variance Components", 1992). What the generations of a row differ by holds
+ * the judge's part, too, so that is taken from it; what sampling does not explain is the rows'. A part that comes out negative
+ * is 0. Without repeats the judge's part can still be told from the rest, while generation stays with the rows.
+ * @param generating what `generatingOf` gives, which alone is right where the numbers of judgements differ
+ */
+export function splitVariance(se: number, sampling: Sampling | undefined, judge?: number, generating?: number) {
+  const parts = sampling && {
+    generation: generating ?? Math.max(0, sampling.variance - (judge ?? 0)),
+    perRepeat: sampling.perRepeat,
+  };
+  const row = Math.max(0, se ** 2 - (parts?.generation ?? 0) - (judge ?? 0));
+  const split: VarianceSplit = { row, ...parts, ...(judge === undefined ? {} : { judge }) };
+  return split;
+}
+
+/**
+ * The estimate as it is for these very rows, with nothing but sampling (the judge's included) left to vary; undefined where a run has no
+ * repeats.
+ */
+export function onTheseRows(estimate: Estimate, sampling: Sampling | undefined): Estimate | undefined {
+  if (sampling === undefined) return undefined;
+  const { value, rows, clusters } = estimate;
+  return withInterval({ value, rows, clusters, se: Math.sqrt(sampling.variance), df: sampling.df }, 'difference');
+}
+
+/**
+ * The split of the unweighted mean of independent estimates. A part that one of them lacks is absent, and falls where that one has
+ * it: the judge's to generation, and generation to the rows. So the parts add up to the variance. Throws on none.
+ */
+export function meanOfSplits(splits: readonly VarianceSplit[]): VarianceSplit {
+  const scaled = (part: (split: VarianceSplit) => number | undefined) => {
+    const known = splits.map(part).filter((value) => value !== undefined);
+    return known.length < splits.length ? undefined : known.reduce((sum, value) => sum + value, 0) / splits.length ** 2;
+  };
+  const judge = scaled((split) => split.judge);
+  const generation = scaled((split) =>
+    split.generation === undefined || judge !== undefined ? split.generation : split.generation + (split.judge ?? 0),
+  );
+  const perRepeat = scaled((split) => split.perRepeat);
+  const whole = scaled((split) => split.row + (split.generation ?? 0) + (split.judge ?? 0)) ?? 0;
+  return {
+    row: Math.max(0, whole - (generation ?? 0) - (judge ?? 0)),
+    ...(generation === undefined ? {} : { generation }),
+    ...(judge === undefined ? {} : { judge }),
+    ...(perRepeat === undefined ? {} : { perRepeat }),
+  };
+}
+
+/** The variance within groups with its degrees of freedom; undefined where no group has two values. */
+function pooledVariance(groups: readonly (readonly number[])[]): { value: number; df: number } | undefined {
+  let squares = 0;
+  let df = 0;
+  for (const group of groups) {
+    if (group.length > 1) {
+      const centre = mean(group);
+      squares += group.reduce((sum, value) => sum + (value - centre) ** 2, 0);
+      df += group.length - 1;
+    }
+  }
+  return df === 0 ? undefined : { value: squares / df, df };
 }

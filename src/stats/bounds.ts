@@ -13,12 +13,10 @@ import {
   LEAST_CLUSTERS,
   type VarianceSplit,
 } from '../core/types.js';
-import { meanOfEstimates } from './clusters.js';
-import { normalTail, studentTQuantile } from './distributions.js';
+import { mean, meanOfEstimates } from './clusters.js';
+import { holm, normalTail, studentTQuantile } from './distributions.js';
 import { chanceAbove, chanceBelow, intervalAt, isUniform, LEAST_UNIFORM } from './intervals.js';
 import type { Next } from './looks.js';
-import { mean } from './mean.js';
-import { holm } from './multiple.js';
 import { type Bounds, EACH_DOMAIN, type Evidence, OVERALL, ownOf, type Policy } from './policy.js';
 
 /** A figure that has to be at least its bound: of Overall where there is no domain, and the total where there is no dimension. */
@@ -141,13 +139,15 @@ export function isOverallDrop({ kind, domain, dimension }: Test): boolean {
 
 /** Every test's result at a level; `next` is the look that more repeats would lead to. */
 export function judgeTests(tests: readonly Test[], alpha: number, next: Next | undefined): BoundResult[] {
-  const family = tests.filter((test) => isInFamily(test) && chanceOf(test) !== undefined);
-  const adjusted = holm(family.flatMap((test) => chanceOf(test) ?? []));
-  return tests.map((test) =>
-    family.includes(test)
-      ? judgeTest(test, { alpha, adjustedP: adjusted[family.indexOf(test)], family: family.length }, next)
-      : judgeTest(test, { alpha, adjustedP: chanceOf(test), family: 1 }, next),
-  );
+  const chances = new Map(tests.map((test) => [test, chanceOf(test)]));
+  const family = tests.filter((test) => isInFamily(test) && chances.get(test) !== undefined);
+  const shared = holm(family.flatMap((test) => chances.get(test) ?? []));
+  const adjusted = new Map(family.map((test, place) => [test, shared[place]]));
+  return tests.map((test) => {
+    const isShared = adjusted.has(test);
+    const level = { alpha, adjustedP: (isShared ? adjusted : chances).get(test), family: isShared ? family.length : 1 };
+    return judgeTest(test, level, next);
+  });
 }
 
 /** The one-sided p of a test's breach; undefined where there is too little evidence for one. */
@@ -227,7 +227,13 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
     adjustedP,
     repeats: isOpen && estimate && held ? predictivePower(estimate, test.split, held, next.repeats) : undefined,
     impact: estimate === undefined ? 0 : bound - estimate.value,
-    sentence: sentenceOf(test, verdict, around, level, interval !== undefined && interval.high < bound),
+    // The last says whether the whole interval lies beyond the bound.
+    sentence: sentenceOf(test, {
+      ...level,
+      verdict,
+      around,
+      isBeyond: interval !== undefined && interval.high < bound,
+    }),
   };
 }
 
@@ -238,14 +244,13 @@ function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adju
   return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
 }
 
-/** @param isBeyond whether the whole interval lies beyond the bound */
-function sentenceOf(
-  test: Test,
-  verdict: GateVerdict,
-  interval: string | undefined,
-  { alpha, adjustedP, family }: Level,
-  isBeyond: boolean,
-): string {
+interface Found extends Level {
+  readonly verdict: GateVerdict;
+  readonly around: string | undefined;
+  readonly isBeyond: boolean;
+}
+
+function sentenceOf(test: Test, { alpha, adjustedP, family, verdict, around: interval, isBeyond }: Found): string {
   const { scale, estimate, figure, demand, lacking } = test;
   if (estimate === undefined) return `${figure}: there is ${lacking}, so the rule cannot be tested.`;
   const lack = lackOf(test);
@@ -255,20 +260,10 @@ function sentenceOf(
       : isBeyond && adjustedP !== undefined
         ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
         : 'the interval lies on both sides of that';
-  const conclusion = { GO: 'the rule holds', 'NO-GO': 'the rule is broken', INCONCLUSIVE: open, INCOMPLETE: open }[
-    verdict
-  ];
+  const conclusion = verdict === 'GO' ? 'the rule holds' : verdict === 'NO-GO' ? 'the rule is broken' : open;
   const around = interval ? `${Number((100 * (1 - alpha)).toFixed(2))} % interval ${interval}` : 'no interval';
   const change = `${scale === 'difference' ? 'changed by' : 'scores'} ${SHOW[scale](estimate.value)} points`;
   return `${figure} ${change} (${around}); ${demand}: ${conclusion}.`;
-}
-
-/** Which of two sides a difference lies on, as it will be tested. */
-interface Decision {
-  readonly bound: number;
-  /** One-sided levels at which the rule is held, and at which it is broken. */
-  readonly holdsAt: number;
-  readonly breaksAt: number;
 }
 
 /**
@@ -279,11 +274,12 @@ interface Decision {
  * rows truly differ by, the later difference scatters around the one of now by `σ² = sampling - perRepeat / N`, and its standard error
  * will be `SE_N = √(row + perRepeat / N)`. So with d the distance from the bound, t and t' the quantiles of the two levels, the chance is
  * `Φ((d - t SE_N) / σ) + Φ((-d - t' SE_N) / σ)`. Undefined without a standard error.
+ * @param levels one-sided: at which the rule is held, and at which it is broken
  */
 export function predictivePower(
   { value, se, df }: Estimate,
   split: VarianceSplit | undefined,
-  { bound, holdsAt, breaksAt }: Decision,
+  { bound, holdsAt, breaksAt }: Readonly<Record<'bound' | 'holdsAt' | 'breaksAt', number>>,
   repeats: number,
 ): RepeatAdvice | undefined {
   if (se === undefined || df === undefined) return undefined;

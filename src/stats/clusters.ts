@@ -1,8 +1,40 @@
-// Means of rows that fall into clusters (turns of a trajectory), and their standard errors.
+// Means: of values, exactly rounded; and of rows that fall into clusters (turns of a trajectory), with their standard errors.
 
 import { type Estimate, LEAST_CLUSTERS } from '../core/types.js';
 import { isUniform, LEAST_UNIFORM, type Scale, unseenVariance, withInterval } from './intervals.js';
-import { mean } from './mean.js';
+
+/**
+ * The arithmetic mean, correctly rounded: the exact sum, divided and rounded once, as Python's `statistics.mean` does it.
+ * So it equals the official script's to the last digit, and does not depend on the order of the values.
+ * Exact for values that are 0 or of a magnitude of 1e-100 to 1e100. Throws a RangeError where there are no values.
+ */
+export function mean(values: readonly number[]): number {
+  const [first] = values;
+  if (first === undefined) throw new RangeError('there is no mean of no values');
+  // Most rows have one repeat. A sum with 0 turns -0 into 0, as the exact way does.
+  if (values.length === 1) return first + 0;
+  return values.every(isOrdinary) ? exactMean(values) : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** By how much a mean lies above another one; 0 where they differ by no more than equal values do that were averaged in another order. */
+export function aboveBy(a: number, b: number): number {
+  return Math.abs(a - b) < 1e-9 ? 0 : a - b;
+}
+
+function isOrdinary(value: number): boolean {
+  const magnitude = Math.abs(value);
+  return magnitude === 0 || (magnitude >= 1e-100 && magnitude <= 1e100);
+}
+
+function exactMean(values: readonly number[]): number {
+  // Every double of at least 1e-100 is a whole number of 2^-400.
+  const scale = 2 ** 400;
+  const sum = values.reduce((total, value) => total + BigInt(value * scale), 0n);
+  // Division cuts off what is behind the last bit. With 64 bits more than the sum has, that can never hide on which side of
+  // a tie the quotient lies, so the conversion, which rounds, rounds rightly.
+  const quotient = (sum << 64n) / BigInt(values.length);
+  return Number(quotient) / 2 ** 464;
+}
 
 /** A figure and the cluster it belongs to. Figures of one cluster (turns of one trajectory) are not independent. */
 export interface Observation {
@@ -74,10 +106,7 @@ function freedom(clusters: readonly Residuals[], rows: number, squares: number):
 }
 
 /** A cluster's share in an estimate, and how its weighted sum varies. */
-interface Share {
-  readonly p: number;
-  readonly v: number;
-}
+type Share = Readonly<Record<'p' | 'v', number>>;
 
 /** `(tr B)² / tr B²` of the matrix B above, reached in one pass since what stands off its diagonal is of rank two. */
 export function satterthwaite(shares: readonly Share[]): number {
@@ -127,8 +156,6 @@ export function meanOfEstimates(estimates: readonly Estimate[], scale: Scale = '
 }
 
 /** The mean of `b - a` over pairs, clustered as in `clusteredEstimate`; negative where b is lower. */
-export function pairedShift(
-  pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[],
-): Estimate {
+export function pairedShift(pairs: readonly { readonly a: number; readonly b: number; readonly cluster: string }[]) {
   return clusteredEstimate(pairs.map(({ a, b, cluster }) => ({ value: b - a, cluster })));
 }

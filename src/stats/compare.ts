@@ -12,22 +12,23 @@ import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../co
 import { counted } from '../core/figures.js';
 import { countedPoints } from '../core/points.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
-import { clusteredEstimate, meanOfEstimates, type Observation } from './clusters.js';
-import { smallestEffect } from './intervals.js';
-import { aboveBy, mean } from './mean.js';
-import { holm } from './multiple.js';
-import { isJudgedAgain, meanFigure, predictionsOf } from './predictions.js';
-import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
 import {
   type Generations,
   generatingOf,
+  isJudgedAgain,
   type Judgings,
   judgingOf,
+  meanFigure,
   meanOfSplits,
   onTheseRows,
+  predictionsOf,
   samplingOf,
   splitVariance,
-} from './sampling.js';
+} from './aggregate.js';
+import { aboveBy, clusteredEstimate, mean, meanOfEstimates, type Observation } from './clusters.js';
+import { holm } from './distributions.js';
+import { smallestEffect } from './intervals.js';
+import { bootstrapInterval, type Resampling, type Strata, signFlipP } from './resampling.js';
 
 export interface CompareOptions {
   /** Samples of the permutation test and the bootstrap, 10,000 where absent; 0 leaves both out. */
@@ -51,13 +52,6 @@ export interface RunRows {
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
 
-/** Why two runs cannot be compared on any row. */
-interface NothingInCommon {
-  readonly status: 'nothing-in-common';
-  /** One sentence. */
-  readonly reason: string;
-}
-
 /**
  * Compares two runs on the rows that either chose. The judgements of a prediction are averaged first, then the predictions (repeats)
  * of a row, and then each row's base is taken from its candidate. A failure that the model caused counts as rating 1; a row that transport or judge failed, or that a run did not
@@ -72,7 +66,7 @@ export function compareRuns(
   base: RunRows,
   candidate: RunRows,
   { draws = 10_000, seed = 1, pointsOf = countedPoints, moved = 20 }: CompareOptions = {},
-): Comparison | NothingInCommon {
+) {
   const parts = partsOf(base, candidate).map((part) => ({
     ...part,
     totals: comparedIn(part.pairs, 'total', pointsOf),
@@ -104,7 +98,7 @@ export function compareRuns(
   }
   const described = parts.map((part, at) => describe(part, domains[at] ?? {}));
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
-  return {
+  const comparison: Comparison = {
     status: 'ok',
     domains: described,
     overall,
@@ -114,6 +108,7 @@ export function compareRuns(
     coverage: totals.length / rows,
     moved: furthest(totals).slice(0, moved),
   };
+  return comparison;
 
   function describe(part: (typeof parts)[number], figures: DifferenceSet) {
     const { domain, pairs, totals } = part;
@@ -131,35 +126,26 @@ export function compareRuns(
   }
 }
 
-function nothingInCommon(pairs: readonly Pair[]): NothingInCommon {
+/** Why two runs cannot be compared on any row, in one sentence. */
+function nothingInCommon(pairs: readonly Pair[]) {
   const shared = pairs.filter((pair) => pair.base.length > 0 && pair.candidate.length > 0).length;
   const reason =
     shared === 0
       ? 'the two runs have no row in common'
       : `the two runs have ${counted(shared, 'row')} in common, but none that is rated in both`;
-  return { status: 'nothing-in-common', reason };
+  return { status: 'nothing-in-common', reason } as const;
 }
 
 function furthest(totals: readonly (Compared & { readonly domain: Domain })[]): MovedRow[] {
   return totals
     .filter((row) => row.difference !== 0)
-    .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => ({
-      key,
-      domain,
-      turnIdx,
-      base: mean(base),
-      candidate: mean(candidate),
-      difference,
-    }))
-    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference))
+    .map(({ pair: { key, turnIdx }, domain, base, candidate, difference }) => {
+      return { key, domain, turnIdx, base: mean(base), candidate: mean(candidate), difference };
+    });
 }
 
-function differenceOf(
-  rows: readonly Compared[],
-  figure: Figure,
-  pointsOf: PointsOf,
-  resampling: Resampling,
-): Difference {
+function differenceOf(rows: readonly Compared[], figure: Figure, pointsOf: PointsOf, drawing: Resampling): Difference {
   const observations = observationsOf(rows);
   const difference = clusteredEstimate(observations);
   const sampling = samplingOf([rows.map((row) => row.base), rows.map((row) => row.candidate)]);
@@ -174,7 +160,7 @@ function differenceOf(
     wins: rows.filter((row) => row.difference > 0).length,
     ties: rows.filter((row) => row.difference === 0).length,
     losses: rows.filter((row) => row.difference < 0).length,
-    ...sureness(difference, [observations], figure, resampling),
+    ...sureness(difference, [observations], figure, drawing),
     split: difference.se === undefined ? undefined : splitVariance(difference.se, sampling, judge, generating),
     onTheseRows: onTheseRows(difference, sampling),
   };
@@ -222,12 +208,7 @@ interface Pair {
 }
 
 /** A row whose figure both runs have, in points. */
-interface Compared {
-  readonly pair: Pair;
-  readonly base: Generations;
-  readonly candidate: Generations;
-  readonly difference: number;
-}
+type Compared = ReturnType<typeof comparedIn>[number];
 
 /** The rows of two runs by domain, in the order of the table; within a domain by key. */
 function partsOf(base: RunRows, candidate: RunRows) {
@@ -253,7 +234,7 @@ function partsOf(base: RunRows, candidate: RunRows) {
 }
 
 /** The rows whose figure both runs have: judgements are averaged within predictions, and these within rows. */
-function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf): Compared[] {
+function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf) {
   return pairs.flatMap((pair) => {
     const base = generationsOf(pair.base, figure, pointsOf);
     const candidate = base.length === 0 ? base : generationsOf(pair.candidate, figure, pointsOf);
@@ -263,14 +244,13 @@ function comparedIn(pairs: readonly Pair[], figure: Figure, pointsOf: PointsOf):
 }
 
 function generationsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Generations {
-  const points = predictionsOf(rows).map((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)));
-  return points.filter((one) => one !== undefined);
+  return predictionsOf(rows).flatMap((judgements) => meanFigure(judgements, (row) => pointsOf(row, figure)) ?? []);
 }
 
 /** What the judgements of each prediction of a row count as; those without the figure are left out. */
 function judgingsOf(rows: readonly JudgedRow[], figure: Figure, pointsOf: PointsOf): Judgings {
   return predictionsOf(rows)
-    .map((judgements) => judgements.map((row) => pointsOf(row, figure)).filter((points) => points !== undefined))
+    .map((judgements) => judgements.flatMap((row) => pointsOf(row, figure) ?? []))
     .filter((points) => points.length > 0);
 }
 

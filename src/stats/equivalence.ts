@@ -1,31 +1,23 @@
 // Judged rows of an agent's decisions in, decision equivalence out: a ratio of means, with a joint bootstrap over trajectories.
 
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
-import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
+import { AGREEMENT, type Equivalence } from '../core/equivalence.js';
 import { groupBy } from '../core/groups.js';
 import { randomOf } from '../core/random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
+import { observationsOf, predictionsOf, samplesOf } from './aggregate.js';
 import { normalTail, studentTQuantile } from './distributions.js';
 import { ALPHA, LEAST_UNIFORM, ROUNDING } from './intervals.js';
-import { observationsOf, predictionsOf, samplesOf } from './predictions.js';
 import { percentiles, type Resampling } from './resampling.js';
 
 /** Seeded, so that the same rows give the same intervals. */
 const RESAMPLING: Resampling = { draws: 10_000, seed: 1 };
 
 /** The means of the figures, or of a draw. A figure that none of the clusters has is no number. */
-interface Means {
-  readonly predicted: number;
-  readonly ceiling: number;
-  readonly floor: number;
-}
+type Means = Readonly<Record<'predicted' | 'ceiling' | 'floor', number>>;
 
 /** A domain's rows: of each cluster the sum and the count of each figure, one behind the other. */
-interface Sums {
-  readonly domain: Domain;
-  readonly rows: number;
-  readonly clusters: readonly number[][];
-}
+type Sums = NonNullable<ReturnType<typeof sumsOf>>;
 
 const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
 
@@ -36,10 +28,7 @@ const FIGURES = [AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor];
  * Tibshirani 1993, ch. 13). Which percentiles, the number of trajectories says (`tailOf`). There is no equivalence where the
  * interval of ceiling minus floor is not wholly above 0, and none where a domain has fewer than five trajectories. Undefined where no domain has all the figures.
  */
-export function equivalenceCard(
-  rows: readonly JudgedRow[],
-  { draws, seed }: Resampling = RESAMPLING,
-): EquivalenceCard | undefined {
+export function equivalenceCard(rows: readonly JudgedRow[], { draws, seed }: Resampling = RESAMPLING) {
   const domains = [...groupBy(rows, ({ domain }) => domain)]
     .flatMap(([domain, own]) => sumsOf(domain, own) ?? [])
     .sort((a, b) => inTableOrder(a.domain, b.domain));
@@ -54,22 +43,16 @@ export function equivalenceCard(
   });
   const behind = parts.filter(({ sums }) => names.includes(sums.domain));
   const macro = Array.from({ length: draws }, (_, draw) => meanOf(behind.flatMap(({ drawn }) => drawn[draw] ?? [])));
+  const behindMean = behind.map(({ sums }) => sums);
   return {
-    domains: parts.map(({ sums, means, drawn }) => ({
-      domain: sums.domain,
-      ...equivalenceOf([sums], means, drawn),
-    })),
-    overall: equivalenceOf(
-      behind.map(({ sums }) => sums),
-      meanOf(behind.map(({ means }) => means)),
-      macro,
-    ),
+    domains: parts.map(({ sums, means, drawn }) => ({ domain: sums.domain, ...equivalenceOf([sums], means, drawn) })),
+    overall: equivalenceOf(behindMean, meanOf(behind.map(({ means }) => means)), macro),
     macroOf: behind.length,
   };
 }
 
 /** Undefined where a figure is missing throughout. */
-function sumsOf(domain: Domain, rows: readonly JudgedRow[]): Sums | undefined {
+function sumsOf(domain: Domain, rows: readonly JudgedRow[]) {
   if (!rows.some(({ measures }) => measures?.[AGREEMENT.predicted] !== undefined)) return undefined;
   const samples = samplesOf(predictionsOf(rows));
   const figures = FIGURES.map((name) => observationsOf(samples, (row) => row.measures?.[name]));
@@ -96,12 +79,8 @@ function meansOf(clusters: readonly (readonly number[])[]): Means {
 }
 
 function meanOf(means: readonly Means[]): Means {
-  const mean = (of: (own: Means) => number) => means.reduce((sum, own) => sum + of(own), 0) / means.length;
-  return {
-    predicted: mean(({ predicted }) => predicted),
-    ceiling: mean(({ ceiling }) => ceiling),
-    floor: mean(({ floor }) => floor),
-  };
+  const mean = (of: keyof Means) => means.reduce((sum, own) => sum + own[of], 0) / means.length;
+  return { predicted: mean('predicted'), ceiling: mean('ceiling'), floor: mean('floor') };
 }
 
 function equivalenceOf(parts: readonly Sums[], means: Means, drawn: readonly Means[]): Equivalence {

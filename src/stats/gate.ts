@@ -31,10 +31,10 @@ interface Question {
   readonly next: Next | undefined;
 }
 
+/** The gate's rules; those of equal weight are told in this order. */
 /** Gives a result for each thing that the policy demands of it; none where it demands nothing. */
 type Rule = (question: Question) => readonly RuleResult[];
 
-/** The gate's rules; those of equal weight are told in this order. */
 export const RULES: readonly Rule[] = [
   provenanceRules,
   ratingRules,
@@ -152,20 +152,16 @@ function ratingRules({ evidence: { impossible } }: Question): ConditionResult[] 
 
 /** Each domain has to have enough rows that something is known of. */
 function coverageRules({ evidence: { comparison, candidate }, policy }: Question): ConditionResult[] {
-  const domains =
-    comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => ({
-      ...{ domain, coverage, figure: `${compared} of ${counted(rows, 'row')} have a rating in both runs` },
-      lack: `${missing.base} are missing in the base and ${missing.candidate} in the candidate`,
-    })) ??
-    candidate?.domains.map(({ domain, coverage, chosen }) => ({
-      ...{
-        domain,
-        coverage,
-        figure: `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`,
-      },
-      lack: 'the others failed at the judge or in transport, or were not judged',
-    })) ??
-    [];
+  const ofBoth = comparison?.domains.map(({ domain, coverage, compared, rows, missing }) => {
+    const figure = `${compared} of ${counted(rows, 'row')} have a rating in both runs`;
+    const lack = `${missing.base} are missing in the base and ${missing.candidate} in the candidate`;
+    return { domain, coverage, figure, lack };
+  });
+  const ofOne = candidate?.domains.map(({ domain, coverage, chosen }) => {
+    const figure = `${Math.round(coverage * chosen)} of ${counted(chosen, 'prediction')} have a rating`;
+    return { domain, coverage, figure, lack: 'the others failed at the judge or in transport, or were not judged' };
+  });
+  const domains = ofBoth ?? ofOne ?? [];
   const absent = Object.keys(policy.minCoverage)
     .filter((name) => name !== EACH_DOMAIN && domains.every(({ domain }) => domain !== name))
     .map((domain) => ({ domain, coverage: 0, figure: 'no row was chosen', lack: 'the policy names the domain' }));
@@ -174,8 +170,9 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
     return { ...one, least, isEnough: one.coverage >= least };
   });
   const covered = demanded.filter(({ isEnough }) => isEnough).length;
-  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) =>
-    condition(
+  return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
+    const needed = `${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}`;
+    return condition(
       'coverage',
       `${domainName(domain)} coverage`,
       { domain },
@@ -185,10 +182,10 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
         value: coverage,
         bound: least,
         impact: (least - coverage) * 100,
-        sentence: `${domain}: ${figure} (${percent(coverage)}); ${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}.`,
+        sentence: `${domain}: ${figure} (${percent(coverage)}); ${needed}.`,
       },
-    ),
-  );
+    );
+  });
 }
 
 /** What the candidate may use. */

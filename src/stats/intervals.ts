@@ -141,9 +141,7 @@ export function boundsOf(estimate: Estimate, [least, greatest]: Range, alpha: nu
  * with n = 1 the bound above, with more the greatest sum under which a chance of `alpha / 2` is left to see no unlike cluster. The worst
  * is that they lie at an end of the scale. That half-width over the t of G - 1 is the standard error.
  */
-export function unseenVariance(
-  differences: readonly Estimate[],
-): { readonly variance: number; readonly df: number } | undefined {
+export function unseenVariance(differences: readonly Estimate[]) {
   const uniform = differences.filter(isUniform);
   if (uniform.length === 0) return undefined;
   const clusters = Math.min(...uniform.map((difference) => difference.clusters));

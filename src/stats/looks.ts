@@ -1,8 +1,8 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
 import { counted } from '../core/figures.js';
 import type { JudgedRow } from '../core/types.js';
+import { predictionsOf } from './aggregate.js';
 import { normalDensity, normalQuantile, normalTail } from './distributions.js';
-import { predictionsOf } from './predictions.js';
 
 /** The repeats after which one looks, rising, such as 1 and 3. */
 export type Schedule = readonly number[];
@@ -74,10 +74,7 @@ function survivors(paths: readonly Path[], spread: number, from: number, to: num
   });
 }
 
-interface Path {
-  readonly at: number;
-  readonly mass: number;
-}
+type Path = Readonly<Record<'at' | 'mass', number>>;
 
 /**
  * How many repeats every row of a run has, whatever the number of their judgements. Undefined where rows differ by more than a few

@@ -240,15 +240,14 @@ function policyForm(domains: readonly Domain[]) {
  * @param where what stands before a fault: the file, and the line of a path
  * @throws UserError 65 on unknown keys, with the nearest known one, and on values out of range; it names their paths.
  */
-export function parsePolicy(
-  value: unknown,
-  domains: readonly Domain[] = [],
-  where: (path: Path) => string = () => '',
-): Policy {
+export function parsePolicy(value: unknown, domains: readonly Domain[] = [], where: (path: Path) => string = () => '') {
   const found = policyForm(domains).safeParse(value);
   if (found.success) return found.data;
-  const faults = faultsOf(found.error).map(({ path, text }) => `${where(path)}${text}`);
-  throw badData(faults.join('\n'));
+  throw badData(
+    faultsOf(found.error)
+      .map(({ path, text }) => `${where(path)}${text}`)
+      .join('\n'),
+  );
 }
 
 /** What a policy states under a key, names from `Object.prototype` aside. */

@@ -9,11 +9,8 @@ import { ALPHA } from './intervals.js';
 /** Observations by stratum (domain): the figure is the unweighted mean of the strata's means, as in Overall. None is empty. */
 export type Strata = readonly (readonly Observation[])[];
 
-export interface Resampling {
-  /** How many samples are drawn. */
-  readonly draws: number;
-  readonly seed: number;
-}
+/** How many samples are drawn, and from which seed. */
+export type Resampling = Readonly<Record<'draws' | 'seed', number>>;
 
 /** What the observations of each cluster add up to, and how many they are. */
 function clusterSums(observations: readonly Observation[]) {

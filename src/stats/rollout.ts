@@ -1,65 +1,100 @@
 // The card of a rollout: its curves by step and by distance, and its drift beside a teacher-forced run; every step is placed by its own rows.
 
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
+import { present } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import type { RolloutStep } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
 import { type Domain, type Estimate, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
-import { clusteredEstimate, meanOfEstimates, satterthwaite } from './clusters.js';
+import { meanFigure, predictionsOf } from './aggregate.js';
+import { aboveBy, clusteredEstimate, mean, meanOfEstimates, satterthwaite } from './clusters.js';
 import { type Scale, withInterval } from './intervals.js';
-import { aboveBy, mean } from './mean.js';
-import { meanFigure, predictionsOf } from './predictions.js';
+
+/** What is told of a rollout: the score with failures at rating 1, or a measure and the range in which it ends. */
+interface RolloutFigure {
+  readonly measure?: string;
+  readonly scale: Scale;
+}
+
+/** A judged row that stands in a rollout. */
+type SteppedRow = JudgedRow & { readonly rollout: RolloutStep };
+
+export function isStepped(row: JudgedRow): row is SteppedRow {
+  return row.rollout !== undefined;
+}
+
+/** The card of a rollout: counts and curves by domain and over all rows, since few domains have rows at every distance. */
+export type RolloutCard = NonNullable<ReturnType<typeof rolloutCard>>;
+/** What a rollout scores over some of its rows. */
+export type RolloutPart = ReturnType<typeof rolloutPart>;
+/** Rows at some steps, or at some distances from the last true observation. */
+export type RolloutBin = RolloutPart['steps'][number];
+/** What pairing with a teacher-forced run tells. */
+export type DriftCard = ReturnType<typeof driftCard>;
+export type Drift = NonNullable<ReturnType<typeof driftOf>>;
+
+/** The drift of all rows, and of those that are on script; absent where no row has a partner, the second also where nothing is off-script. */
+export interface Drifts {
+  readonly all?: Drift | undefined;
+  readonly onScript?: Drift | undefined;
+}
 
 /**
  * The card of a run; undefined where none of its rows stands in a rollout.
  * @param forced the rows of a run that predicted the same with true histories, judged in the same way
  */
-export function rolloutCard(
-  rows: readonly JudgedRow[],
-  figure: RolloutFigure,
-  forced?: readonly JudgedRow[],
-): RolloutCard | undefined {
+export function rolloutCard(rows: readonly JudgedRow[], figure: RolloutFigure, forced?: readonly JudgedRow[]) {
   const stepped = rows.filter(isStepped);
   if (stepped.length === 0) return undefined;
   const partners = forced && valuesOf(forced, figure);
-  const partOf = (own: readonly SteppedRow[]) =>
-    rolloutPart(own, figure, partners ? pairsOf(own, partners, figure) : []);
-  const domains = [...groupBy(stepped, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   return {
-    ...(figure.measure === undefined ? {} : { measure: figure.measure }),
+    /** The measure that is told of, where nothing was rated; else it is the score. */
+    measure: figure.measure,
+    /** True turns in front of the rollouts: one number, unless the file holds several rollouts. */
     starts: [...new Set(stepped.map(({ rollout }) => rollout.from))].sort((a, b) => a - b),
-    domains: domains.map(([domain, own]) => ({ domain, ...partOf(own) })),
-    all: partOf(stepped),
-    ...(partners && { drift: driftCard(stepped, partners, figure) }),
+    domains: byDomain(stepped).map(([domain, own]) => ({ domain, ...rolloutPart(own, figure, partners) })),
+    all: rolloutPart(stepped, figure, partners),
+    drift: partners && driftCard(stepped, partners, figure),
   };
+}
+
+function byDomain(rows: readonly SteppedRow[]) {
+  return [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
 }
 
 /** Fewest rows of a bin, and most bins of a curve. */
 const LEAST_ROWS = 10;
 const MOST_BINS = 12;
 
-/** The counts and curves of these rows; beside those of the teacher-forced partners that they have. */
-function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, pairs: readonly RowPair[]): RolloutPart {
+/** The counts and curves of these rows; beside those of the teacher-forced partners that they have. Counts are of rows times repeats. */
+function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, partners: Partners | undefined) {
+  const { scale } = figure;
   const all = [...valuesOf(rows, figure).values()];
   const offScript = countPredictions(rows.filter((row) => !isOnScript(row)));
   const onScript = offScript === 0 ? [] : [...valuesOf(rows.filter(isOnScript), figure).values()];
-  const curve = (placeOf: (row: SteppedRow) => number): RolloutBin[] =>
+  const pairs = partners ? pairsOf(rows, partners, figure) : [];
+  const curve = (placeOf: (row: SteppedRow) => number) =>
     rangesOf(all.map(({ row }) => ({ place: placeOf(row), cluster: row.trajectory }))).map(({ from, to }) => {
-      const within = (some: typeof all) =>
-        some
-          .filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to)
-          .map(({ row, value }) => ({ value, cluster: row.trajectory }));
-      const left = within(onScript);
-      const partners = pairs.filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to);
+      const within = <T extends Valued>(some: readonly T[]) =>
+        some.filter(({ row }) => placeOf(row) >= from && placeOf(row) <= to);
+      const [left, paired] = [within(onScript), within(pairs)];
+      const forced = paired.map((pair) => ({ row: pair.row, value: pair.forced }));
       return {
-        ...{ from, to, score: clusteredEstimate(within(all), figure.scale) },
-        ...(left.length === 0 ? {} : { onScript: clusteredEstimate(left, figure.scale) }),
-        ...(partners.length === 0 ? {} : { paired: pairedIn(partners, figure) }),
+        /** The first and the last of the places. */
+        from,
+        to,
+        /** The mean over these rows, the model's failures at rating 1. */
+        score: meanOf(within(all), scale),
+        /** The same without what is off-script; absent where nothing is, or where nothing is left. */
+        onScript: left.length === 0 ? undefined : meanOf(left, scale),
+        /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
+        paired: paired.length === 0 ? undefined : { forced: meanOf(forced, scale), difference: meanOf(paired) },
       };
     });
   return {
     predictions: countPredictions(rows),
+    /** Predictions whose recorded action refers to something that the rollout never showed. */
     offScript,
     chains: new Set(rows.map(({ rollout }) => rollout.chain)).size,
     distances: curve(({ rollout }) => rollout.distance),
@@ -67,14 +102,24 @@ function rolloutPart(rows: readonly SteppedRow[], figure: RolloutFigure, pairs: 
   };
 }
 
-function pairedIn(pairs: readonly RowPair[], { scale }: RolloutFigure): NonNullable<RolloutBin['paired']> {
-  const forced = pairs.map(({ row, forced: value }) => ({ value, cluster: row.trajectory }));
-  const differences = pairs.map(({ row, difference: value }) => ({ value, cluster: row.trajectory }));
-  return { forced: clusteredEstimate(forced, scale), difference: clusteredEstimate(differences) };
+/** A row of a rollout, and what it counts as. */
+interface Valued {
+  readonly row: SteppedRow;
+  readonly value: number;
+}
+
+function meanOf(rows: readonly Valued[], scale?: Scale): Estimate {
+  const observations = rows.map(({ row, value }) => ({ value, cluster: row.trajectory }));
+  return clusteredEstimate(observations, scale);
 }
 
 function countPredictions(rows: readonly SteppedRow[]): number {
   return new Set(rows.map(({ key, repeat }) => rowId(key, repeat))).size;
+}
+
+/** Whether the recorded action refers to nothing that the rollout did not show. */
+function isOnScript({ rollout }: SteppedRow): boolean {
+  return rollout.offScript.length === 0;
 }
 
 /**
@@ -99,89 +144,64 @@ function rangesOf(placed: readonly { readonly place: number; readonly cluster: s
 }
 
 /** The drift of a rollout beside a teacher-forced run. */
-export function driftCard(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure): DriftCard {
-  const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
+export function driftCard(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure) {
   const isOffScript = rows.some((row) => !isOnScript(row));
-  const domains = byDomain.map(([domain, own]) => ({
+  const domains = byDomain(rows).map(([domain, own]) => ({
     domain,
-    ...namedDrift('all', pairsOf(own, partners, figure)),
-    ...(isOffScript ? namedDrift('onScript', pairsOf(own.filter(isOnScript), partners, figure)) : {}),
+    all: driftOf(pairsOf(own, partners, figure)),
+    onScript: isOffScript ? driftOf(pairsOf(own.filter(isOnScript), partners, figure)) : undefined,
   }));
   const paired = pairsOf(rows, partners, figure).length;
   return {
+    /** Rows with a figure in both runs, and rows of the rollout alone. */
     paired,
     unpaired: valuesOf(rows, figure).size - paired,
     domains,
-    overall: { ...meanOf(domains, 'all'), ...meanOf(domains, 'onScript') },
+    /** The mean over the domains that have it: over the seven published ones where all have. */
+    overall: { all: meanDrift(domains, 'all'), onScript: meanDrift(domains, 'onScript') },
   };
 }
 
-function namedDrift(name: keyof Drifts, pairs: readonly RowPair[]): Drifts {
-  if (pairs.length === 0) return {};
-  const slope = slopeWithin(
-    pairs.map(({ row: { rollout, trajectory }, difference }) => ({
-      ...{ x: rollout.distance, y: difference, chain: rollout.chain, cluster: trajectory },
-    })),
-  );
-  const differences = pairs.map(({ row, difference }) => ({ value: difference, cluster: row.trajectory }));
-  return { [name]: { ...(slope && { slope }), difference: clusteredEstimate(differences) } };
+/** How a rollout falls behind the teacher-forced predictions of the same rows; undefined of none. */
+function driftOf(pairs: readonly RowPair[]) {
+  if (pairs.length === 0) return undefined;
+  const points = pairs.map(({ row: { rollout, trajectory }, value }) => {
+    return { x: rollout.distance, y: value, chain: rollout.chain, cluster: trajectory };
+  });
+  return {
+    /** How the paired difference changes a step, within chains, in points; absent where no chain has rows at two distances. */
+    slope: slopeWithin(points),
+    /** The paired difference itself, rollout less teacher-forced: its mean over rows. */
+    difference: meanOf(pairs),
+  };
 }
 
-function meanOf(domains: DriftCard['domains'], name: keyof Drifts): Drifts {
-  const mean = (of: (drift: Drift) => Estimate | undefined) => {
-    const having = domains.flatMap(({ domain, [name]: drift }) => {
-      const estimate = drift && of(drift);
-      return estimate === undefined ? [] : [{ domain, estimate }];
-    });
+function meanDrift(domains: readonly (Drifts & { readonly domain: Domain })[], name: keyof Drifts): Drift | undefined {
+  const mean = (of: keyof Drift) => {
+    const having = domains.filter((domain) => domain[name]?.[of] !== undefined);
     const counting = domainsOfMean(having.map(({ domain }) => domain));
-    const estimates = having.flatMap(({ domain, estimate }) => (counting.includes(domain) ? [estimate] : []));
+    const estimates = having.flatMap((one) => (counting.includes(one.domain) ? (one[name]?.[of] ?? []) : []));
     return estimates.length === 0 ? undefined : meanOfEstimates(estimates);
   };
-  const slope = mean((drift) => drift.slope);
-  const difference = mean((drift) => drift.difference);
-  return difference === undefined ? {} : { [name]: { ...(slope && { slope }), difference } };
-}
-
-/** What is told of a rollout: the score with failures at rating 1, or a measure and the range in which it ends. */
-interface RolloutFigure {
-  readonly measure?: string;
-  readonly scale: Scale;
-}
-
-/** A judged row that stands in a rollout. */
-type SteppedRow = JudgedRow & { readonly rollout: RolloutStep };
-
-export function isStepped(row: JudgedRow): row is SteppedRow {
-  return row.rollout !== undefined;
-}
-
-/** Whether the recorded action refers to nothing that the rollout did not show. */
-function isOnScript({ rollout }: SteppedRow): boolean {
-  return rollout.offScript.length === 0;
+  const difference = mean('difference');
+  return difference && { slope: mean('slope'), difference };
 }
 
 /** What each row counts as, by its key; one that has no figure is absent. */
-export function valuesOf<R extends JudgedRow>(
-  rows: readonly R[],
-  { measure }: RolloutFigure,
-): ReadonlyMap<string, { readonly row: R; readonly value: number }> {
+export function valuesOf<R extends JudgedRow>(rows: readonly R[], { measure }: RolloutFigure) {
   const figureOf = (row: JudgedRow) => (measure === undefined ? countedPoints(row, 'total') : row.measures?.[measure]);
-  const firsts = new Map(rows.map((row) => [row.key, row]));
-  const byKey = groupBy(predictionsOf(rows), ([{ key }]) => key);
-  const found = [...byKey].flatMap(([key, repeats]) => {
-    const values = repeats.map((judgements) => meanFigure(judgements, figureOf)).filter((value) => value !== undefined);
-    const row = firsts.get(key);
-    return row === undefined || values.length === 0 ? [] : [[key, { row, value: mean(values) }] as const];
-  });
-  return new Map(found);
+  const values = new Map<string, { readonly row: R; readonly value: number }>();
+  const last = new Map(rows.map((row) => [row.key, row]));
+  for (const [key, repeats] of groupBy(predictionsOf(rows), ([{ key }]) => key)) {
+    const found = repeats.flatMap((judgements) => meanFigure(judgements, figureOf) ?? []);
+    if (found.length > 0) values.set(key, { row: present(last.get(key)), value: mean(found) });
+  }
+  return values;
 }
 
-/** A row of a rollout beside the teacher-forced predictions of the same row. */
-interface RowPair {
-  readonly row: SteppedRow;
+/** A row of a rollout beside the teacher-forced predictions of the same row; its value is the rollout's less theirs. */
+interface RowPair extends Valued {
   readonly forced: number;
-  /** Rollout less teacher-forced. */
-  readonly difference: number;
 }
 
 /** What the rows of a teacher-forced run count as, by key. */
@@ -190,9 +210,8 @@ type Partners = ReadonlyMap<string, { readonly value: number }>;
 /** The rows that have the figure in both runs. */
 function pairsOf(rows: readonly SteppedRow[], partners: Partners, figure: RolloutFigure): RowPair[] {
   return [...valuesOf(rows, figure)].flatMap(([key, { row, value }]) => {
-    const partner = partners.get(key);
-    if (partner === undefined) return [];
-    return [{ row, forced: partner.value, difference: aboveBy(value, partner.value) }];
+    const forced = partners.get(key)?.value;
+    return forced === undefined ? [] : [{ row, forced, value: aboveBy(value, forced) }];
   });
 }
 
@@ -260,65 +279,4 @@ function rowsToSlopes(squares: number, spread: number, freedom: number, sizes: r
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
-}
-
-// What a rollout scores by step and by distance from the last true observation, and how it drifts: the words of who reckons and shows it.
-
-/** Rows at some steps, or at some distances from the last true observation. */
-export interface RolloutBin {
-  /** The first and the last of them. */
-  readonly from: number;
-  readonly to: number;
-  /** The mean over these rows, the model's failures at rating 1. */
-  readonly score: Estimate;
-  /** The same without what is off-script; absent where nothing is, or where nothing is left. */
-  readonly onScript?: Estimate;
-  /** Of the rows that have a teacher-forced partner: what that scores, and how the rollout differs from it. Absent without partners. */
-  readonly paired?: { readonly forced: Estimate; readonly difference: Estimate };
-}
-
-/** How a rollout falls behind the teacher-forced predictions of the same rows. */
-export interface Drift {
-  /** How the paired difference changes a step, within chains, in points; absent where no chain has rows at two distances. */
-  readonly slope?: Estimate;
-  /** The paired difference itself, rollout less teacher-forced: its mean over rows. */
-  readonly difference: Estimate;
-}
-
-/** The same of all rows, and of those that are on script; absent where no row has a partner, the second also where nothing is off-script. */
-export interface Drifts {
-  readonly all?: Drift;
-  readonly onScript?: Drift;
-}
-
-/** What a rollout scores over some of its rows. Counts are of rows times repeats. */
-export interface RolloutPart {
-  readonly predictions: number;
-  /** Predictions whose recorded action refers to something that the rollout never showed. */
-  readonly offScript: number;
-  readonly chains: number;
-  readonly distances: readonly RolloutBin[];
-  readonly steps: readonly RolloutBin[];
-}
-
-/** What pairing with a teacher-forced run tells. */
-export interface DriftCard {
-  /** Rows with a figure in both runs, and rows of the rollout alone. */
-  readonly paired: number;
-  readonly unpaired: number;
-  readonly domains: readonly (Drifts & { readonly domain: Domain })[];
-  /** The mean over the domains that have it: over the seven published ones where all have. */
-  readonly overall: Drifts;
-}
-
-export interface RolloutCard {
-  /** The measure that is told of, where nothing was rated; else it is the score. */
-  readonly measure?: string;
-  /** True turns in front of the rollouts: one number, unless the file holds several rollouts. */
-  readonly starts: readonly number[];
-  readonly domains: readonly (RolloutPart & { readonly domain: Domain })[];
-  /** Over all rows, not over domains: few of these have rows at every distance. */
-  readonly all: RolloutPart;
-  /** Beside a teacher-forced run. */
-  readonly drift?: DriftCard;
 }

@@ -75,7 +75,6 @@ function firstDomain(rows: Some<ScenarioRow>): Domain {
 type Figures = Partial<Record<ScenarioMeasure, Estimate>>;
 
 function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
-  const failures = rows.flatMap(({ failure }) => failure?.class ?? []);
   const figure = (name: ScenarioMeasure) => {
     const { [name]: estimate } = figures;
     return estimate === undefined ? null : estimateDocument(estimate);
@@ -83,7 +82,7 @@ function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
   return {
     samples: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
-    failures: countBy(failures, String),
+    failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
     followed: figure('followed'),
     leaked: figure('leaked'),
     undisturbed: figure('undisturbed'),

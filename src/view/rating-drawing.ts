@@ -8,7 +8,7 @@ import { type Random, randomOf, shuffled } from '../core/random.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type Io, type JudgedRow } from '../core/types.js';
 import { judgeFigures, predictionHash } from '../results/agree.js';
-import { type Judgements, predictionsOf } from '../stats/predictions.js';
+import { type Judgements, predictionsOf } from '../stats/aggregate.js';
 import type { JudgeSays, RatingSample } from './data.js';
 import type { RunWithTexts } from './reading.js';
 import { textsOf } from './report-samples.js';

@@ -11,10 +11,10 @@ import { askedWord, measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
 import { isForcedPartner, notesOn, rolloutOf, sharedBy } from '../results/comparability.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
+import { meanFigure, predictionsOf } from '../stats/aggregate.js';
 import { clusteredEstimate } from '../stats/clusters.js';
 import { compareRuns } from '../stats/compare.js';
 import { equivalenceCard } from '../stats/equivalence.js';
-import { meanFigure, predictionsOf } from '../stats/predictions.js';
 import type { Fact } from './parts.js';
 
 /** A figure over a part of the rows. */

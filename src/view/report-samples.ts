@@ -11,7 +11,7 @@ import { measureOf } from '../judge/modes.js';
 import { leadingMeasure } from '../report/score-table.js';
 import { countCosts } from '../results/costs.js';
 import type { ReadRun } from '../results/read-run.js';
-import { meanFigure, predictionsOf } from '../stats/predictions.js';
+import { meanFigure, predictionsOf } from '../stats/aggregate.js';
 import type { RowTexts, RunWithTexts } from './reading.js';
 import type { ReportSample } from './report-contents.js';
 import type { Texts } from './texts.js';

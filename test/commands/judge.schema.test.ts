@@ -55,8 +55,7 @@ describe('--verdict-schema', () => {
     const server = await judgeServer(holding);
     expect((await judge(folder, server, '--verdict-schema')).code).toBe(0);
     expect(server.count).toBe(7);
-    for (const { body } of server.requests)
-      expect(body.response_format).toEqual(verdictFormat({ facts: true }, { asksMark: true }));
+    for (const { body } of server.requests) expect(body.response_format).toEqual(verdictFormat({ facts: true }, true));
     for (const row of await rowsOf(join(folder.dir, 'judged.jsonl'))) {
       expect(row).toMatchObject({ total_score: 4, strengths: ['right'], awb: { judge: { facts: BARE.facts } } });
     }
@@ -82,7 +81,7 @@ describe('--verdict-schema', () => {
     const folder = await inferred(['--domains', 'os']);
     const server = await judgeServer(holding);
     expect((await judge(folder, server, '--verdict-schema', '--rubrics', PLAIN_PACK)).code).toBe(0);
-    expect(server.requests[0]?.body.response_format).toEqual(verdictFormat({}, { asksMark: true }));
+    expect(server.requests[0]?.body.response_format).toEqual(verdictFormat({}, true));
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Identity } from '../../src/core/identity.js';
-import { chooseFile } from '../../src/judge/judged-files.js';
+import { chooseFile } from '../../src/judge/judging.js';
 import { temporaryFolder } from '../support/cli.js';
 
 const COUNTS = { chosen: 1, ok: 1, failed: 0, notDone: 0, absent: 0, failures: {}, flags: {} };

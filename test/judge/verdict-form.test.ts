@@ -23,8 +23,7 @@ interface Schema {
 
 // The format is what the wire wants, and its schema is of the kind above.
 const schemaOf = (facts: boolean) =>
-  (verdictFormat(facts ? { facts: true } : {}, { asksMark: true }) as { json_schema: { schema: Schema } }).json_schema
-    .schema;
+  (verdictFormat(facts ? { facts: true } : {}, true) as { json_schema: { schema: Schema } }).json_schema.schema;
 const checked = schemaOf(true);
 
 /** What is read of a reply that is held to the schema, its mark put right. */
@@ -83,7 +82,7 @@ describe('the schema', () => {
     const remarks = '{"type":"array","items":{"type":"string","maxLength":200},"maxItems":3}';
     const ratings = DIMENSIONS.map((dimension) => `"${dimension}":{"enum":[1,2,3,4,5]}`).join(',');
     const scores = `{"type":"object","properties":{${ratings}},"required":${JSON.stringify(DIMENSIONS)},"additionalProperties":false}`;
-    expect(JSON.stringify(verdictFormat({}, { asksMark: false }))).toBe(
+    expect(JSON.stringify(verdictFormat({}, false))).toBe(
       `{"type":"json_schema","json_schema":{"name":"verdict","schema":{"type":"object","properties":{"strengths":${remarks},"weaknesses":${remarks},"scores":${scores}},"required":["strengths","weaknesses","scores"],"additionalProperties":false}}}`,
     );
   });

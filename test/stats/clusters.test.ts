@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
-import { clusteredEstimate, meanOfEstimates, type Observation, pairedShift } from '../../src/stats/clusters.js';
+import { clusteredEstimate, mean, meanOfEstimates, type Observation, pairedShift } from '../../src/stats/clusters.js';
 import { studentTQuantile } from '../../src/stats/distributions.js';
-import { mean } from '../../src/stats/mean.js';
 
 interface Clustered {
   readonly values: number[];

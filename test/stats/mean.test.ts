@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mean } from '../../src/stats/mean.js';
+import { mean } from '../../src/stats/clusters.js';
 
 const reference = JSON.parse(readFileSync(new URL('../../fixtures/statistics.json', import.meta.url), 'utf8')) as {
   readonly means: { readonly values: number[]; readonly mean: number }[];

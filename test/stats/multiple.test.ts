@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
-import { normalTail, studentTQuantile } from '../../src/stats/distributions.js';
-import { criticalBest, holm } from '../../src/stats/multiple.js';
+import { criticalBest, holm, normalTail, studentTQuantile } from '../../src/stats/distributions.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly holm: { readonly p: number[]; readonly adjusted: number[] }[];

@@ -2,8 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
-import { clusteredEstimate, type Observation } from '../../src/stats/clusters.js';
-import { mean } from '../../src/stats/mean.js';
 import {
   generatingOf,
   judgingOf,
@@ -12,7 +10,8 @@ import {
   onTheseRows,
   samplingOf,
   splitVariance,
-} from '../../src/stats/sampling.js';
+} from '../../src/stats/aggregate.js';
+import { clusteredEstimate, mean, type Observation } from '../../src/stats/clusters.js';
 
 const compared = JSON.parse(readFileSync(new URL('../../fixtures/comparison.json', import.meta.url), 'utf8')) as {
   readonly split: {

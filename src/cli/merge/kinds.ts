@@ -12,8 +12,8 @@ import { type InferJob, inferOutput, predictionState } from '../../infer/inferri
 import { likelihoodOutput } from '../../infer/likelihood.js';
 import { planRollout, recordedRows } from '../../infer/rollout/plan.js';
 import { isDoneTurn, rolloutOutput, type TurnJob, turnJobsOf } from '../../infer/rollout/rolling-out.js';
+import { isDone, judgementState } from '../../judge/asking.js';
 import { absentFrom, type JudgeJob, judgeOutput } from '../../judge/judging.js';
-import { isDone, judgementState } from '../../judge/records.js';
 import type { JournalRecord } from '../../run/journal.js';
 import { madeWith } from '../../run/made-with.js';
 import type { Manifest } from '../../run/manifest.js';

@@ -13,7 +13,7 @@ import type { Io } from '../../core/types.js';
 import { replaceFile, syncFolder } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { requireData } from '../../infer/chosen-rows.js';
-import { asSeen } from '../../judge/shown.js';
+import { asSeen } from '../../judge/opening.js';
 import { type Manifest, readManifest, writeManifest } from '../../run/manifest.js';
 import { lockRun, openRun, pathsOf } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';

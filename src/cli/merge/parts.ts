@@ -7,7 +7,7 @@ import { differencesOf, fingerprintOf, type Identity } from '../../core/identity
 import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/files.js';
-import { RECHECK } from '../../judge/judged-files.js';
+import { RECHECK } from '../../judge/judging.js';
 import { type Manifest, type MergedPart, readManifest } from '../../run/manifest.js';
 import { pathsOf, requireNoStray } from '../../run/run.js';
 import { shownPath } from '../../settings/shown-path.js';

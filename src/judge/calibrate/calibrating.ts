@@ -16,10 +16,9 @@ import type { Pricing, Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced, type Target } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
-import { identityOfJudge, openJudge } from '../asking.js';
+import { identityOfJudge, isDone, openJudge, recordOf, stampOf } from '../asking.js';
 import type { Method } from '../mode.js';
-import { JUDGE_INSTRUMENT } from '../options.js';
-import { isDone, recordOf, stampOf } from '../records.js';
+import { JUDGE_INSTRUMENT } from '../opening.js';
 import { type CalibrationJob, type MadePredictions, takesCall } from './plan.js';
 
 const { 'data-dir': dataDir, domains, shard, 'skip-invalid': skipInvalid, fresh } = INFER_OPTIONS;

@@ -24,17 +24,13 @@ export interface CalibrationJob extends StageJob {
   readonly stamp: string;
 }
 
-/** What a plan is made by. */
-interface PlanChoice {
-  readonly seed: number;
+/**
+ * What a plan is made by: the seed, the variants by name, judgements at most of those that take a call, how often the variants are judged
+ * that show the judge's noise, and the trajectories of a domain at most.
+ */
+type PlanChoice = Readonly<Record<'seed' | 'maxCalls' | 'judgeRepeats' | 'trajectories', number>> & {
   readonly variants: readonly string[];
-  /** Judgements at most, of those that take a call. */
-  readonly maxCalls: number;
-  /** How often the variants are judged that show the judge's noise. */
-  readonly judgeRepeats: number;
-  /** Trajectories of a domain at most. */
-  readonly trajectories: number;
-}
+};
 
 /**
  * Of a trajectory's rows, so many are looked at to take first the one to which most variants apply, and no further one once they hold
@@ -61,11 +57,11 @@ export async function planOf(
   while (open.length > 0) {
     const left: typeof open = [];
     for (const queue of open) {
-      const { value: jobs } = await queue.next();
-      if (jobs === undefined) continue;
+      const { value: jobs, done } = await queue.next();
+      if (done) continue;
       calls += jobs.filter(takesCall).length;
+      if (calls > maxCalls && taken.length > 0) return inOrder(rows, taken);
       if (calls > maxCalls) {
-        if (taken.length > 0) return inOrder(rows, taken);
         throw new UserError(
           `--max-calls ${maxCalls} is too few: the first row alone takes ${calls}; allow more, or have less judged with --damages, --canaries and --judge-repeats`,
         );
@@ -84,21 +80,17 @@ export function takesCall({ variant }: CalibrationJob): boolean {
 }
 
 /** The judgements of a domain's rows, row after row in the order in which they are taken. */
-async function* inTurn(
-  members: readonly RowRef[],
-  predictions: MadePredictions,
-  choice: PlanChoice,
-): AsyncGenerator<CalibrationJob[], undefined> {
-  const ranked = <T>(items: Iterable<T>, textOf: (item: T) => string): T[] =>
-    Array.from(items, (item) => ({ item, rank: hashOf(`calibrate ${choice.seed} ${textOf(item)}`) }))
-      .sort((a, b) => (a.rank < b.rank ? -1 : 1))
-      .map(({ item }) => item);
-  const trajectories = ranked(
-    groupBy(members, (row) => row.trajectory),
-    ([trajectory]) => trajectory,
-  )
+async function* inTurn(members: readonly RowRef[], predictions: MadePredictions, choice: PlanChoice) {
+  const rankOf = (text: string) => hashOf(`calibrate ${choice.seed} ${text}`);
+  const ranked = (rows: readonly RowRef[], nameOf: (row: RowRef) => string) => {
+    const ranks = new Map(rows.map((row) => [row, rankOf(nameOf(row))]));
+    return rows.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1));
+  };
+  const order = ranked(members, ({ trajectory }) => trajectory);
+  const byTrajectory = groupBy(order, ({ trajectory }) => trajectory);
+  const trajectories = [...byTrajectory.values()]
     .slice(0, choice.trajectories)
-    .map(([, own]) => ranked(own, (row) => row.key));
+    .map((own) => ranked(own, ({ key }) => key));
   /** The judgements of rows that were looked at. */
   const looked = new Map<RowRef, CalibrationJob[]>();
   while (trajectories.some((own) => own.length > 0)) {
@@ -117,18 +109,13 @@ async function* inTurn(
       yield best.jobs;
     }
   }
-  return undefined;
 }
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-async function jobsOf(
-  row: RowRef,
-  predictions: MadePredictions,
-  { variants, judgeRepeats }: PlanChoice,
-): Promise<CalibrationJob[]> {
+async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, judgeRepeats }: PlanChoice) {
   const { key, trajectory: group, domain } = row;
   const jobs: CalibrationJob[] = [];
   for (const variant of variants) {
@@ -148,48 +135,31 @@ async function jobsOf(
 function inOrder(rows: readonly RowRef[], taken: readonly CalibrationJob[][]): CalibrationJob[] {
   const domains = [...new Set(rows.map(({ domain }) => domain))];
   const place = new Map(domains.map((domain, at) => [domain, at]));
+  const placeOf = ([job]: readonly CalibrationJob[]) => {
+    const { domain, trajectoryNumber, turnIdx, position } = present(job).row;
+    return [place.get(domain) ?? 0, trajectoryNumber, turnIdx, position];
+  };
   return taken
-    .map((jobs) => ({ jobs, row: present(jobs[0]).row }))
-    .sort(
-      ({ row: a }, { row: b }) =>
-        (place.get(a.domain) ?? 0) - (place.get(b.domain) ?? 0) ||
-        a.trajectoryNumber - b.trajectoryNumber ||
-        a.turnIdx - b.turnIdx ||
-        a.position - b.position,
-    )
+    .map((jobs) => ({ jobs, at: placeOf(jobs) }))
+    .sort((a, b) => a.at.map((own, index) => own - present(b.at[index])).find((difference) => difference !== 0) ?? 0)
     .flatMap(({ jobs }) => jobs);
 }
 
 /** What is judged, and what the planned rows are too few for, a sentence each. */
 export function planLines(jobs: readonly CalibrationJob[]): string[] {
-  const different = (of: (job: CalibrationJob) => unknown) => new Set(jobs.map(of)).size;
-  const trajectories = counted(
-    different(({ group }) => group),
-    'trajectory',
-    'trajectories',
-  );
-  const variants = counted(
-    different(({ variant }) => variant),
-    'variant',
-  );
-  const few = Array.from(
-    groupBy(jobs, ({ domain }) => domain),
-    ([domain, own]) => {
-      return { domain, count: new Set(own.map(({ group }) => group)).size };
-    },
-  ).filter(({ count }) => count < LEAST_TRAJECTORIES);
+  const count = (own: readonly CalibrationJob[], of: (job: CalibrationJob) => unknown) => new Set(own.map(of)).size;
+  const trajectories = count(jobs, ({ group }) => group);
+  const rows = count(jobs, ({ row }) => row);
+  const variants = count(jobs, ({ variant }) => variant);
+  const few = [...groupBy(jobs, ({ domain }) => domain)]
+    .map(([domain, own]) => ({ domain, own: count(own, ({ group }) => group) }))
+    .filter(({ own }) => own < LEAST_TRAJECTORIES);
+  const named = few.map(({ domain, own }) => `${domain} ${own}`).join(', ');
   const lines = [
-    `${counted(
-      different(({ row }) => row),
-      'row',
-    )} of ${trajectories}, ${variants} of them`,
-  ];
-  if (few.length === 0) return lines;
-  const named = few.map(({ domain, count }) => `${domain} ${count}`).join(', ');
-  return [
-    ...lines,
+    `${counted(rows, 'row')} of ${counted(trajectories, 'trajectory', 'trajectories')}, ${counted(variants, 'variant')} of them`,
     `fewer than ${LEAST_TRAJECTORIES} trajectories (${named}): the intervals of these domains are wide, and below ${LEAST_CLUSTERS} there is none, so that nothing can be told seen or blind; all domains together still can`,
   ];
+  return few.length === 0 ? lines.slice(0, 1) : lines;
 }
 
 export type MadePredictions = ReturnType<typeof openMadePredictions>;

@@ -3,16 +3,16 @@
 import { countBy } from '../../core/groups.js';
 import { isContainer, parseJson } from '../../core/json.js';
 import { drawn } from '../../core/random.js';
-import { OBSERVATION_MARKER, PREDICTION_TAG } from '../../core/reply.js';
+import { PREDICTION_TAG } from '../../core/reply.js';
 import { actionOf, earlierTurns, textsOf } from '../../core/turn.js';
 import type { Sample } from '../../core/types.js';
 import { isJson } from './units.js';
 import { changed, type Subject, toolCallIn, type Variant } from './variant.js';
 
 export const SINGLES = {
-  'error-to-success': single('an error turned into success', ({ sample }, text) => successOf(sample, text)),
-  'lost-fence': single('a fence, a frame or a closing bracket lost', (_subject, text) => withoutFence(text)),
-  'renamed-keys': single('keys or labels renamed, their values kept', ({ sample }, text) => renamedKeys(sample, text)),
+  'error-to-success': single('an error turned into success', successOf),
+  'lost-fence': single('a fence, a frame or a closing bracket lost', withoutFence),
+  'renamed-keys': single('keys or labels renamed, their values kept', renamedKeys),
   'contrary-path': single('a path changed so that it contradicts the history', contraryPath),
   'foreign-tool': single('the same said as another tool would', foreignTool),
   truncated: {
@@ -23,12 +23,19 @@ export const SINGLES = {
   'extra-prose': single('explanations around the observation', explained),
 } satisfies Record<string, Variant>;
 
-function single(help: string, damage: (subject: Subject, text: string) => string | undefined) {
-  return {
-    family: 'single',
-    help,
-    make: (subject: Subject) => changed(subject.sample, (text) => damage(subject, text)),
-  } as const;
+function single(help: string, damage: (text: string, subject: Subject) => string | undefined) {
+  const make = (subject: Subject) => changed(subject.sample, (text) => damage(text, subject));
+  return { family: 'single', help, make } as const;
+}
+
+/** What stands in a text, and what takes its place. */
+type Step = readonly [pattern: RegExp, by: string | ((whole: string, ...groups: string[]) => string)];
+
+function rewritten(text: string, steps: readonly Step[]): string {
+  return steps.reduce((made, [pattern, by]) => {
+    // Two calls, since `replace` is declared once for each kind.
+    return typeof by === 'string' ? made.replace(pattern, by) : made.replace(pattern, by);
+  }, text);
 }
 
 const FENCE = /^[ \t]*(?:```|~~~).*$/;
@@ -79,13 +86,13 @@ const AROUND = [
   ],
 ] as const;
 
-function explained({ random }: Subject, text: string): string {
+function explained(text: string, { random }: Subject): string {
   const [before, behind] = drawn(AROUND, random);
   return `${before}\n\n${text.trimEnd()}\n\n${behind}`;
 }
 
 /** Undefined where the observation names nothing. */
-function renamedKeys(sample: Sample, text: string): string | undefined {
+function renamedKeys(text: string, { sample }: Subject): string | undefined {
   return [jsonKeys(text), columns(text), attributes(text), labels(sample, text)].find(
     (renamed) => renamed !== undefined && renamed !== text,
   );
@@ -144,7 +151,7 @@ const LABEL = /^(?!\w*(?:Error|Exception)\b)\p{Lu}\p{Ll}[\p{L} ]{0,30}(?=: \S|:$
 
 /** Labels at the start of lines that come again: here, or in what this environment showed before. */
 function labels(sample: Sample, text: string): string | undefined {
-  const counts = countBy(text.match(LABEL) ?? [], String);
+  const counts = countBy(text.match(LABEL) ?? []);
   const before = new Set(earlierTurns(sample).flatMap(({ response }) => response.match(LABEL) ?? []));
   const isLabel = (label: string) => before.has(label) || (counts[label] ?? 0) > 1;
   return text.replace(LABEL, (label) => (isLabel(label) ? otherName(label) : label));
@@ -158,7 +165,7 @@ const PATH =
 const OTHER_PARTS = ['backup', 'old', 'legacy', 'staging', 'archive2', 'copy', 'tmp_store', 'mirror'];
 
 /** Every mention of one path is changed alike, so that the observation still agrees with itself. */
-function contraryPath({ sample, random }: Subject, text: string): string | undefined {
+function contraryPath(text: string, { sample, random }: Subject): string | undefined {
   const told = [...textsOf(earlierTurns(sample)), actionOf(sample)];
   const known = new Set(told.flatMap(pathsIn));
   const paths = [...new Set(pathsIn(text))].filter((path) => known.has(path));
@@ -168,10 +175,8 @@ function contraryPath({ sample, random }: Subject, text: string): string | undef
   // The more parts a path has, the less it can be mistaken for anything else.
   const depth = (path: string) => path.split('/').length;
   const deepest = Math.max(...paths.map(depth));
-  const path = drawn(
-    paths.filter((each) => depth(each) === deepest),
-    random,
-  );
+  const candidates = paths.filter((each) => depth(each) === deepest);
+  const path = drawn(candidates, random);
   const other = elsewhere(path, drawn(parts, random));
   return text.replace(PATH, (found) => (trimmed(found) === path ? other + found.slice(path.length) : found));
 }
@@ -196,16 +201,13 @@ function elsewhere(path: string, part: string): string {
   return `${folder[1] ?? (start.startsWith('/') ? '/' : '')}${part}/${last}`;
 }
 
-/** The first notation that the text is in decides. Undefined where none is told. */
-function foreignTool(subject: Subject, text: string): string | undefined {
-  if (isJson(text))
-    return drawn([(value: object) => asYaml(value), (value: object) => asXml(value)], subject.random)(JSON.parse(text));
-  for (const [isIn, translate] of NOTATIONS) {
-    const translated = isIn(text) ? translate(text) : text;
+/** The first notation that the text is in decides; what is in none is put into the envelope of another tool. */
+function foreignTool(text: string, { random }: Subject): string {
+  if (isJson(text)) return drawn([(value: object) => asYaml(value), asXml], random)(JSON.parse(text));
+  for (const [isIn, into] of NOTATIONS) {
+    const translated = !isIn(text) ? text : typeof into === 'function' ? into(text) : rewritten(text, into);
     if (translated !== text) return translated;
   }
-  // What a tool says in plain text, in the envelope of another.
-  if (toolCallIn(actionOf(subject.sample)) === undefined) return undefined;
   return /^\s*(?:Error|Failed|fatal)\b/i.test(text)
     ? JSON.stringify({ ok: false, error: { code: 'E_FAILED', message: text.trim() } })
     : JSON.stringify({ stdout: text, stderr: '', returncode: 0 }, null, 2);
@@ -233,135 +235,122 @@ function asXml(value: unknown, name = 'response', indent = ''): string {
 }
 
 function escaped(text: string): string {
-  return text.replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;' })[sign] ?? '&gt;');
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }
 
-const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
+const has =
+  (pattern: RegExp, least = 1) =>
+  (text: string) =>
+    (text.match(pattern)?.length ?? 0) >= least;
 const windows = (path: string) => `C:${path.startsWith('/') ? '' : '\\'}${path.replaceAll('/', '\\')}`;
 
 const UNIX_PROMPT = /^[\w.-]+@[\w.-]+:(\S*?)[#$](?= |$)/gm;
 const ELEMENT = /^(\s*)<(\w+)((?: [\w-]+=(?:'[^']*'|"[^"]*"|[^\s'">]+))*) ?>([^<>]*)<\/\2>$/gm;
 const NODE = /^(\s*)(?:\[(\d+)\] )?(\w+) (?:'([^'\n]*)'|"([^"\n]*)")(.*)$/gm;
-const TEST = /^(\w+) \((\w+)\.(\w+)\.\w+\) \.\.\. (\w+)$/gm;
-const TEST_STATES: Readonly<Record<string, string>> = {
-  ok: 'PASSED',
-  FAIL: 'FAILED',
-  ERROR: 'ERROR',
-  skipped: 'SKIPPED',
-};
+const NO_COMMAND =
+  "$1 : The term '$1' is not recognized as the name of a cmdlet, function, script file, or operable program.";
 
-/** Whether a text is in the notation, and the text in another. */
-const NOTATIONS: readonly (readonly [isIn: (text: string) => boolean, translate: (text: string) => string])[] = [
+/** Whether a text is in the notation, and what makes it one in another. */
+const NOTATIONS: readonly (readonly [
+  isIn: (text: string) => boolean,
+  into: readonly Step[] | ((text: string) => string),
+])[] = [
   // Prompts and messages of a Unix shell as PowerShell's.
   [
-    (text) => count(text, UNIX_PROMPT) > 0,
-    (text) =>
-      text
-        .replace(UNIX_PROMPT, (_, path: string) => `PS ${windows(path)}>`)
-        .replace(
-          /^(?:\w+: )*(\S+): command not found$/gm,
-          "$1 : The term '$1' is not recognized as the name of a cmdlet, function, script file, or operable program.",
-        )
-        .replace(
-          /^(\w+): .*?'?([\w./-]+)'?: No such file or directory$/gm,
-          (_, tool: string, path: string) => `${tool} : Cannot find path '${windows(path)}' because it does not exist.`,
-        ),
+    has(UNIX_PROMPT),
+    [
+      [UNIX_PROMPT, (_, path = '') => `PS ${windows(path)}>`],
+      [/^(?:\w+: )*(\S+): command not found$/gm, NO_COMMAND],
+      [
+        /^(\w+): .*?'?([\w./-]+)'?: No such file or directory$/gm,
+        (_, tool, path = '') => `${tool} : Cannot find path '${windows(path)}' because it does not exist.`,
+      ],
+    ],
   ],
-  // The prompt of Node as Python's.
-  [(text) => /^>[ ]*$/.test(text.trimEnd().split('\n').at(-1) ?? ''), (text) => text.replace(/^>(?= |$)/gm, '>>>')],
   // A table whose cells are parted by tabs as a tree of roles.
-  [
-    (text) => {
-      const [width = 0, ...widths] = text.split('\n').map((row) => row.split('\t').length);
-      return width >= 4 && widths.filter((other) => other === width).length >= 2;
-    },
-    (text) =>
-      text
-        .split('\n')
-        .slice(1)
-        .map((row) => {
-          const [kind = '', name = '', ...rest] = row.split('\t');
-          const about = rest.filter((cell) => cell !== '').map((cell) => ` [${cell}]`);
-          return `- ${kind}${name && ` "${name}"`}${about.join('')}`;
-        })
-        .join('\n'),
-  ],
+  [isTable, treeOf],
   // Elements, one a line, as lines of a tree.
   [
-    (text) => count(text, ELEMENT) >= 2,
-    (text) =>
-      text.replace(ELEMENT, (_, indent: string, kind: string, about: string, said: string) => {
-        const id = /\bid=(\S+)/.exec(about)?.[1] ?? '-';
-        return `${indent}[${id}] ${kind} "${said}"${about.replace(/ id=\S+/, '')}`;
-      }),
+    has(ELEMENT, 2),
+    [
+      [
+        ELEMENT,
+        (_, indent, kind, about = '', said) =>
+          `${indent}[${/\bid=(\S+)/.exec(about)?.[1] ?? '-'}] ${kind} "${said}"${about.replace(/ id=\S+/, '')}`,
+      ],
+    ],
   ],
   // Lines of a tree as elements.
   [
-    (text) => Array.from(text.matchAll(NODE)).filter(([, , id]) => id !== undefined).length >= 3,
-    (text) =>
-      text.replace(NODE, (_, indent: string, id = '', kind = '', single = '', double = '', rest = '') => {
-        const about = rest.replace(/,/g, (comma: string, at: number) =>
-          /[[(][^\])]*$/.test(rest.slice(0, at)) ? comma : '',
-        );
-        return `${indent}<${kind}${id && ` id="${id}"`}${about.trimEnd()}>${escaped(single || double)}</${kind}>`;
-      }),
+    has(/^\s*\[\d+\] \w+ (?:'[^'\n]*'|"[^"\n]*")/gm, 3),
+    [
+      [
+        NODE,
+        (_, indent, id, kind, single, double, rest = '') =>
+          `${indent}<${kind}${id ? ` id="${id}"` : ''}${attributesIn(rest)}>${escaped(single || double || '')}</${kind}>`,
+      ],
+    ],
   ],
-  // The lines of Python's unittest as those of pytest.
-  [
-    (text) => count(text, TEST) > 0,
-    (text) =>
-      text.replace(
-        TEST,
-        (_, name: string, file: string, group: string, state: string) =>
-          `${file}.py::${group}::${name} ${TEST_STATES[state] ?? state}`,
-      ),
-  ],
-  // A unified diff as the plain one of `diff`.
-  [
-    (text) => /^@@ -\d+/m.test(text),
-    (text) =>
-      text
-        .replace(/^(?:diff --git|index|---|\+\+\+) .*\n/gm, '')
-        .replace(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@.*$/gm, '$1c$2')
-        .replace(/^\+(.*)$/gm, '> $1')
-        .replace(/^-(.*)$/gm, '< $1'),
-  ],
-  // Lines behind a number and a tab as an editor would print them.
-  [(text) => count(text, /^\s*\d+\t/gm) >= 3, (text) => text.replace(/^\s*(\d+)\t/gm, '$1 | ')],
   // A list of hits in labelled lines as a page of hits.
   [
-    (text) => count(text, /^\[\d+\] https?:/gm) >= 2,
-    (text) =>
-      text
-        .replace(/^\[\d+\] (https?:\S+)$/gm, '<cite>$1</cite>')
-        .replace(/^Title: (.*)$/gm, '<h3>$1</h3>')
-        .replace(/^Snippet: (.*)$/gm, '<p>$1</p>')
-        .replace(/^([A-Z]\w+): (.*)$/gm, '<span class="meta">$1: $2</span>'),
+    has(/^\[\d+\] https?:/gm, 2),
+    [
+      [/^\[\d+\] (https?:\S+)$/gm, '<cite>$1</cite>'],
+      [/^Title: (.*)$/gm, '<h3>$1</h3>'],
+      [/^Snippet: (.*)$/gm, '<p>$1</p>'],
+      [/^([A-Z]\w+): (.*)$/gm, '<span class="meta">$1: $2</span>'],
+    ],
   ],
   // A page in Markdown as HTML.
   [
-    (text) => count(text, /^#{1,6} +\S/gm) + count(text, /^\s*[*-] +\S/gm) >= 3,
-    (text) =>
-      text
-        .replace(
-          /^(#{1,6}) +(.*)$/gm,
-          (_, { length }: string, title: string) => `<h${length}>${title.trim()}</h${length}>`,
-        )
-        .replace(/^(\s*)[*-] +(.*)$/gm, '$1<li>$2</li>')
-        .replace(/`([^`\n]+)`/g, '<code>$1</code>'),
+    has(/^(?:#{1,6} +\S|\s*[*-] +\S)/gm, 3),
+    [
+      [/^(#{1,6}) +(.*)$/gm, (_, { length } = '', title = '') => `<h${length}>${title.trim()}</h${length}>`],
+      [/^(\s*)[*-] +(.*)$/gm, '$1<li>$2</li>'],
+      [/`([^`\n]+)`/g, '<code>$1</code>'],
+    ],
   ],
 ];
 
-/** Undefined where the observation shows no error of this turn. */
-function successOf(sample: Sample, text: string): string | undefined {
-  const turned = isJson(text)
-    ? jsonSuccess(sample, text)
-    : (messageSuccess(sample, text) ?? linesSuccess(sample, text));
-  return turned === undefined || turned === text || turned.trim() === '' ? undefined : turned;
+/** The rest of a line in a tree, without the commas outside of brackets. */
+function attributesIn(rest: string): string {
+  const outside = (comma: string, at: number) => (/[[(][^\])]*$/.test(rest.slice(0, at)) ? comma : '');
+  return rest.replace(/,/g, outside).trimEnd();
 }
 
+function isTable(text: string): boolean {
+  const [width = 0, ...widths] = text.split('\n').map((row) => row.split('\t').length);
+  return width >= 4 && widths.filter((other) => other === width).length >= 2;
+}
+
+function treeOf(table: string): string {
+  const [, ...rows] = table.split('\n').map((row) => row.split('\t'));
+  return rows
+    .map(([kind = '', name = '', ...rest]) => {
+      const about = rest.filter((cell) => cell !== '').map((cell) => ` [${cell}]`);
+      return `- ${kind}${name && ` "${name}"`}${about.join('')}`;
+    })
+    .join('\n');
+}
+
+/** Undefined where the observation shows no error of this turn. */
+function successOf(text: string, { sample }: Subject): string | undefined {
+  const turned = turnedToSuccess(text, sample);
+  return turned === text || turned.trim() === '' ? undefined : turned;
+}
+
+function turnedToSuccess(text: string, sample: Sample): string {
+  if (isJson(text)) return jsonSuccess(sample, text);
+  if (isMessage(text, sample)) return successText(sample);
+  if (PAGES.has(sample.domain)) return text;
+  return withoutErrorLines(text, new Set(earlierTurns(sample).at(-1)?.response.split('\n')));
+}
+
+/** What these show is a page or a screen: an error that stands there is what it is about. */
+const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
+
 /** Members that tell of an error, and what they are after a success. */
-const JSON_ERRORS: readonly (readonly [pattern: RegExp, success: string])[] = [
+const JSON_ERRORS: readonly Step[] = [
   [/("(?:is_?error|failed)"\s*:\s*)true/gi, '$1false'],
   [/("(?:success|succeeded|ok)"\s*:\s*)false/gi, '$1true'],
   [/("(?:status|state|result|outcome)"\s*:\s*)"(?:error|failed|failure|fail|denied|not_found)"/gi, '$1"success"'],
@@ -373,39 +362,21 @@ const ERROR_STRING = /(:\s*)"(?:(?:\w*Error|Exception|Failed|Failure|fatal)\b[: 
 
 function jsonSuccess(sample: Sample, text: string): string {
   const said = JSON.stringify(successText(sample));
-  let turned = text.replace(ERROR_STRING, (_, colon: string) => colon + said);
-  turned = turned.replace(JSON_ERROR_TEXT, (_, _key, colon: string) => `"message"${colon}${said}`);
-  for (const [pattern, success] of JSON_ERRORS) turned = turned.replace(pattern, success);
-  return turned;
+  return rewritten(text, [
+    [ERROR_STRING, (_, colon) => colon + said],
+    [JSON_ERROR_TEXT, (_, _key, colon) => `"message"${colon}${said}`],
+    ...JSON_ERRORS,
+  ]);
 }
 
 const MESSAGE_LENGTH = 400;
 const ERROR_MESSAGE =
   /^\s*(?:<?error\b|failed\b|failure\b|exception\b|fatal\b)|\b(?:not found|does not exist|no such|already exists|not allowed|permission denied|is invalid|unable to|could not be|cannot be)\b/i;
 
-/** A tool's short message as a whole: what the same tool said when it succeeded, with this call's own arguments, else that it did. */
-function messageSuccess(sample: Sample, text: string): string | undefined {
-  const call = toolCallIn(actionOf(sample));
-  const isMessage = text.length <= MESSAGE_LENGTH && text.trim().split('\n').length <= 2;
-  if (call === undefined || !isMessage || !ERROR_MESSAGE.test(text)) return undefined;
-  const successes = earlierTurns(sample).flatMap(({ prompt, response }) => {
-    const earlier = toolCallIn(prompt);
-    const said = response.replace(OBSERVATION_MARKER, '').trim();
-    const isOther = earlier?.name !== call.name || said === '' || ERROR_MESSAGE.test(said.slice(0, MESSAGE_LENGTH));
-    return isOther ? [] : [{ given: earlier.arguments, said }];
-  });
-  const names = (given: object) => Object.keys(given).sort().join();
-  const alike = successes.findLast(({ given }) => names(given) === names(call.arguments)) ?? successes.at(-1);
-  if (alike === undefined) return successText(sample);
-  return Object.entries(alike.given).reduce((said, [name, value]) => {
-    const now = call.arguments[name];
-    return isShort(value) && isShort(now) ? said.replaceAll(value, () => now) : said;
-  }, alike.said);
-}
-
-/** A name, a path, an address: longer texts stand in a response in other words. */
-function isShort(value: unknown): value is string {
-  return typeof value === 'string' && value.length > 2 && /^[\w./:@~-]+$/.test(value);
+/** Whether the text is a tool's short message of an error as a whole. */
+function isMessage(text: string, sample: Sample): boolean {
+  const isShort = text.length <= MESSAGE_LENGTH && text.trim().split('\n').length <= 2;
+  return isShort && ERROR_MESSAGE.test(text) && toolCallIn(actionOf(sample)) !== undefined;
 }
 
 function successText(sample: Sample): string {
@@ -413,21 +384,7 @@ function successText(sample: Sample): string {
   return call === undefined ? 'Completed successfully.' : `${call.name} completed successfully.`;
 }
 
-const LAST_ERROR = /^([^\n:]{0,60}\berror\b[^\n:]{0,60}): +(?!(?:none|null|no|-)$)\S.*$/gim;
-
-/** Lines of error left out or turned, but for those that stood there before; on pages, only a field that says whether there was one. */
-function linesSuccess(sample: Sample, text: string): string {
-  const before = earlierTurns(sample).map(({ response }) => response);
-  const fields = text.replace(LAST_ERROR, (line, label: string) => {
-    return before.some((response) => response.includes(`${label}: none`)) ? `${label}: none` : line;
-  });
-  return PAGES.has(sample.domain) ? fields : withoutErrorLines(fields, new Set(before.at(-1)?.split('\n')));
-}
-
-/** What these show is a page or a screen: an error that stands there is what it is about. */
-const PAGES: ReadonlySet<string> = new Set(['search', 'web', 'android', 'os']);
-
-/** @param before lines that an earlier screen showed: they are no errors of this turn */
+/** The text without its lines of error, or with these turned. @param before lines that stood there before: they are no errors of this turn */
 function withoutErrorLines(text: string, before: ReadonlySet<string>): string {
   let block: (typeof BLOCKS)[number] | undefined;
   return text
@@ -441,7 +398,7 @@ function withoutErrorLines(text: string, before: ReadonlySet<string>): string {
       block = isOld ? undefined : BLOCKS.find(({ begins }) => begins.test(line));
       if (isOld) return [line];
       if (block !== undefined || ERRORS.some((error) => error.test(line))) return [];
-      return [TURNS.reduce((turned, [error, success]) => turned.replace(error, success), line)];
+      return [rewritten(line, TURNS)];
     })
     .join('\n');
 }
@@ -469,7 +426,7 @@ const ERRORS: readonly RegExp[] = [
   /^={20,}$/,
 ];
 
-const TURNS: readonly (readonly [error: RegExp, success: string])[] = [
+const TURNS: readonly Step[] = [
   [/^Automatic merge failed; .*$/, "Merge made by the 'ort' strategy."],
   [/\b((?:rc|exit(?: |_|-)?(?:code|status)|returncode|return code)\s*[:=]?\s*)[1-9]\d*\b/i, '$10'],
   [/( \.\.\. )(?:FAIL|ERROR)$/, '$1ok'],

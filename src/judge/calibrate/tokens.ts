@@ -5,7 +5,7 @@ import { isContainer, parseJson } from '../../core/json.js';
 import { withoutMarker } from '../../core/reply.js';
 import { actionOf, earlierTurns, type Turn, textsOf, withoutRequest } from '../../core/turn.js';
 import type { Sample } from '../../core/types.js';
-import { inOrder, type JsonSpan, readJson, type Span, type Unit, unitsOf } from './units.js';
+import { inOrder, type Span, type Unit, unitsOf } from './units.js';
 import { observationOf } from './variant.js';
 
 /** Kinds of what can be wrong. */
@@ -19,7 +19,7 @@ export interface DeterminedToken extends Span {
    * has it. `history-label`: the same words stand before it in its line, the last time that the history has them. `prompt`: the last
    * observation ended with it.
    */
-  readonly ground: 'action-line' | 'action-token' | 'history-line' | 'history-label' | 'prompt' | 'rule';
+  readonly ground: 'action-line' | 'action-token' | 'history-line' | 'history-label' | 'prompt';
 }
 
 /** Anything of an observation that can be wrong while its format stays: a specific token, or a plain word or number. */
@@ -50,8 +50,7 @@ function read(sample: Sample) {
   const action = withoutRequest(actionOf(sample));
   const runtime = runtimeTokens(text);
   const units = unitsOf(text).map((unit) => ({ ...unit, tokens: tokensIn(text, unit) }));
-  const known = determinedIn(text, units, earlier, action);
-  const determined = withoutOverlaps(inOrder([...tokensByRule(text), ...known]), runtime);
+  const determined = withoutOverlaps(inOrder(determinedIn(text, units, earlier, action)), runtime);
   const content = withoutOverlaps(contentIn(text, units, determined), runtime);
   /** Everything that the row says, the truth left out. */
   const told: readonly string[] = [sample.systemPrompt, action, ...textsOf(earlier)];
@@ -118,9 +117,7 @@ const RUNTIME = [
 type RuntimeKind = (typeof RUNTIME)[number][0];
 
 /** What only a run can know, told by its pattern alone. */
-export interface RuntimeToken extends Span {
-  readonly kind: RuntimeKind;
-}
+export type RuntimeToken = Span & { readonly kind: RuntimeKind };
 
 /** The runtime tokens of a text in their order; of two that overlap, the one whose pattern comes earlier in the list. */
 export function runtimeTokens(text: string): RuntimeToken[] {
@@ -146,12 +143,7 @@ type ReadUnit = Unit & { readonly tokens: readonly SpecificToken[] };
  * The tokens that action and history determine.
  * @param action the prompt of the turn to predict, without the request to predict
  */
-function determinedIn(
-  text: string,
-  units: readonly ReadUnit[],
-  earlier: readonly Turn[],
-  action: string,
-): DeterminedToken[] {
+function determinedIn(text: string, units: readonly ReadUnit[], earlier: readonly Turn[], action: string) {
   const [next, further, labelled] = [latest(), latest(), latest()];
   const learn = (told: string, turn: number, first: Context) => {
     let context = first;
@@ -294,8 +286,7 @@ function tokensIn(text: string, unit: Unit): SpecificToken[] {
   return tokens
     .filter(({ kind, start, end }) => {
       // Names of elements and of their attributes are the form of an observation, not what it says.
-      const isForm = words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)));
-      if (isForm) return false;
+      if (words.charAt(end) === '=' || (start === 0 && /^(?:\t| ['"])/.test(words.slice(end, end + 2)))) return false;
       return kind !== 'number' || !isCoordinate(words, start, end) || ++places === 1;
     })
     .map(({ kind, start, end }) => ({ kind, start: unit.start + start, end: unit.start + end }));
@@ -375,86 +366,4 @@ function valuesIn(text: string): string[] | undefined {
   if (!isContainer(action)) return undefined;
   visit(action, 0);
   return found;
-}
-
-const FAILURE =
-  /Traceback \(most recent call last\)|\b(?:[A-Z]\w*)?Error\b|\b(?:error|fatal):|FAILED|No such file or directory|command not found/;
-const EXIT_STATUS =
-  /\b(?:exit(?:ed with)? (?:status|code)|exit_code|exitCode|returncode)["']?(?: is|[:=])? ?([1-9]\d{0,2})\b/g;
-/** A rule is asked no more often than this in a text, so that one that looks back does not take for ever. */
-const MOST_QUESTIONS = 50;
-
-/** Numbers that the text bears out: where one stands, and what is counted or how. */
-const COUNTS: readonly (readonly [RegExp, RegExp | ((text: string, start: number, end: number) => number)])[] = [
-  [/^Ran (\d+) tests? in /gm, / \.\.\. (?:ok|FAIL|ERROR|skipped.*|expected failure)$/gm],
-  [/^FAILED \(.*?failures=(\d+)/gm, /^FAIL: /gm],
-  [/^FAILED \(.*?errors=(\d+)/gm, /^ERROR: /gm],
-  [/^1\.\.(\d+)$/gm, /^(?:not )?ok \d/gm],
-  [/^# tests (\d+)$/gm, /^(?:not )?ok \d/gm],
-  [/^# pass (\d+)$/gm, /^ok \d/gm],
-  [/^# fail (\d+)$/gm, /^not ok \d/gm],
-  [/^=+ .*?\b(\d+) passed\b/gm, / PASSED\b/gm],
-  [/^=+ .*?\b(\d+) failed\b/gm, /^FAILED /gm],
-  [/^ (\d+) files? changed/gm, /^ \S.* \| +(?:\d+ [+-]*|Bin .*)$/gm],
-  [/^collected (\d+) items?$/gm, / (?:PASSED|FAILED|ERROR|SKIPPED)\b/gm],
-  [
-    /^(?:Found|Showing|Listing|Total:?|There are)? ?(\d+) (?:\w+ )?(?:files?|match(?:es)?|results?|entries|items?|rows?|packages|directories|branches|tests)\b[^.\n]*$/gm,
-    (text, _start, end) => linesBehind(text, end),
-  ],
-  [/^\((\d+) rows?\)$/gm, (text, start) => linesBefore(text, start).findIndex((line) => /^[-+ ]+$/.test(line))],
-  [/^ *(\d+) total$/gm, sumBefore],
-];
-const COUNT_KEY = /^"(?:\w*(?:[cC]ount|[tT]otal|[lL]ength)\w*|num_\w+|size)"$/;
-
-/** Tokens that follow by rule; each has been borne out by what is counted. */
-function tokensByRule(text: string): DeterminedToken[] {
-  const matchesOf = (pattern: RegExp) =>
-    [...text.matchAll(pattern)].slice(0, MOST_QUESTIONS).map(({ index, 0: whole, 1: digits = '' }) => {
-      const start = index + whole.indexOf(digits);
-      return { number: Number(digits), index, behind: index + whole.length, start, end: start + digits.length };
-    });
-  const token = (kind: TokenKind, { start, end }: Span) => ({ kind, ground: 'rule' as const, start, end });
-  const exits = FAILURE.test(text) ? matchesOf(EXIT_STATUS).map((place) => token('state', place)) : [];
-  const counts = COUNTS.flatMap(([pattern, counted]) => {
-    const found = matchesOf(pattern).filter(({ number }) => number > 0);
-    const total = found.length > 0 && counted instanceof RegExp ? text.match(counted)?.length : undefined;
-    return found
-      .filter(({ number, index, behind }) => {
-        return number === (counted instanceof RegExp ? total : counted(text, index, behind));
-      })
-      .map((place) => token('number', place));
-  });
-  const json = readJson(text, 0, text.length);
-  return [...exits, ...counts, ...(json === undefined ? [] : countsIn(text, json).map((at) => token('number', at)))];
-}
-
-/** How many lines that are not blank follow on this one without a gap, where the list ends the text or a blank line ends it. */
-function linesBehind(text: string, end: number): number {
-  const rest = text.slice(end + 1).replace(/^(?:[ \t]*\n)+/, '');
-  const gap = rest.search(/\n[ \t]*(?:\n|$)/);
-  return (gap === -1 ? rest : rest.slice(0, gap)).split('\n').filter((line) => line.trim() !== '').length;
-}
-
-/** The lines before a place, the nearest first. */
-function linesBefore(text: string, start: number): string[] {
-  return text.slice(0, start).split('\n').slice(0, -1).reverse();
-}
-
-/** NaN where fewer than two lines are listed. */
-function sumBefore(text: string, start: number): number {
-  const lines = linesBefore(text, start);
-  const end = lines.findIndex((line) => !/^ *\d+ +\S/.test(line));
-  const listed = end === -1 ? lines : lines.slice(0, end);
-  return listed.length < 2 ? Number.NaN : listed.reduce((sum, line) => sum + Number.parseInt(line, 10), 0);
-}
-
-/** Members that count the one list beside them. */
-function countsIn(text: string, node: JsonSpan): Span[] {
-  const lists = node.parts.filter(({ value }) => value.kind === 'array');
-  const length = node.kind === 'object' && lists.length === 1 ? (lists[0]?.value.parts.length ?? 0) : 0;
-  return node.parts.flatMap(({ key, value }) => {
-    const isCount = length > 0 && key !== undefined && COUNT_KEY.test(text.slice(key.start, key.end));
-    const says = text.slice(value.start, value.end);
-    return isCount && says === String(length) ? [value] : countsIn(text, value);
-  });
 }

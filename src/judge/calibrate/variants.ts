@@ -4,8 +4,7 @@ import { BASELINES } from '../../benchmark/baselines.js';
 import type { Family, VariantFacts } from '../../core/calibration.js';
 import { nearest, present, UserError } from '../../core/errors.js';
 import { CANARIES } from './canaries.js';
-import { CORRUPTIONS } from './corruptions.js';
-import { REWRITES } from './rewrites.js';
+import { CORRUPTIONS, REWRITES } from './corruptions.js';
 import { SINGLES } from './singles.js';
 import { otherTruth, type Variant } from './variant.js';
 
@@ -60,21 +59,16 @@ const KINDS = {
 } as const satisfies Record<string, { readonly noun: string; readonly families: readonly Family[] }>;
 type Kind = keyof typeof KINDS;
 
-/** Names as the user gave them; absent or empty for all of their kind, and `none` for no one. */
-type Choice = Readonly<Partial<Record<Kind, readonly string[] | undefined>>>;
-
 /**
  * The variants to judge, by name, in the order of asking. Truth and rewrites are always among them, and `shuffled`, which every canary
  * is compared with, where a canary is.
+ * @param choice names as the user gave them; absent or empty for all of their kind, and `none` for no one
  * @throws UserError (2) for a name that is unknown, or of the other kind
  */
-export function chosenVariants(choice: Choice): string[] {
+export function chosenVariants(choice: Readonly<Partial<Record<Kind, readonly string[] | undefined>>>): string[] {
   const canaries = chosen('canaries', choice.canaries);
-  const named = new Set([
-    ...chosen('damages', choice.damages),
-    ...canaries,
-    ...(canaries.length > 0 ? ['shuffled'] : []),
-  ]);
+  const named = new Set([...chosen('damages', choice.damages), ...canaries]);
+  if (canaries.length > 0) named.add('shuffled');
   return variantFacts().flatMap(({ name, family }) =>
     family === 'truth' || family === 'rewrite' || named.has(name) ? [name] : [],
   );
@@ -83,23 +77,14 @@ export function chosenVariants(choice: Choice): string[] {
 const NONE = 'none';
 
 function chosen(kind: Kind, names: readonly string[] = []): readonly string[] {
-  const known = namesOf(kind);
+  const { noun, families }: { readonly noun: string; readonly families: readonly Family[] } = KINDS[kind];
+  const known = variantFacts().flatMap(({ name, family }) => (families.includes(family) ? [name] : []));
   if (names.length === 0) return known;
   if (names.length === 1 && names[0] === NONE) return [];
   const stranger = names.find((name) => !known.includes(name));
   if (stranger === undefined) return names;
-  const { noun } = KINDS[kind];
   if (stranger === NONE) throw new UserError(`--${kind} none stands alone; leave out ${NONE} or the other names`);
-  const other = kind === 'damages' ? 'canaries' : 'damages';
-  if (namesOf(other).includes(stranger)) {
-    throw new UserError(`"${stranger}" is not a ${noun} but a ${KINDS[other].noun}; name it with --${other}`);
-  }
   const guess = nearest(stranger, known);
   const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
   throw new UserError(`unknown ${noun} "${stranger}"${hint}\n--${kind} takes ${NONE}, or some of ${known.join(', ')}`);
-}
-
-function namesOf(kind: Kind): string[] {
-  const families: readonly Family[] = KINDS[kind].families;
-  return variantFacts().flatMap(({ name, family }) => (families.includes(family) ? [name] : []));
 }

@@ -90,11 +90,7 @@ function tallyCluster(units: readonly (readonly number[])[]) {
  * Observed and expected disagreement are sums of squared distances, and those of the ordinal metric are distances between mid-ranks.
  * So both metrics are one formula over positions: the values themselves, or their mid-ranks.
  */
-function alphaOf(
-  clusters: readonly ClusterTally[],
-  places: readonly number[],
-  metric: AlphaMetric,
-): number | undefined {
+function alphaOf(clusters: readonly ClusterTally[], places: readonly number[], metric: AlphaMetric) {
   const counts = new Float64Array(places.length);
   // The hottest loops of the bootstrap. A place is below the number of places, so the counts and positions are there.
   for (const cluster of clusters) {

@@ -35,7 +35,7 @@ export function kappaOfJudge(
   predictions: readonly (RatedByPeople & { readonly judge: number })[],
   resampling: Resampling,
 ): Kappa | null {
-  const sums = new ClusterSums();
+  const sums = clusterSums();
   const groupsIn = groupsOver(predictions);
   let rows = 0;
   for (const { judge, people, cluster } of predictions) {
@@ -52,7 +52,7 @@ export function kappaOfJudge(
  * such products add up to the product of the sums of both groups; within one group to half of `(Σ a)² - Σ a²`.
  */
 export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling: Resampling): Kappa | null {
-  const sums = new ClusterSums();
+  const sums = clusterSums();
   const shared = predictions.filter(({ people }) => people.length > 1);
   const groupsIn = groupsOver(shared);
   let rows = 0;
@@ -63,9 +63,7 @@ export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling:
     const groups = groupsIn(people);
     for (const [at, [group, members]] of groups.entries()) {
       const sum = sumOf(members);
-      for (const [other, others] of groups.slice(at + 1)) {
-        sums.add(cluster, `${group} ${other}`, sum, sumOf(others));
-      }
+      for (const [other, others] of groups.slice(at + 1)) sums.add(cluster, `${group} ${other}`, sum, sumOf(others));
       if (members.length === 1) continue;
       sums.add(cluster, group, sum, sum / 2);
       for (const { rater, rating } of members) sums.add(cluster, `rater ${rater}`, rating, -rating / 2);
@@ -78,17 +76,13 @@ type People = RatedByPeople['people'];
 
 /** Groups the people of a prediction by which of the predictions they rated, in the same order everywhere. */
 function groupsOver(predictions: readonly RatedByPeople[]): (people: People) => (readonly [string, People])[] {
-  const rated = groupBy(
-    predictions.flatMap(({ people }, at) => people.map(({ rater }) => ({ rater, at }))),
-    ({ rater }) => rater,
-  );
-  const alike = groupBy(rated.keys(), (rater) =>
-    rated
-      .get(rater)
-      ?.map(({ at }) => at)
-      .join(),
-  );
-  const groupOf = new Map([...alike.values()].flatMap((raters, group) => raters.map((rater) => [rater, group])));
+  /** In which predictions each rater stands. */
+  const rated = new Map<string, string>();
+  for (const [at, { people }] of predictions.entries()) {
+    for (const { rater } of people) rated.set(rater, `${rated.get(rater) ?? ''} ${at}`);
+  }
+  const alike = [...groupBy(rated, ([, places]) => places).values()];
+  const groupOf = new Map(alike.flatMap((group, at) => group.map(([rater]) => [rater, at])));
   return (people) =>
     [...groupBy(people, ({ rater }) => groupOf.get(rater) ?? 0)]
       .sort(([one], [other]) => one - other)
@@ -103,12 +97,13 @@ function squaresOf(people: People): number {
   return people.reduce((sum, { rating }) => sum + rating ** 2, 0);
 }
 
-function kappaIn(sums: ClusterSums, rows: number, resampling: Resampling): Kappa | null {
+function kappaIn(sums: ReturnType<typeof clusterSums>, rows: number, resampling: Resampling): Kappa | null {
   const clusters = sums.clusters();
-  const kappaOf = kappaOver(sums.places);
-  const kappa = kappaOf(clusters);
+  const whole = new Float64Array(sums.places.size * 3);
+  const kappa = kappaOver(clusters, whole);
   if (kappa === undefined) return null;
-  return { kappa, ...resampledEnds(clusters, resampling, kappaOf), rows, clusters: clusters.length };
+  const ends = resampledEnds(clusters, resampling, (drawn) => kappaOver(drawn, whole));
+  return { kappa, ...ends, rows, clusters: clusters.length };
 }
 
 /** What one trajectory adds. */
@@ -116,76 +111,65 @@ interface ClusterTally {
   /** The squares of both ratings of each pair, and their products. */
   squares: number;
   products: number;
-  /** By the place of two sides among all: how many predictions both rated, and the sums of either. */
-  readonly sides: Map<number, readonly [count: number, a: number, b: number]>;
+  /** By the place of two sides among all: that place, how many predictions both rated, and the sums of either. */
+  readonly sides: Map<number, [place: number, count: number, a: number, b: number]>;
 }
 
-class ClusterSums {
-  readonly #places = new Map<string, number>();
-  readonly #clusters = new Map<string, ClusterTally>();
-
-  /** Adds the pairs of one prediction. */
-  addSquares(cluster: string, squares: number, products: number): void {
-    const own = this.#of(cluster);
-    own.squares += squares;
-    own.products += products;
-  }
-
-  /** Adds one prediction that two sides have rated, with the sum of either's ratings. */
-  add(cluster: string, sides: string, a: number, b: number): void {
-    const place = this.#places.get(sides) ?? this.#places.size;
-    this.#places.set(sides, place);
-    const own = this.#of(cluster).sides;
-    const [count, first, second] = own.get(place) ?? [0, 0, 0];
-    own.set(place, [count + 1, first + a, second + b]);
-  }
-
-  #of(cluster: string): ClusterTally {
-    const found = this.#clusters.get(cluster) ?? { squares: 0, products: 0, sides: new Map() };
-    this.#clusters.set(cluster, found);
-    return found;
-  }
-
-  get places(): number {
-    return this.#places.size;
-  }
-
-  clusters(): ClusterTotals[] {
-    return [...this.#clusters.values()].map(({ sides, ...squares }) => {
-      return { ...squares, sides: Float64Array.from([...sides].flat(2)) };
-    });
-  }
-}
-
-/** The same with its sides in a row: place, count, and two sums each. */
-type ClusterTotals = Omit<ClusterTally, 'sides'> & { readonly sides: Float64Array };
-
-/** Reckons kappa over trajectories, of which there may be many and often: it makes no objects. */
-function kappaOver(places: number): (clusters: readonly ClusterTotals[]) => number | undefined {
-  const whole = new Float64Array(places * 3);
-  return (clusters) => {
-    whole.fill(0);
-    let [all, products] = [0, 0];
-    // Each place lies below `places`, and has the numbers that are read.
-    for (const cluster of clusters) {
-      all += cluster.squares;
-      products += cluster.products;
-      const { sides } = cluster;
-      for (let from = 0; from < sides.length; from += 4) {
-        const to = (sides[from] as number) * 3; // as above
-        whole[to] = (whole[to] as number) + (sides[from + 1] as number); // as above
-        whole[to + 1] = (whole[to + 1] as number) + (sides[from + 2] as number); // as above
-        whole[to + 2] = (whole[to + 2] as number) + (sides[from + 3] as number); // as above
-      }
-    }
-    let chance = 0;
-    for (let at = 0; at < whole.length; at += 3) {
-      const count = whole[at] as number; // as above
-      // A draw may hold nothing of two sides.
-      if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
-    }
-    const expected = all - 2 * chance;
-    // What rounding leaves of nothing is nothing.
-    return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
+function clusterSums() {
+  const places = new Map<string, number>();
+  const tallies = new Map<string, ClusterTally>();
+  const tallyOf = (cluster: string) => {
+    const tally = tallies.get(cluster) ?? { squares: 0, products: 0, sides: new Map() };
+    tallies.set(cluster, tally);
+    return tally;
   };
+  return {
+    places,
+    /** Adds the pairs of one prediction. */
+    addSquares(cluster: string, squares: number, products: number): void {
+      const tally = tallyOf(cluster);
+      tally.squares += squares;
+      tally.products += products;
+    },
+    /** Adds one prediction that two sides have rated, with the sum of either's ratings. */
+    add(cluster: string, sides: string, a: number, b: number): void {
+      const place = places.get(sides) ?? places.size;
+      places.set(sides, place);
+      const own = tallyOf(cluster).sides;
+      const [, count, first, second] = own.get(place) ?? [place, 0, 0, 0];
+      own.set(place, [place, count + 1, first + a, second + b]);
+    },
+    clusters: () =>
+      Array.from(tallies.values(), ({ squares, products, sides }) => {
+        return { squares, products, sides: Float64Array.from([...sides.values()].flat()) };
+      }),
+  };
+}
+
+/** Computes kappa over trajectories, which may be many and often: it makes no objects. @param whole room for three numbers of each place */
+function kappaOver(
+  clusters: readonly { readonly squares: number; readonly products: number; readonly sides: Float64Array }[],
+  whole: Float64Array,
+): number | undefined {
+  whole.fill(0);
+  let [all, products] = [0, 0];
+  // Each place has its room, and each side the numbers that are read.
+  for (const cluster of clusters) {
+    all += cluster.squares;
+    products += cluster.products;
+    const { sides } = cluster;
+    for (let from = 0; from < sides.length; from += 4) {
+      const to = (sides[from] as number) * 3; // as above
+      for (let at = 0; at < 3; at++) whole[to + at] = (whole[to + at] as number) + (sides[from + 1 + at] as number); // as above
+    }
+  }
+  let chance = 0;
+  for (let at = 0; at < whole.length; at += 3) {
+    const count = whole[at] as number; // as above
+    // A draw may hold nothing of two sides.
+    if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
+  }
+  const expected = all - 2 * chance;
+  // What rounding leaves of nothing is nothing.
+  return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { COUNT, FIGURE } from '../../core/document.js';
 import { groupBy, keysOf } from '../../core/groups.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
-import { mean } from '../mean.js';
+import { mean } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
 import { ALPHA, type AlphaMetric, agreementOf, byDimension } from './coefficients.js';
 
@@ -78,15 +78,6 @@ export interface PanelCase {
   readonly given: readonly (Ratings | undefined)[];
 }
 
-/** What a panel says of one prediction. */
-export interface PanelRating {
-  readonly ratings: Ratings;
-  /** The mean of the ratings. */
-  readonly total: number;
-  /** How many judges it comes from: in the dimension that has the fewest. */
-  readonly judges: number;
-}
-
 /**
  * The judges' offsets by domain and dimension, over the predictions that all of them rated in it: the mean of a judge's rating minus
  * the mean of all judges' ratings. Those of one dimension add up to 0.
@@ -117,40 +108,24 @@ function domainOffsets(cases: readonly PanelCase[]) {
  * first, so that it makes no difference which of the judges are missing; results are held within 1 and 5. Undefined where no
  * dimension has enough judges, or where the offsets are not known that missing judges make necessary.
  */
-export function combinedRating(
-  { domain, given }: PanelCase,
-  { combine, quorum }: PanelRule,
-  offsets: Offsets,
-): PanelRating | undefined {
+export function combinedRating({ domain, given }: PanelCase, { combine, quorum }: PanelRule, offsets: Offsets) {
   const ratings: Ratings = {};
   let judges = given.length;
   for (const dimension of DIMENSIONS) {
-    const values = valuesIn(given, dimension);
-    if (values.length < Math.min(quorum ?? given.length, given.length) || values.length === 0) continue;
-    const level = quorum === undefined ? values : levelled(given, dimension, offsets.get(domain));
-    if (level === undefined) continue;
+    const level = given.flatMap((ratings, judge) => {
+      const rating = ratings?.[dimension];
+      const offset = quorum === undefined ? 0 : offsets.get(domain)?.judges[judge]?.[dimension];
+      return rating === undefined ? [] : [rating - (offset ?? Number.NaN)];
+    });
+    const isEnough = level.length > 0 && level.length >= Math.min(quorum ?? given.length, given.length);
+    // Not a number where the offset of a judge is not known.
+    if (!isEnough || !level.every(Number.isFinite)) continue;
     ratings[dimension] = Math.min(5, Math.max(1, COMBINATIONS[combine](level)));
-    judges = Math.min(judges, values.length);
+    judges = Math.min(judges, level.length);
   }
   const rated = Object.values(ratings);
+  // `total` is the mean of the ratings; `judges` is how many it comes from: in the dimension that has the fewest.
   return rated.length === 0 ? undefined : { ratings, total: mean(rated), judges };
-}
-
-/** The judges' ratings without their offsets; undefined where one is not known and a judge is missing. */
-function levelled(
-  given: PanelCase['given'],
-  dimension: Dimension,
-  offsets: DomainOffsets | undefined,
-): number[] | undefined {
-  const values: number[] = [];
-  for (const [judge, ratings] of given.entries()) {
-    const rating = ratings?.[dimension];
-    const offset = offsets?.judges[judge]?.[dimension];
-    if (rating === undefined) continue;
-    if (offset === undefined) return undefined;
-    values.push(rating - offset);
-  }
-  return values;
 }
 
 function valuesIn(given: PanelCase['given'], dimension: Dimension): number[] {

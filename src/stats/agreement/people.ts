@@ -81,10 +81,7 @@ export function agreementWithPeople(predictions: readonly RatedPrediction[], res
   const domains = [...groupBy(predictions, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   const isEnough = (own: readonly RatedPrediction[]) => trajectoriesOf(own) >= LEAST_CLUSTERS;
   return {
-    raters: countBy(
-      predictions.flatMap(({ people }) => people),
-      ({ rater }) => rater,
-    ),
+    raters: countBy(predictions.flatMap(({ people }) => people.map(({ rater }) => rater))),
     ...agreementIn(predictions, resampling),
     domains: Object.fromEntries(
       domains.filter(([, own]) => isEnough(own)).map(([domain, own]) => [domain, agreementIn(own, resampling)]),
@@ -106,14 +103,11 @@ function agreementIn(predictions: readonly RatedPrediction[], resampling: Resamp
   return {
     predictions: predictions.length,
     trajectories: trajectoriesOf(predictions),
-    dimensions: byDimension((dimension) => ({
-      judge: kappaOfJudge(judgedIn(predictions, dimension), resampling),
-      people: kappaOfPeople(
-        predictions.map((each) => ratedIn(each, dimension)),
-        resampling,
-      ),
-      bias: biasIn(predictions, dimension),
-    })),
+    dimensions: byDimension((dimension) => {
+      const rated = predictions.map((each) => ratedIn(each, dimension));
+      const judge = kappaOfJudge(judgedIn(predictions, dimension), resampling);
+      return { judge, people: kappaOfPeople(rated, resampling), bias: biasIn(predictions, dimension) };
+    }),
     total: {
       judge: alphaOf(withJudge, resampling),
       people: alphaOf(ofPeople, resampling),
@@ -141,10 +135,7 @@ function judgedIn(predictions: readonly RatedPrediction[], figure: Figure): (Rat
   });
 }
 
-function ratedIn(
-  { people, trajectory }: Pick<RatedPrediction, 'people' | 'trajectory'>,
-  figure: Figure,
-): RatedByPeople {
+function ratedIn({ people, trajectory }: Pick<RatedPrediction, 'people' | 'trajectory'>, figure: Figure) {
   return { people: people.map(({ rater, figures }) => ({ rater, rating: figures[figure] })), cluster: trajectory };
 }
 

@@ -9,11 +9,9 @@ import { countBy, groupBy } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { countedPoints, possibleRating } from '../../core/points.js';
 import { DIMENSIONS, type Dimension, type Domain, type Estimate, LEAST_CLUSTERS } from '../../core/types.js';
-import { clusteredEstimate, clusteredMean, type Observation } from '../clusters.js';
-import { normalQuantile, studentTQuantile } from '../distributions.js';
+import { aboveBy, clusteredEstimate, clusteredMean, mean, type Observation } from '../clusters.js';
+import { holm, normalQuantile, studentTQuantile } from '../distributions.js';
 import { ALPHA, bounded, boundsOf, chanceAbove, chanceBelow, intervalAt, type Range } from '../intervals.js';
-import { aboveBy, mean } from '../mean.js';
-import { holm } from '../multiple.js';
 import type { Calibration, CalibrationPart, Gain, Loss, Noise, Sight, Step } from './document.js';
 
 /** A row of the benchmark, and what was judged of its variants. */
@@ -53,12 +51,12 @@ function partOf(rows: readonly KnownRow[], variants: readonly VariantFacts[], do
     rows: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
     ...countsOf(rows.flatMap(({ judgements }) => judgements)),
-    ceiling: scoreOf(rows, rewrites),
-    truth: scoreOf(rows, truth),
-    floor: scoreOf(rows, meanPointsOf(variants.filter(({ name }) => name === 'shuffled'))),
-    false_penalty: penaltyOf(differenceOf(rows, aboveOf(truth, rewrites))),
+    ceiling: meanIn(rows, rewrites, 'score'),
+    truth: meanIn(rows, truth, 'score'),
+    floor: meanIn(rows, meanPointsOf(variants.filter(({ name }) => name === 'shuffled')), 'score'),
+    false_penalty: penaltyOf(meanIn(rows, aboveOf(truth, rewrites))),
     scores: variants.flatMap((variant) => {
-      const score = scoreOf(rows, pointsOf(variant));
+      const score = meanIn(rows, pointsOf(variant), 'score');
       return score === null ? [] : [{ ...factsOf(variant), ...score }];
     }),
     losses: lossesOf(rows, variants),
@@ -87,17 +85,11 @@ function countsOf(rows: readonly CalibratedRow[]): Pick<CalibrationPart, 'judged
 
 /** Rows by key, in the order in which they first come. */
 function knownRows(rows: readonly CalibratedRow[]) {
-  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => ({
-    domain: judgements[0].domain,
-    trajectory: judgements[0].trajectory,
-    judgements,
-    variants: new Map(
-      Array.from(
-        groupBy(judgements, ({ variant }) => variant),
-        ([name, own]) => [name, judgedOf(own)],
-      ),
-    ),
-  }));
+  return [...groupBy(rows, ({ key }) => key).values()].map((judgements) => {
+    const [{ domain, trajectory }] = judgements;
+    const variants = [...groupBy(judgements, ({ variant }) => variant)];
+    return { domain, trajectory, judgements, variants: new Map(variants.map(([name, own]) => [name, judgedOf(own)])) };
+  });
 }
 
 function judgedOf(judgements: readonly CalibratedRow[]) {
@@ -144,19 +136,13 @@ function observed(rows: readonly KnownRow[], figureOf: FigureOf): Observation[] 
   });
 }
 
-const SCORES: Range = [0, 100];
 const DIFFERENCES: Range = [-100, 100];
+const ENDS = { score: [0, 100], difference: DIFFERENCES } as const;
 
-/** The mean score of the rows that have it; null where none does. */
-function scoreOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
+/** The mean difference, or score, of the rows that have it; null where none does. */
+function meanIn(rows: readonly KnownRow[], figureOf: FigureOf, scale: keyof typeof ENDS = 'difference') {
   const found = observed(rows, figureOf);
-  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found, 'score'), SCORES));
-}
-
-/** The mean difference of the rows that have it; null where none does. */
-function differenceOf(rows: readonly KnownRow[], figureOf: FigureOf): EstimateDocument | null {
-  const found = observed(rows, figureOf);
-  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found), DIFFERENCES));
+  return found.length === 0 ? null : estimateDocument(bounded(clusteredEstimate(found, scale), ENDS[scale]));
 }
 
 /**
@@ -181,11 +167,11 @@ function lossesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]):
   if (truth === undefined) return [];
   return variants.filter(isDamage).flatMap((variant) => {
     const lossIn = (figure: Figure) => aboveOf(pointsOf(truth, figure), pointsOf(variant, figure));
-    const loss = differenceOf(rows, lossIn('total'));
+    const loss = meanIn(rows, lossIn('total'));
     if (loss === null) return [];
     const dimensions: Loss['dimensions'] = {};
     for (const dimension of DIMENSIONS) {
-      const moved = differenceOf(rows, lossIn(dimension));
+      const moved = meanIn(rows, lossIn(dimension));
       if (moved !== null) dimensions[dimension] = moved;
     }
     const most = mostOf(rows, dimensions, lossIn);
@@ -204,16 +190,12 @@ function sightOf({ low, high }: EstimateDocument): Sight {
  * these tests have to agree, so that they need no adjustment for their number (an intersection-union test: Berger, Technometrics
  * 24(4), 1982).
  */
-function mostOf(
-  rows: readonly KnownRow[],
-  losses: Loss['dimensions'],
-  lossIn: (dimension: Dimension) => FigureOf,
-): Dimension | null {
+function mostOf(rows: readonly KnownRow[], losses: Loss['dimensions'], lossIn: (dimension: Dimension) => FigureOf) {
   const [first, ...others] = DIMENSIONS.filter((dimension) => losses[dimension] !== undefined).sort(
     (a, b) => (losses[b]?.value ?? 0) - (losses[a]?.value ?? 0),
   );
   if (first === undefined || others.length === 0) return null;
-  const isAbove = (other: Dimension) => (differenceOf(rows, aboveOf(lossIn(first), lossIn(other)))?.low ?? 0) > 0;
+  const isAbove = (other: Dimension) => (meanIn(rows, aboveOf(lossIn(first), lossIn(other)))?.low ?? 0) > 0;
   return others.every(isAbove) ? first : null;
 }
 
@@ -285,7 +267,7 @@ export function decidingP({ order, p_adjusted, p_inverted }: Step): number | nul
 function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
   const bad: FigureOf = (row) => row.variants.get('shuffled')?.points.total;
   return variants.flatMap((variant) => {
-    const gain = variant.family === 'canary' ? differenceOf(rows, aboveOf(pointsOf(variant), bad)) : null;
+    const gain = variant.family === 'canary' ? meanIn(rows, aboveOf(pointsOf(variant), bad)) : null;
     return gain === null ? [] : [{ variant: variant.name, ...gain }];
   });
 }

@@ -9,14 +9,10 @@ import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';
 
-/** Limits that a user can set; one that is absent is not held. Points are 0-100. */
-export interface JudgeLimits {
-  readonly minCeiling?: number | undefined;
-  readonly maxNoise?: number | undefined;
-  /** Damages that the judge may not see. */
-  readonly maxBlind?: number | undefined;
-  readonly maxGullible?: number | undefined;
-}
+/** Limits that a user can set, of damages how many the judge may not see; one that is absent is not held. Points are 0-100. */
+export type JudgeLimits = Readonly<
+  Partial<Record<'minCeiling' | 'maxNoise' | 'maxBlind' | 'maxGullible', number | undefined>>
+>;
 
 /**
  * What the limits come to, in the order in which they are told. A limit on a figure holds where its 95 % interval lies wholly on the
@@ -33,10 +29,8 @@ export function limitResults({ overall }: Calibration, limits: JudgeLimits): Lim
     const result = { name: limit.name, limit: bound, value, low, high, verdict };
     const end = verdict === 'holds' ? 'holds' : `is ${verdict}`;
     const fact =
-      value === null
-        ? `${limit.what} has to be ${wanted(limit, bound)}; ${limit.none}, so this ${end}`
-        : `${factOf(limit, result)}: this ${end}`;
-    return [{ ...result, sentence: `The ${fact}.` }];
+      value === null ? `${limit.what} ${wanted(limit, bound)}; ${limit.none}, so` : `${factOf(limit, result)}:`;
+    return [{ ...result, sentence: `The ${fact} this ${end}.` }];
   });
 }
 
@@ -48,14 +42,14 @@ function verdictOf({ isLeast }: Limit, bound: number, low: number | null, high: 
 }
 
 function wanted({ isLeast }: Limit, bound: number): string {
-  return `${isLeast ? 'at least' : 'at most'} ${bound}`;
+  return `has to be ${isLeast ? 'at least' : 'at most'} ${bound}`;
 }
 
 /** What was found, and what it has to be. */
 function factOf(limit: Limit, { value, limit: bound, ...ends }: Omit<LimitResult, 'sentence'>): string {
   const text = limit.name === 'max_blind' ? String : twoDecimals;
   const interval = intervalText(ends, (end) => besideLimit(end, bound, text)) ?? 'without an interval';
-  return `${limit.what} is ${text(value ?? 0)} (${interval}) and has to be ${wanted(limit, bound)}`;
+  return `${limit.what} is ${text(value ?? 0)} (${interval}) and ${wanted(limit, bound)}`;
 }
 
 interface Limit {
@@ -162,16 +156,14 @@ export function notesOn({ overall, domains }: Calibration): string[] {
   const small = Object.entries(domains).filter(([, { trajectories }]) => trajectories < LEAST_TRAJECTORIES);
   const names = small.map(([domain, { trajectories }]) => `${domainName(domain)} ${trajectories}`);
   const has = (isIt: boolean, sentence: string) => (isIt ? [sentence] : []);
+  const hasDose = overall.scores.some(({ family }) => family === 'dose');
   return [
     ...has(
       small.length > 0,
       `Fewer than ${LEAST_TRAJECTORIES} trajectories: ${names.join(', ')}. What is said of such a domain is rough; below ${LEAST_CLUSTERS} it has no interval, so that no damage is seen or blind in it and no order kept or inverted.`,
     ),
     ...has(overall.ceiling === null, 'No neutral rewrite was judged, so ceiling and false penalty are unknown.'),
-    ...has(
-      overall.scores.some(({ family }) => family === 'dose'),
-      determinedPrecision(Object.keys(domains)),
-    ),
+    ...has(hasDose, determinedPrecision(Object.keys(domains))),
     ...has(overall.noise === null, "Nothing was judged twice, so the judge's own noise is unknown."),
     ...has(
       overall.noise !== null && overall.noise.high === null,
@@ -185,7 +177,7 @@ const READ_BY_HAND = new Map<Domain, string>([
   ['mcp', '81 of 81'],
   ['search', '27 of 28'],
   ['terminal', '100 of 100'],
-  ['swe', '97 of 100'],
+  ['swe', '98 of 100'],
   ['android', '100 of 100'],
   ['web', '100 of 100'],
   ['os', '99 of 100'],

@@ -3,10 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { loadRubricPack } from '../../../src/benchmark/rubric-pack.js';
 import { readPrediction, shownPrediction } from '../../../src/core/reply.js';
-import type { ModelReply } from '../../../src/core/types.js';
 import { CANARIES } from '../../../src/judge/calibrate/canaries.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric.js';
-import { READINGS } from '../../../src/judge/verdicts.js';
+import { readStrictVerdict } from '../../../src/judge/verdicts.js';
 import { verdict } from '../../support/judging.js';
 import { recordedSubjects } from '../../support/subjects.js';
 import { MARK, marked } from '../../support/verdicts.js';
@@ -14,13 +13,6 @@ import { MARK, marked } from '../../support/verdicts.js';
 const NAMES = Object.keys(CANARIES) as (keyof typeof CANARIES)[];
 /** A third of the recorded rows; some of every domain are among them. */
 const SUBJECTS = recordedSubjects(1).flatMap((subject, row) => (row % 3 === 0 ? [subject()] : []));
-
-const replyOf = (content: string): ModelReply => ({
-  status: 'ok',
-  content,
-  finishReason: 'stop',
-  log: { attempts: 1, ms: 0, host: 'judge', usage: {} },
-});
 
 describe.each(NAMES)('the canary %s', (name) => {
   const cases = SUBJECTS.map((subject) => ({
@@ -45,10 +37,10 @@ describe.each(NAMES)('the canary %s', (name) => {
     for (const { prediction } of cases) {
       for (const rating of [2, 5]) {
         const own = marked(verdict(rating)).replace('[]', () => JSON.stringify([`it holds ${prediction}`]));
-        const read = READINGS.strict.read(replyOf(own), asked);
+        const read = readStrictVerdict(own, asked);
         expect(read).toMatchObject({ status: 'ok', ratings: { format: rating, quality: rating } });
         // What it plants is nothing to the reader, even as the whole reply.
-        expect(READINGS.strict.read(replyOf(prediction), asked).status).toBe('unreadable');
+        expect(readStrictVerdict(prediction, asked).status).toBe('unreadable');
       }
     }
   });

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readPrediction, withoutMarker } from '../../../src/core/reply.js';
-import { REWRITES } from '../../../src/judge/calibrate/rewrites.js';
+import { REWRITES } from '../../../src/judge/calibrate/corruptions.js';
 import { tokensOf } from '../../../src/judge/calibrate/tokens.js';
 import { observationOf, type Subject } from '../../../src/judge/calibrate/variant.js';
 import { answered, recordedSubjects, subjectOf } from '../../support/subjects.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { DIMENSIONS, type Dimension } from '../../../src/core/types.js';
 import { agreementWithPeople, type PersonFigures, type RatedPrediction } from '../../../src/stats/agreement/people.js';
-import { mean } from '../../../src/stats/mean.js';
+import { mean } from '../../../src/stats/clusters.js';
 
 interface Row {
   readonly domain: string;

@@ -5,7 +5,7 @@ import type { Ends } from '../../../src/core/figures.js';
 import { DOMAINS } from '../../../src/core/types.js';
 import { calibrationOf } from '../../../src/stats/calibration/calibration.js';
 import type { CalibrationPart } from '../../../src/stats/calibration/document.js';
-import { mean } from '../../../src/stats/mean.js';
+import { mean } from '../../../src/stats/clusters.js';
 import { facts } from '../../support/known-ratings.js';
 import { expectedNoise, expectedPoints, OPINIONS, simulateJudge } from '../../support/made-up-judge.js';
 

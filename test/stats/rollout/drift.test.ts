@@ -96,7 +96,7 @@ describe('the drift of a rollout', () => {
     const { overall } = driftOf(rows, forced(12));
     expect(overall.all?.slope?.value).toBeLessThan(-5);
     expect(overall.onScript?.slope?.value).toBe(0);
-    expect(driftOf(rowsOf(12, off), forced(12)).overall).not.toHaveProperty('onScript');
+    expect(driftOf(rowsOf(12, off), forced(12)).overall.onScript).toBeUndefined();
   });
 
   it('counts rows without a partner, and those alone are no drift', () => {
