@@ -11,6 +11,7 @@ import type { RunKind } from '../core/identity.js';
 import { printable, shortened } from '../core/printable.js';
 import { aligned, barLines, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
+import { sizeOf } from '../disk/files.js';
 import { predictionState } from '../infer/inferring.js';
 import { calibrationState, judgementState } from '../judge/records.js';
 import { waitOf } from '../model/schedule/outages.js';
@@ -146,7 +147,7 @@ async function statusOf(manifest: Manifest, journalPath: string, now: number) {
     if (!Number.isNaN(time)) times.push(time);
   });
   // A file without a journal (a panel) is what its manifest says.
-  const isRecorded = rows.size > 0;
+  const isRecorded = (await sizeOf(journalPath)) !== undefined;
   const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
   const failed = isRecorded ? classes.length : counts.failed;
   const ok = isRecorded ? rows.size - failed : counts.ok;

@@ -1,8 +1,8 @@
 // Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
 
 import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
 import { present, throwIfStopped } from '../../core/errors.js';
-import { bytesAt, type Place } from '../../disk/files.js';
 import type { Line } from '../../disk/lines.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 
@@ -28,13 +28,15 @@ export interface Join {
   /** What is damaged in the journals, a sentence each. */
   readonly damages: readonly string[];
   /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
-  lines(): Iterable<Uint8Array>;
+  lines(): AsyncIterable<Uint8Array>;
 }
 
 /** A record of a part: where it lies, and what is compared of it. */
-interface Entry extends Place {
+interface Entry {
   readonly id: string;
   readonly part: JournalPart;
+  readonly offset: number;
+  readonly length: number;
   readonly isDone: boolean;
   /** Hashes of what goes into the output, and of the whole line. */
   readonly row: string;
@@ -86,13 +88,21 @@ export async function joinJournals(
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
     }
   }
-  return { rows, ...counts, conflicts, damages, lines: () => linesOf(entries, standing) };
+  return { rows, ...counts, conflicts, damages, lines: () => linesOf(entries, standing, stop) };
 }
 
 function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean): Entry {
   const at = typeof log.at === 'string' ? Date.parse(log.at) : 0;
-  const place = { path: part.path, offset, length: bytes.length };
-  return { ...place, id, part, isDone, row: digestOf(JSON.stringify(row)), line: digestOf(bytes), at: at || 0 };
+  return {
+    id,
+    part,
+    offset,
+    length: bytes.length,
+    isDone,
+    row: digestOf(JSON.stringify(row)),
+    line: digestOf(bytes),
+    at: at || 0,
+  };
 }
 
 /** 24 hex digits of SHA-256. */
@@ -109,10 +119,28 @@ function isBetter(found: Entry, before: Entry): boolean {
  * A later record replaces an earlier one: those of parts that do not stand come first, without copies of what does. Each line once, with
  * its line end.
  */
-function* linesOf(entries: readonly Entry[], standing: ReadonlyMap<string, Entry>): Generator<Uint8Array> {
+async function* linesOf(
+  entries: readonly Entry[],
+  standing: ReadonlyMap<string, Entry>,
+  stop: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
   const others = entries.filter((entry) => !stands(entry) && entry.line !== present(standing.get(entry.id)).line);
   const once = new Map<string, Entry>();
   for (const entry of [...others, ...entries.filter(stands)]) if (!once.has(entry.line)) once.set(entry.line, entry);
-  for (const entry of once.values()) yield Buffer.concat([bytesAt(entry), Buffer.from('\n')]);
+  let file: { readonly part: JournalPart; readonly handle: FileHandle } | undefined;
+  try {
+    for (const { part, offset, length } of once.values()) {
+      throwIfStopped(stop);
+      if (file?.part !== part) {
+        await file?.handle.close();
+        file = { part, handle: await open(part.path) };
+      }
+      const bytes = Buffer.alloc(length + 1, '\n');
+      await file.handle.read(bytes, 0, length, offset);
+      yield bytes;
+    }
+  } finally {
+    await file?.handle.close();
+  }
 }

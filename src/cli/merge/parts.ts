@@ -2,9 +2,10 @@
 
 import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { countsIn } from '../../core/costs.js';
 import { badData, codeOf, EXIT, identityDiffers, inputMissing, UserError } from '../../core/errors.js';
+import { keysOf } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
-import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/files.js';
 import { RECHECK } from '../../judge/judged-files.js';
@@ -158,6 +159,8 @@ export function mergedManifest(
   const manifests = [...(own === undefined ? [] : [own]), ...parts.map(({ manifest }) => manifest)];
   const [first] = manifests;
   if (first === undefined) throw new Error('nothing to merge');
+  const endOf = ({ endedAt, startedAt }: Manifest) => endedAt ?? startedAt;
+  const byEnd = manifests.toSorted((a, b) => endOf(a).localeCompare(endOf(b)));
   const { shard: _, ...settings } = first.settings;
   const models = new Map(manifests.flatMap(({ models = [] }) => models.map((model) => [String(model.sha256), model])));
   const spent = spentOf([...(own === undefined ? [] : [own]), ...merged], before);
@@ -171,7 +174,7 @@ export function mergedManifest(
     endpoints: union(manifests.map(({ endpoints }) => endpoints)),
     servedModels: union(manifests.map(({ servedModels }) => servedModels)),
     models: models.size === 0 ? undefined : [...models.values()],
-    price: manifests.findLast(({ price }) => price !== undefined)?.price,
+    price: byEnd.findLast(({ price }) => price !== undefined)?.price,
     ...spent,
     merged,
     notices: union(manifests.map(({ notices }) => notices)),
@@ -207,26 +210,20 @@ type Spent = Pick<MergedPart, 'pace' | 'unrecorded'>;
 
 /** What all parts come to, less what the run's own sums hold of its parts of before. */
 function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
-  const sum: Spent = { pace: { calls: 0, seconds: 0 }, unrecorded: { calls: 0, usage: {} } };
-  for (const { pace, unrecorded } of plus) addTo(sum, { pace, unrecorded }, 1);
-  for (const { pace, unrecorded } of minus) addTo(sum, { pace, unrecorded }, -1);
-  return {
-    pace: sum.pace?.calls ? sum.pace : undefined,
-    unrecorded: sum.unrecorded?.calls ? sum.unrecorded : undefined,
+  const total = (of: (part: Spent) => number | undefined) => {
+    const sumOf = (parts: readonly Spent[]) => parts.reduce((sum, part) => sum + (of(part) ?? 0), 0);
+    // What is taken off and added again leaves nothing of its fractions.
+    return Math.max(0, Math.round((sumOf(plus) - sumOf(minus)) * 1000) / 1000);
   };
-}
-
-/** Adds numbers to those of the same names, at any depth; what is taken off again leaves nothing of its fractions. */
-function addTo(sum: object, more: object, sign: 1 | -1): void {
-  for (const [name, value] of Object.entries(more)) {
-    const before: unknown = Reflect.get(sum, name);
-    if (typeof value === 'number') {
-      const all = (typeof before === 'number' ? before : 0) + sign * value;
-      Reflect.set(sum, name, Math.max(0, Math.round(all * 1000) / 1000));
-    } else if (isObject(value)) {
-      const inner = isObject(before) ? before : {};
-      Reflect.set(sum, name, inner);
-      addTo(inner, value, sign);
-    }
-  }
+  const kinds = new Set(plus.flatMap(({ unrecorded }) => keysOf(countsIn(unrecorded?.usage))));
+  const usage = Object.fromEntries([...kinds].map((kind) => [kind, total((part) => part.unrecorded?.usage[kind])]));
+  const pace = { calls: total((part) => part.pace?.calls), seconds: total((part) => part.pace?.seconds) };
+  const calls = total(({ unrecorded }) => unrecorded?.calls);
+  const sent = total(({ unrecorded }) => unrecorded?.uncounted?.sent);
+  const received = total(({ unrecorded }) => unrecorded?.uncounted?.received);
+  const uncounted = sent > 0 || received > 0 ? { sent, received } : undefined;
+  return {
+    pace: pace.calls === 0 ? undefined : pace,
+    unrecorded: calls === 0 ? undefined : { calls, usage, uncounted },
+  };
 }

@@ -31,10 +31,10 @@ async function joined(parts: Readonly<Record<string, readonly JournalRecord[]>>)
   return { join, lines: (await readFile(path, 'utf8')).split('\n').length - 1, standing: await standingIn(path) };
 }
 
-async function writtenLines(folder: string, lines: Iterable<Uint8Array>): Promise<string> {
+async function writtenLines(folder: string, lines: AsyncIterable<Uint8Array>): Promise<string> {
   const path = `${folder}/joined`;
   await writeFile(path, '');
-  for (const piece of lines) await appendFile(path, piece);
+  for await (const piece of lines) await appendFile(path, piece);
   return path;
 }
 
