@@ -165,9 +165,9 @@ function priceText({ input, cached, output, call }: Price): string {
       : `$${value.base} ($${value.tiers.map(({ start, price }) => `${price} above ${whole(start)} tokens`).join(', $')})`;
   const parts = [
     `${rate(input)} in`,
-    cached && `${rate(cached)} cached`,
+    cached !== undefined && `${rate(cached)} cached`,
     `${rate(output)} out`,
-    call && `$${call} a call`,
+    call !== undefined && `$${call} a call`,
   ];
   return `a million tokens: ${parts.filter(Boolean).join(', ')}`;
 }
@@ -210,8 +210,9 @@ function shown(text: string): string {
   return oneLine(text, 120);
 }
 
+/** Close to all of it a whole per cent would say all of it. */
 function percent(share: number): string {
-  return `${Math.round(100 * share)} %`;
+  return `${(100 * share).toFixed(share > 0.995 && share < 1 ? 1 : 0)} %`;
 }
 
 function whole(count: number): string {

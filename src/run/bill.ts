@@ -78,8 +78,12 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
     const ratio = (measured.charactersPerToken(domain) ?? measured.charactersPerToken())?.ratio ?? CHARS_A_TOKEN;
     const units = tokenizer === undefined ? ratio : 1;
     const output = measured.output(domain) ?? measured.output();
-    const guess = truth === undefined ? GUESSED_REPLY : count(await truth(job)) / units;
-    const reply = output === undefined ? guess : output.perRow / questions.length;
+    const reply =
+      output !== undefined
+        ? output.perRow / questions.length
+        : truth === undefined
+          ? GUESSED_REPLY
+          : count(await truth(job)) / units;
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
     const output_tokens = { expected: Math.min(reply, maxTokens), at_least: 0, at_most: maxTokens };
     const calls = questions.map((question) => {

@@ -70,6 +70,7 @@ export function runOptions(settings: { outputDir: string; fresh: boolean; dryRun
 function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Stage<StageJob>['settings']): StageListener {
   const { quiet, verbose, color } = settings;
   let progress: Progress | undefined;
+  const settledBefore = new Set<string>();
   return {
     begins({ kind: title, totals, already, status, ledger }) {
       const spending = () => spendingText(spendingOf(ledger, settings));
@@ -78,7 +79,8 @@ function progressListener(io: Pick<Io, 'stderr' | 'env'>, settings: Stage<StageJ
     settled({ domain, id }, { status, usage, class: failure = 'unknown', reason = '' }) {
       const tokens = usage.completionTokens ?? 0;
       const failed = status === 'failed' && { reason: `${domain} ${id} ${failure} ${reason}`.trimEnd() };
-      progress?.settled(domain, { status, tokens, ...failed });
+      progress?.settled(domain, { status, tokens, ...failed, isAgain: settledBefore.has(id) });
+      settledBefore.add(id);
     },
     notice: (text) => progress?.notice(text),
     ends: () => progress?.finish(),

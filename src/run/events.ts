@@ -1,6 +1,17 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import { appendFileSync, closeSync, openSync, readFileSync, realpathSync, statSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
@@ -16,6 +27,8 @@ import type { Beginning, RunName, StageListener } from './stage-contract.js';
 const EVENTS_SCHEMA = 'awb.events/1';
 /** Every line begins so: a file that begins otherwise is not ours to write into. */
 const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
+/** A torn line is looked for in so much of the end. */
+const TAIL_BYTES = 1 << 20;
 const LOOK_EVERY_MS = 200;
 /** A budget is told at each such part of it. */
 const BUDGET_STEPS = 10;
@@ -167,13 +180,18 @@ export function eventsListener(
   };
 }
 
-/** Where a file is, or would be made, links followed. */
-function placeOf(path: string): string {
+/** More links behind one another lead in a circle. */
+const MOST_LINKS = 40;
+
+/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
+function placeOf(path: string, links = 0): string {
   try {
     return realpathSync(path);
   } catch {
     const folder = dirname(path);
-    return folder === path ? path : join(placeOf(folder), basename(path));
+    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
+    if (links > MOST_LINKS || !lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) return place;
+    return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
   }
 }
 
@@ -189,15 +207,7 @@ function openedFile(path: string, name: string): number {
     if (found?.isFIFO()) {
       throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
     }
-    if (found?.isFile()) {
-      const text = readFileSync(path, 'latin1');
-      if (!text.startsWith(LINE_START.slice(0, text.length))) {
-        throw new UserError(
-          `--events ${name} holds something else than events, and is left as it is; name another file`,
-        );
-      }
-      if (!text.endsWith('\n')) truncateSync(path, text.lastIndexOf('\n') + 1);
-    }
+    if (found?.isFile() && found.size > 0) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
     const code = codeOf(error);
@@ -206,6 +216,34 @@ function openedFile(path: string, name: string): number {
       `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
     );
   }
+}
+
+/**
+ * Cuts off a line that a killed process or a full disk has torn. The file may be large: its head and its tail alone are read.
+ * @throws UserError (2) for a file that holds something else: it would be spoilt
+ */
+function cutTornLine(path: string, name: string): void {
+  const fd = openSync(path, 'r+');
+  try {
+    const { size } = fstatSync(fd);
+    if (!LINE_START.startsWith(bytesAt(fd, 0, LINE_START.length))) {
+      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+    }
+    const from = Math.max(0, size - TAIL_BYTES);
+    const tail = bytesAt(fd, from, size - from);
+    const end = tail.lastIndexOf('\n') + 1;
+    const isOurs = LINE_START.startsWith(tail.slice(end, end + LINE_START.length));
+    // Another run that appends to the same file may have written on.
+    if (end < tail.length && isOurs && fstatSync(fd).size === size) ftruncateSync(fd, from + end);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A character a byte, so that lengths are places in the file. */
+function bytesAt(fd: number, from: number, length: number): string {
+  const bytes = Buffer.alloc(length);
+  return bytes.toString('latin1', 0, readSync(fd, bytes, 0, length, from));
 }
 
 /** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */

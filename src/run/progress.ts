@@ -37,6 +37,8 @@ interface SettledRow {
   readonly tokens: number;
   /** For --verbose: which row failed, and why. */
   readonly reason?: string;
+  /** Settled before in this session; its record has become stale since. */
+  readonly isAgain?: boolean;
 }
 
 export interface Progress {
@@ -266,10 +268,10 @@ class Tally {
     return { rows: (last.rows - first.rows) / seconds, tokens: (last.tokens - first.tokens) / seconds };
   }
 
-  /** Counts a row that this session has settled. One that is settled again takes no more than the place of a row that is left. */
-  count(domain: Domain, { status, tokens }: SettledRow): void {
+  /** Counts a row that this session has settled. One that is settled again counts for the rate alone. */
+  count(domain: Domain, { status, tokens, isAgain = false }: SettledRow): void {
     const counts = this.domains.get(domain);
-    for (const each of counts !== undefined && counts.done < counts.total ? [counts, this.sums] : []) {
+    for (const each of counts === undefined || isAgain ? [] : [counts, this.sums]) {
       each.done++;
       if (status === 'failed') each.failed++;
     }

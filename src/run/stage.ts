@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import { addUsage, costOf, costsByDomain, countsIn, type Price, usdOfBoth } from '../core/costs.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
-import { countBy } from '../core/groups.js';
+import { countBy, groupBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import type { Domain, Io, Usage } from '../core/types.js';
 import { sha256Of, sizeOf, writeLines } from '../disk/files.js';
@@ -229,10 +229,11 @@ function costsOf(
 ): NonNullable<Manifest['costs']> {
   const costs: Record<Domain, DomainCost> = {};
   const sums = costsByDomain(records.map(([domain, summary]) => [domain, spentOn(summary, price)]));
+  const ofDomain = groupBy(records, ([domain]) => domain);
   for (const [domain, { unpriced, ...cost }] of sums) {
     const counted = { rows: 0, chars: 0, promptTokens: 0 };
-    for (const [of, { chars, usage }] of records) {
-      if (of !== domain || chars === undefined || usage.promptTokens === undefined) continue;
+    for (const [, { chars, usage }] of ofDomain.get(domain) ?? []) {
+      if (chars === undefined || usage.promptTokens === undefined) continue;
       counted.rows++;
       counted.chars += chars;
       counted.promptTokens += usage.promptTokens;

@@ -1,4 +1,4 @@
-// Whom a run asks: the words by which a user names it, and what they name.
+// Whom a run asks, and what that costs: the words by which a user names both, and what they name.
 
 import type { Price } from '../core/costs.js';
 import { UserError } from '../core/errors.js';

@@ -181,7 +181,7 @@ describe("a file of the run's own", () => {
   ])('is refused %s', async (_, fileIn) => {
     const run = await setUp();
     await symlink('out', join(run.dir, 'link'));
-    await symlink('link/predictions.journal.jsonl', join(run.dir, 'own.jsonl'));
+    await symlink('link/predictions.jsonl', join(run.dir, 'own.jsonl'));
     const { code, stderr } = await awb([...run.args, '--events', fileIn(run.out, run.dir)]);
     expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
     expect(stderr).toMatch(/is a file that the run itself writes; name another, such as events\.jsonl/);
