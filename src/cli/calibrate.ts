@@ -26,7 +26,7 @@ import { type ReadCalibration, readCalibration } from '../results/calibration/re
 import { DEFAULT_DB } from '../results/databases.js';
 import { policyHash, requirePageName, writeText } from '../results/output.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill.js';
+import { showBill } from '../run/bill-text.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { CHARS_A_TOKEN, type Io } from '../core/types.js';
-import { printBill } from './bill.js';
+import { printBill } from './bill-text.js';
 import { reachedIn, spendingOf, spendingText } from './budget.js';
 import { eventsListener } from './events.js';
 import type { AskingSettings, BudgetSettings } from './options.js';

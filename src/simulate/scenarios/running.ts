@@ -28,7 +28,7 @@ import {
 } from '../../infer/chosen-rows.js';
 import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings, takenShard } from '../../infer/options.js';
-import { printBill } from '../../run/bill.js';
+import { printBill } from '../../run/bill-text.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
