@@ -1,8 +1,8 @@
 // `awb data check`: a copy of the benchmark beside its release, and beside what was fetched, as a table with remarks or as JSON.
 
 import { resolve } from 'node:path';
+import { sizeText } from '../benchmark/hub/client.js';
 import { checkSource, type SourceCheck } from '../benchmark/hub/dataset.js';
-import { sizeText } from '../benchmark/hub/download-text.js';
 import { checkRows, type DataCheck, type Place } from '../benchmark/survey.js';
 import { domainName, RELEASED } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';

@@ -1,8 +1,8 @@
 // `awb data fetch`: the benchmark's rows from the Hugging Face Hub into a folder, one commit of them, every file checked.
 
 import { join, resolve } from 'node:path';
+import { downloadText, progressText, sizeText } from '../benchmark/hub/client.js';
 import { type FetchedDataset, type FileState, fetchDataset } from '../benchmark/hub/dataset.js';
-import { downloadText, progressText, sizeText } from '../benchmark/hub/download-text.js';
 import { RELEASED } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted } from '../core/figures.js';

@@ -3,7 +3,7 @@
 import { readdir } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
-import { holdsRows, readSourceRecord } from '../benchmark/hub/source-record.js';
+import { holdsRows, readSourceRecord } from '../benchmark/hub/client.js';
 import { type Choice, chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
 import { RELEASED } from '../core/domains.js';

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import type { BackendStatus } from '../../src/core/types.js';
-import { eventsListener } from '../../src/run/events.js';
+import { eventsListener } from '../../src/run/command.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { EVENT_TYPES, readEvents } from '../support/events.js';
 import { verdict } from '../support/judging.js';

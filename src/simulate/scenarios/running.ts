@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { openDataset } from '../../benchmark/dataset.js';
-import { holdsRows } from '../../benchmark/hub/source-record.js';
+import { holdsRows } from '../../benchmark/hub/client.js';
 import { listFolder } from '../../benchmark/prompts.js';
 import { chooseRows } from '../../benchmark/selection.js';
 import { domainName } from '../../core/domains.js';
@@ -16,16 +16,7 @@ import { oneLine } from '../../core/printable.js';
 import { NONE, type Table } from '../../core/table.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io, Question } from '../../core/types.js';
-import {
-  askedIdentity,
-  type ChosenRows,
-  choiceOf,
-  manifestOfData,
-  placeOfRow,
-  requireData,
-  requireUsable,
-  withChosenRows,
-} from '../../infer/chosen-rows.js';
+import { askedIdentity, type ChosenRows, choiceOf, manifestOfData, placeOfRow, requireData, requireUsable, withChosenRows } from '../../infer/chosen-rows.js';
 import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings, takenShard } from '../../infer/options.js';
 import { printBill } from '../../run/bill-text.js';

@@ -3,7 +3,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { joinJournals } from '../../../src/cli/merge/journals.js';
+import { joinJournals } from '../../../src/cli/merge/parts.js';
 import { type JournalRecord, sealed, viewJournal } from '../../../src/run/journal.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { randomFrom } from '../../support/random.js';
