@@ -11,7 +11,7 @@ import { toolVersion } from '../settings/command.js';
 import { type DomainCost, type Manifest, writeManifest } from './manifest.js';
 import { type OpenModel, openModel } from './model.js';
 import type { RowSummary } from './run.js';
-import { bothUnrecorded, Session, type SessionResult } from './session.js';
+import { bothUnrecorded, runSession, type SessionResult } from './session.js';
 import { isDone, nameOf, type Stage, type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 
 export type StageResult = Awaited<ReturnType<typeof concludeRun>>;
@@ -36,7 +36,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
   const save = () => writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), 'running'));
   // From here on the manifest names no output, so a run killed before the end is assembled anew.
   await save();
-  const session = await new Session(stage, save, isHeld, open).run(todo);
+  const session = await runSession(stage, todo, save, isHeld, open);
   const { report } = session;
   // As long as a result may come in the folder that is paid for; what was asked live instead is waited for no more.
   if (report === undefined) run.batch = run.stored?.batch;

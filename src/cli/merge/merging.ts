@@ -15,7 +15,6 @@ import { isUnasked } from '../../core/judgement.js';
 import { rowId } from '../../core/row-id.js';
 import type { Io } from '../../core/types.js';
 import { replaceFile, syncFolder } from '../../disk/files.js';
-import { lockFile } from '../../disk/lock.js';
 import { choiceOf, requireData } from '../../infer/chosen-rows.js';
 import { type InferJob, inferOutput, predictionState } from '../../infer/inferring.js';
 import { likelihoodOutput } from '../../infer/likelihood.js';
@@ -75,11 +74,11 @@ const ASIDE = '.merge-';
 export async function mergeRuns(settings: MergeSettings, io: Io) {
   const dir = resolve(io.cwd, settings.outputDir);
   const { runs, notes } = await findParts(settings.runs, dir, io);
-  const releases = [await lockRun({ dir, name: 'merge', lock: lockFile })];
+  const releases = [await lockRun({ dir, name: 'merge' })];
   let aside: string | undefined;
   let data: Awaited<ReturnType<Merge['dataAt']>> | undefined;
   try {
-    for (const name of runs.keys()) releases.push(await lockRun({ dir, name, lock: lockFile }));
+    for (const name of runs.keys()) releases.push(await lockRun({ dir, name }));
     // What killed merges have left.
     for (const name of await readdir(dir)) if (name.startsWith(ASIDE)) await rm(join(dir, name), { recursive: true });
     aside = await mkdtemp(join(dir, ASIDE));
