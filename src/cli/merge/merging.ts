@@ -15,7 +15,7 @@ import { isUnasked } from '../../core/judgement.js';
 import { rowId } from '../../core/row-id.js';
 import type { Io } from '../../core/types.js';
 import { replaceFile, syncFolder } from '../../disk/files.js';
-import { choiceOf, requireData } from '../../infer/chosen-rows.js';
+import { requireData } from '../../infer/chosen-rows.js';
 import { type InferJob, inferOutput, predictionState } from '../../infer/inferring.js';
 import { likelihoodOutput } from '../../infer/likelihood.js';
 import { planRollout, recordedRows } from '../../infer/rollout/plan.js';
@@ -32,26 +32,8 @@ import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-cont
 import { shownPath } from '../../settings/shown-path.js';
 import { findParts, type Join, joinJournals, mergedManifest, ownRun, type Part, sharedIdentity } from './parts.js';
 
-interface MergeSettings {
-  readonly runs: readonly string[];
-  readonly outputDir: string;
-  readonly dataDir?: string | undefined;
-  readonly predictions?: string | undefined;
-}
-
 /** A run that has been put together. */
-export type JoinedRun = Awaited<ReturnType<typeof joinRun>>;
-
-/** A merge under way. */
-interface Merge {
-  readonly settings: MergeSettings;
-  readonly io: Io;
-  /** The folder to merge into, and the one in it where its runs are made. */
-  readonly dir: string;
-  readonly aside: string;
-  /** Opens the data once. @param recorded where a part found them */
-  dataAt(recorded: unknown): Promise<{ readonly dir: string; readonly dataset: Dataset }>;
-}
+export type JoinedRun = Awaited<ReturnType<typeof mergeRuns>>['runs'][number];
 
 /** A run that is to be put together. */
 interface Joining {
@@ -71,184 +53,179 @@ const ASIDE = '.merge-';
  * @throws UserError: 2, 66 and 65 for the parts, 78 where they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
  * user has interrupted
  */
-export async function mergeRuns(settings: MergeSettings, io: Io) {
+export async function mergeRuns(
+  settings: {
+    readonly runs: readonly string[];
+    readonly outputDir: string;
+    readonly dataDir?: string | undefined;
+    readonly predictions?: string | undefined;
+  },
+  io: Io,
+) {
   const dir = resolve(io.cwd, settings.outputDir);
   const { runs, notes } = await findParts(settings.runs, dir, io);
   const releases = [await lockRun({ dir, name: 'merge' })];
-  let aside: string | undefined;
-  let data: Awaited<ReturnType<Merge['dataAt']>> | undefined;
+  let aside = '';
+  let data: { readonly dir: string; readonly dataset: Dataset } | undefined;
+  const joined: Awaited<ReturnType<typeof joinRun>>[] = [];
   try {
     for (const name of runs.keys()) releases.push(await lockRun({ dir, name }));
     // What killed merges have left.
     for (const name of await readdir(dir)) if (name.startsWith(ASIDE)) await rm(join(dir, name), { recursive: true });
     aside = await mkdtemp(join(dir, ASIDE));
-    const dataAt: Merge['dataAt'] = async (recorded) => {
-      const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
-      await requireData(named, io);
-      data ??= { dir: resolve(io.cwd, named), dataset: await openDataset(resolve(io.cwd, named), io.stop) };
-      return data;
-    };
-    const merge: Merge = { settings, io, dir, aside, dataAt };
-    const joined: JoinedRun[] = [];
     for (const [name, parts] of runs) {
       const own = await ownRun(dir, name, io);
       const filled = parts.filter(({ isBegun }) => isBegun);
       if (filled.length === 0) continue;
       const joining = { name, own, parts, begun: own === undefined ? filled : [own, ...filled] };
       const isJudging = filled[0]?.manifest.kind === 'judge';
-      joined.push(await (isJudging ? joinJudging(merge, joining, joined) : joinPredictions(merge, joining)));
+      joined.push(await (isJudging ? joinJudging(joining) : joinPredictions(joining)));
     }
     throwIfStopped(io.stop);
-    for (const run of joined) await putInPlace(run, aside, dir);
+    for (const run of joined) await putInPlace(run.name, run.manifest, aside, dir);
     return { runs: joined, notes };
   } finally {
     await data?.dataset.close();
-    if (aside !== undefined) await rm(aside, { recursive: true, force: true });
+    if (aside !== '') await rm(aside, { recursive: true, force: true });
     for (const release of releases) release();
   }
-}
 
-async function joinPredictions(merge: Merge, joining: Joining): Promise<JoinedRun> {
-  const { begun } = joining;
-  const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
-  const begunAs = wholeManifest(merge, joining, identity);
-  const { dir, dataset } = await merge.dataAt(begunAs.data.dir);
-  const { fingerprint } = dataset;
-  if (identity.data !== fingerprint) {
-    throw identityDiffers(
-      `the rows in ${dir} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
+  /** Opens the data once. @param recorded where a part found them */
+  async function dataAt(recorded: unknown) {
+    const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
+    await requireData(named, io);
+    data ??= { dir: resolve(io.cwd, named), dataset: await openDataset(resolve(io.cwd, named), io.stop) };
+    return data;
+  }
+
+  async function joinPredictions(joining: Joining) {
+    const { begun } = joining;
+    const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
+    const begunAs = wholeManifest(joining, identity);
+    const { dir: from, dataset } = await dataAt(begunAs.data.dir);
+    const { fingerprint } = dataset;
+    if (identity.data !== fingerprint) {
+      throw identityDiffers(
+        `the rows in ${from} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
+      );
+    }
+    const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    return identity.rollout === undefined
+      ? joinRun(joining, manifest, mergedRows(manifest, parts, dataset))
+      : joinRun(joining, manifest, mergedRollout(manifest, parts, dataset, io.stop));
+  }
+
+  async function joinJudging(joining: Joining) {
+    const { begun, name } = joining;
+    const whole = await wholePredictions(joining);
+    // A part in which no judge was asked knows of no snapshot.
+    const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
+    const identity = sharedIdentity(
+      begun.map(({ name, manifest }) => {
+        const predictions = { ...asObject(manifest.identity.predictions), file: relative(dir, whole.place) };
+        const asked = snapshot !== undefined && { snapshot: manifest.identity.snapshot ?? snapshot };
+        return { name, identity: { ...manifest.identity, predictions, ...asked } };
+      }),
     );
+    const { run } = asObject(identity.predictions);
+    if (run !== whole.manifest?.fingerprint) {
+      throw identityDiffers(
+        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
+      );
+    }
+    const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
+    const { dataset } = isLean ? await dataAt(whole.manifest?.data.dir) : {};
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    const file = await openPredictions(whole.path, dataset, io.stop);
+    const predictions = await asSeen(file, whole.path, mostOf(parts), io.stop);
+    try {
+      const begunAs = wholeManifest(joining, identity);
+      const manifest = {
+        ...begunAs,
+        // What a part judged is not what the whole was made of.
+        settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.place }) },
+        data: { predictions: whole.place, rows: predictions.refs.length },
+        predictions: whole.manifest,
+      };
+      return await joinRun(joining, manifest, mergedJudging(manifest, parts, predictions));
+    } finally {
+      await predictions.close();
+    }
   }
-  const manifest = { ...begunAs, data: { dir, rows: dataset.rows.length, fingerprint } };
-  const parts = begun.map((part) => settingsIn(part.manifest));
-  return identity.rollout === undefined
-    ? joinRun(merge, joining, manifest, mergedRows(manifest, parts, dataset))
-    : joinRun(merge, joining, manifest, mergedRollout(manifest, parts, dataset, merge.io.stop));
-}
 
-/** @param joined what this command has merged before */
-async function joinJudging(merge: Merge, joining: Joining, joined: readonly JoinedRun[]): Promise<JoinedRun> {
-  const { begun, name } = joining;
-  const { dir, io } = merge;
-  const whole = await wholePredictions(merge, joining, joined);
-  // A part in which no judge was asked knows of no snapshot.
-  const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
-  const identity = sharedIdentity(
-    begun.map(({ name, manifest }) => {
-      const predictions = { ...asObject(manifest.identity.predictions), file: relative(dir, whole.place) };
-      const asked = snapshot !== undefined && { snapshot: manifest.identity.snapshot ?? snapshot };
-      return { name, identity: { ...manifest.identity, predictions, ...asked } };
-    }),
-  );
-  const { run } = asObject(identity.predictions);
-  if (run !== whole.manifest?.fingerprint) {
-    throw identityDiffers(
-      `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
-    );
+  /** The manifest of a run before its rows are counted. */
+  function wholeManifest({ own, parts }: Joining, identity: Identity): Manifest {
+    const manifest = mergedManifest(own?.manifest, parts, identity);
+    return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
   }
-  const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
-  const { dataset } = isLean ? await merge.dataAt(whole.manifest?.data.dir) : {};
-  const parts = begun.map((part) => settingsIn(part.manifest));
-  const file = await openPredictions(whole.path, dataset, io.stop);
-  const predictions = await asSeen(file, whole.path, mostOf(parts), io.stop);
-  try {
-    const begunAs = wholeManifest(merge, joining, identity);
-    const manifest = {
-      ...begunAs,
-      // What a part judged is not what the whole was made of.
-      settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.place }) },
-      data: { predictions: whole.place, rows: predictions.refs.length },
-      predictions: whole.manifest,
-    };
-    return await joinRun(merge, joining, manifest, mergedJudging(manifest, parts, predictions));
-  } finally {
-    await predictions.close();
-  }
-}
 
-/** The manifest of a run before its rows are counted. */
-function wholeManifest({ settings }: Merge, { own, parts }: Joining, identity: Identity): Manifest {
-  const manifest = mergedManifest(own?.manifest, parts, identity);
-  return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
-}
-
-/**
- * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
- * where they will.
- */
-async function wholePredictions(
-  { settings, dir, aside, io }: Merge,
-  { begun, name }: Joining,
-  joined: readonly JoinedRun[],
-) {
-  const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
-  if (merged !== undefined && settings.predictions === undefined) {
-    const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
-    return { path: fileIn(aside), place: fileIn(dir), manifest: merged.manifest };
+  /**
+   * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
+   * where they will.
+   */
+  async function wholePredictions({ begun, name }: Joining) {
+    const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
+    if (merged !== undefined && settings.predictions === undefined) {
+      const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
+      return { path: fileIn(aside), place: fileIn(dir), manifest: merged.manifest };
+    }
+    const judged = begun.map(({ dir, manifest: { identity } }) => {
+      const { file } = asObject(identity.predictions);
+      return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
+    });
+    const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
+    const [path = '', ...others] = files;
+    if (others.length > 0) {
+      const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
+      throw new UserError(
+        `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
+      );
+    }
+    // Undefined for a file of the official script.
+    const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
+    return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
   }
-  const judged = begun.map(({ dir, manifest: { identity } }) => {
-    const { file } = asObject(identity.predictions);
-    return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
-  });
-  const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
-  const [path = '', ...others] = files;
-  if (others.length > 0) {
-    const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
-    throw new UserError(
-      `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
-    );
-  }
-  // Undefined for a file of the official script.
-  const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
-  return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
-}
 
-/**
- * Joins the journals, and has the output made of them as that of any run.
- * @param begunAs the manifest without its counts
- * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
- */
-async function joinRun<J extends StageJob>(
-  { dir, aside, io }: Merge,
-  { name, own, parts }: Joining,
-  begunAs: Manifest,
-  kind: MergedKind<J>,
-) {
-  const all = [...(own === undefined ? [] : [own]), ...parts];
-  const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
-  const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
-  requireNoConflict(name, join);
-  const paths = pathsOf({ dir: aside, name });
-  const remedy = 'nothing was merged; make room, and run the same command again';
-  await replaceFile(paths.journalPath, join.lines(), { remedy });
-  await writeManifest(paths.manifestPath, begunAs);
-  const run = await openRun({
-    kind: begunAs.kind,
-    dir: aside,
-    name,
-    fresh: false,
-    // For reading alone: the folder that counts is locked already.
-    dryRun: true,
-    identity: () => begunAs.identity,
-    stateOf: (record) => kind.stateOf(record),
-    pricing: () => begunAs.price,
-  });
-  try {
-    const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
-    const { manifest, reasons } = await concludeRun(output);
-    const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
-    const missing = countBy(lost, ({ domain }) => domain);
-    for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
-    const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
-    return {
-      ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
-      /** Rows that no part has, by domain. */
-      missing,
-      /** Judgements of predictions that are not there. */
-      astray,
-    };
-  } finally {
-    await run.close();
+  /**
+   * Joins the journals, and has the output made of them as that of any run.
+   * @param begunAs the manifest without its counts
+   * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
+   */
+  async function joinRun<J extends StageJob>({ name, own, parts }: Joining, begunAs: Manifest, kind: MergedKind<J>) {
+    const all = [...(own === undefined ? [] : [own]), ...parts];
+    const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
+    const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
+    requireNoConflict(name, join);
+    const paths = pathsOf({ dir: aside, name });
+    const remedy = 'nothing was merged; make room, and run the same command again';
+    await replaceFile(paths.journalPath, join.lines(), { remedy });
+    await writeManifest(paths.manifestPath, begunAs);
+    const run = await openRun({
+      ...{ kind: begunAs.kind, dir: aside, name, fresh: false },
+      // For reading alone: the folder that counts is locked already.
+      dryRun: true,
+      identity: () => begunAs.identity,
+      stateOf: (record) => kind.stateOf(record),
+      pricing: () => begunAs.price,
+    });
+    try {
+      const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
+      const { manifest, reasons } = await concludeRun(output);
+      const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
+      const missing = countBy(lost, ({ domain }) => domain);
+      for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
+      const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
+      return {
+        ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
+        /** Rows that no part has, by domain. */
+        missing,
+        /** Judgements of predictions that are not there. */
+        astray,
+      };
+    } finally {
+      await run.close();
+    }
   }
 }
 
@@ -278,7 +255,7 @@ function inPlace(manifest: Manifest, dir: string): Manifest {
  * Moves a run to its place. The manifest goes before the journal and names no output: a run that is left like that is put together anew
  * by the next command, out of a journal that is the old one or the new one.
  */
-async function putInPlace({ name, manifest }: JoinedRun, aside: string, dir: string): Promise<void> {
+async function putInPlace(name: string, manifest: Manifest, aside: string, dir: string): Promise<void> {
   const { manifestPath, journalPath, outputPath } = pathsOf({ dir, name });
   const { output, beside, ...begun } = manifest;
   await writeManifest(manifestPath, { ...begun, state: 'running' });
@@ -331,10 +308,9 @@ function mostOf(parts: readonly PartSettings[]) {
 
 /** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
 function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[] {
-  const choices = parts.map((part) =>
-    choiceOf({ ...part, shard: undefined, sampleSeed: part['sample-seed'] }, dataset),
+  return inInputOrder(
+    new Set(parts.flatMap((part) => chooseRows(dataset.rows, { ...part, sampleSeed: part['sample-seed'] }))),
   );
-  return inInputOrder(new Set(choices.flatMap((choice) => chooseRows(dataset.rows, choice))));
 }
 
 /** How runs of a kind are put together. */

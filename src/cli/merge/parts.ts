@@ -251,21 +251,7 @@ interface JournalPart {
   readonly isOwn: boolean;
 }
 
-/** What joining found. */
-export interface Join {
-  /** Rows that have a record in each part, in the order of the parts. */
-  readonly rows: readonly number[];
-  /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
-  readonly alike: number;
-  readonly mended: number;
-  readonly kept: number;
-  /** Rows of which two parts hold different finished records, and the names of these parts. */
-  readonly conflicts: readonly { readonly id: string; readonly parts: readonly [string, string] }[];
-  /** What is damaged in the journals, a sentence each. */
-  readonly damages: readonly string[];
-  /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
-  lines(): AsyncIterable<Uint8Array>;
-}
+export type Join = Awaited<ReturnType<typeof joinJournals>>;
 
 /** A record of a part: where it lies, and what is compared of it. */
 interface Entry {
@@ -291,12 +277,12 @@ export async function joinJournals(
   parts: readonly JournalPart[],
   isDone: (record: JournalRecord) => boolean,
   stop: AbortSignal,
-): Promise<Join> {
+) {
   const entries: Entry[] = [];
   const standing = new Map<string, Entry>();
   const rows: number[] = [];
   const damages: string[] = [];
-  const conflicts: Join['conflicts'][number][] = [];
+  const conflicts: { readonly id: string; readonly parts: readonly [string, string] }[] = [];
   const counts = { alike: 0, mended: 0, kept: 0 };
   const count = (before: Entry, found: Entry) => {
     const { name, isOwn } = before.part;
@@ -324,7 +310,18 @@ export async function joinJournals(
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
     }
   }
-  return { rows, ...counts, conflicts, damages, lines: () => linesOf(entries, standing, stop) };
+  return {
+    /** Rows that have a record in each part, in the order of the parts. */
+    rows,
+    /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
+    ...counts,
+    /** Rows of which two parts hold different finished records, and the names of these parts. */
+    conflicts,
+    /** What is damaged in the journals, a sentence each. */
+    damages,
+    /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
+    lines: () => linesOf(entries, standing, stop),
+  };
 }
 
 function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean): Entry {
