@@ -3,8 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
-import { openRolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
+import { type PredictedRow, type PredictionFile, type PredictionRef, openRolloutTurns, type SimulatedHistory } from '../benchmark/predictions.js';
 import { badData } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
