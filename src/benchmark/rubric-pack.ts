@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { badData, inputMissing, nearest, present } from '../core/errors.js';
+import { badData, inputMissing, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
@@ -107,22 +107,15 @@ function readPackFile(text: string, path: string): Pack {
   const fields = parseObject(text);
   if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
   const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
-  if (unknown !== undefined) {
-    const near = nearest(unknown, PACK_KEYS);
-    throw wrong(
-      `unknown key "${unknown}"${near ? `; did you mean "${near}"?` : `; the keys are ${PACK_KEYS.join(', ')}`}`,
-    );
-  }
+  if (unknown !== undefined) throw wrong(`unknown key "${unknown}"; the keys are ${PACK_KEYS.join(', ')}`);
   const read = PACK.safeParse(fields);
   if (read.success) return read.data;
   throw wrong(present(read.error.issues[0]).message);
 }
 
 async function loadPack(folder: string): Promise<RubricPack> {
-  const { without_truth: alone, ...pack } = readPackFile(
-    await readText(join(folder, PACK_FILE)),
-    join(folder, PACK_FILE),
-  );
+  const file = join(folder, PACK_FILE);
+  const { without_truth: alone, ...pack } = readPackFile(await readText(file), file);
   const whole = await assembledFrom(folder, pack);
   if (alone === undefined) return whole;
   const { name, version, domains } = pack;

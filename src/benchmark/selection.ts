@@ -35,7 +35,7 @@ export function chooseRows(rows: readonly RowRef[], choice: Choice): readonly Ro
   requireKnown(domains, rows);
   let chosen = domains.length === 0 ? rows : rows.filter(({ domain }) => domains.includes(domain));
   if (ids.length > 0) chosen = withIds(chosen, ids);
-  if (sample !== undefined) chosen = sampled(chosen, sample, sampleSeed);
+  if (sample !== undefined) chosen = inInputOrder(firstOfEachDomain(byHash(chosen, `sample ${sampleSeed}`), sample));
   if (limit !== undefined) chosen = firstOfEachDomain(chosen, limit);
   if (shard !== undefined) chosen = shardOf(chosen, shard);
   if (chosen.length === 0) {
@@ -87,10 +87,6 @@ function withIds(chosen: readonly RowRef[], ids: readonly string[]): RowRef[] {
 }
 
 /** Ranks rows by a hash of seed and key, so that a choice does not change with the rows around it. */
-function sampled(chosen: readonly RowRef[], count: number, seed: number): RowRef[] {
-  return inInputOrder(firstOfEachDomain(byHash(chosen, `sample ${seed}`), count));
-}
-
 function byHash(chosen: readonly RowRef[], salt: string): RowRef[] {
   return chosen
     .map((row) => ({ row, rank: createHash('sha256').update(`${salt} ${row.key}`).digest('hex') }))

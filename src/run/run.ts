@@ -96,9 +96,10 @@ export async function openRun(options: {
     ledger.add(unrecorded);
     let isOpen = false;
     const summarise = (record: JournalRecord, earlier: RowSummary | undefined) => {
-      const summary = behind(earlier, summaryOf(stateOf(record), record.log, STAMP_KEY[kind]));
+      const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
       if (!isOpen) ledger.add(entryOf(summary, record.log));
-      return summary;
+      // What the record took whose place this one takes is kept.
+      return earlier === undefined ? summary : { ...summary, taken: [...earlier.taken, ...summary.taken] };
     };
     journal = await (dryRun
       ? viewJournal(fresh ? undefined : journalPath, summarise)
@@ -182,11 +183,6 @@ const NOTHING_TAKEN: RowSummary['taken'] = [];
 /** A count of null adds nothing. */
 function isUsage(value: unknown): value is Usage {
   return isObject(value) && Object.values(value).every((count) => count === null || typeof count === 'number');
-}
-
-/** The summary of a row's record behind that of the record before, whose place it takes: what that one took is kept. */
-function behind(before: RowSummary | undefined, summary: RowSummary): RowSummary {
-  return before === undefined ? summary : { ...summary, taken: [...before.taken, ...summary.taken] };
 }
 
 /** Makes a run's folder, and takes the run for this process alone. @throws UserError (73) */

@@ -187,10 +187,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   );
   for (const [domain, count] of Object.entries(absent)) chosen[domain] = (chosen[domain] ?? 0) + count;
   const unusable = Object.values(absent).reduce((sum, count) => sum + count, 0);
-  const records = all.flatMap((job) => {
-    const summary = summaries.get(job);
-    return summary === undefined ? [] : [[job.domain, summary] as const];
-  });
+  const records = [...summaries].flatMap(([{ domain }, summary]) => (summary ? [[domain, summary] as const] : []));
   const tokens: Usage = {};
   for (const [, { usage }] of records) addUsage(tokens, usage);
   return {

@@ -1,5 +1,6 @@
 // An agent's actions in a browser or on a desktop, written as calls: which arguments they name, and which of them do the same.
 
+import { present } from '../../core/errors.js';
 import { canonicalJson, isObject, nestsBeyond, parseJson, parseObject } from '../../core/json.js';
 
 /** One step: a gesture, or code that is no single call. */
@@ -133,13 +134,11 @@ function presses(gesture: Gesture): Gesture[] {
 
 /** Whether two scripts do the same, step by step. */
 export function isSameScript(a: Script, b: Script, screen: Screen): boolean {
-  return a.length === b.length && a.every((step, at) => isSameStep(step, b[at], screen));
-}
-
-function isSameStep(a: Step, b: Step | undefined, screen: Screen): boolean {
-  if (b === undefined) return false;
-  if ('code' in a || 'code' in b) return 'code' in a && 'code' in b && a.code === b.code;
-  return isSameGesture(a, b, screen);
+  const isSameStep = (one: Step, other: Step) =>
+    'code' in one
+      ? 'code' in other && one.code === other.code
+      : !('code' in other) && isSameGesture(one, other, screen);
+  return a.length === b.length && a.every((step, at) => isSameStep(step, present(b[at])));
 }
 
 // Calls in the manner of Python, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
