@@ -12,16 +12,7 @@ import { isBesideSamples } from '../core/scenario-row.js';
 import type { JudgedRow } from '../core/types.js';
 import type { Line } from '../disk/lines.js';
 import { badLine, type ObjectFile, type ObjectLine, objectsIn, REMEDY } from './line-file.js';
-import { domainOf, EqualRows, readRow } from './sample.js';
-
-interface JudgedFile {
-  /** In file order. */
-  readonly rows: readonly JudgedRow[];
-  /** SHA-256 hex of the file's bytes. */
-  readonly sha256: string;
-  /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
-  readonly warnings: readonly string[];
-}
+import { domainOf, openRowKeys, readRow } from './sample.js';
 
 const MOST_WARNINGS = 5;
 const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
@@ -37,19 +28,19 @@ export async function readJudged(
   path: string,
   stop?: AbortSignal,
   onRow: (row: JudgedRow, fields: JsonObject, line: Line) => void = () => {},
-): Promise<JudgedFile> {
+) {
   const file = { path, ...JUDGED };
   const hash = createHash('sha256');
-  const equals = new EqualRows();
+  const keyOf = openRowKeys();
   const rows: JudgedRow[] = [];
   const requireNew = onceIn(file, 'row');
   const warnings: string[] = [];
-  const confusing = new ConfusingRows();
+  const confusing = openConfusing();
   let judged = false;
   for await (const found of objectsIn(file, stop, (chunk) => hash.update(chunk))) {
     const { line, fields } = found;
     if (isBesideSamples(fields)) continue;
-    const row = rowOf(file, found, equals);
+    const row = rowOf(file, found, keyOf);
     requireNew(rowId(row.key, row.repeat, row.index), line);
     judged ||= holdsJudgement(fields);
     const warning = impossibleIn(row);
@@ -64,13 +55,18 @@ export async function readJudged(
       `${path} holds no judgements, only rows to be judged; run awb judge --predictions ${path} first and score the judged.jsonl that it writes`,
     );
   }
-  const { found } = confusing;
+  const found = confusing.found();
   return {
+    /** In file order. */
     rows: rows.map((row, place) => found.get(place) ?? row),
+    /** SHA-256 hex of the file's bytes. */
     sha256: hash.digest('hex'),
+    /** Ratings that no judge can have meant, a sentence each, with file and line, of many the first; and what could not be read. */
     warnings: [...shortened(warnings), ...confusionIn(path, found.size)],
   };
 }
+
+type KeyOf = ReturnType<typeof openRowKeys>;
 
 function impossibleIn(row: JudgedRow): string | undefined {
   const figures = impossibleFigures(row).map(
@@ -97,11 +93,11 @@ function shortened(warnings: readonly string[]): string[] {
   ];
 }
 
-function rowOf(file: ObjectFile, found: ObjectLine, equals: EqualRows): JudgedRow {
+function rowOf(file: ObjectFile, found: ObjectLine, keyOf: KeyOf): JudgedRow {
   const { line, fields, text } = found;
   const domain = typeof fields.task === 'string' ? domainOf(fields.task) : '';
   if (domain === '') throw badLine(file, line, `the key "task" is missing or names no domain; ${REMEDY}`);
-  return soundly(file, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, equals), domain));
+  return soundly(file, line, () => readJudgedRow(fields, judgedIdIn(fields) ?? derivedId(text, keyOf), domain));
 }
 
 /** What is read of a line; a number in it that cannot be is the line's fault. @throws UserError (65) */
@@ -114,13 +110,13 @@ function soundly<T>(file: ObjectFile, line: Line, read: () => T): T {
   }
 }
 
-function derivedId(text: string, equals: EqualRows): JudgedId {
+function derivedId(text: string, keyOf: KeyOf): JudgedId {
   const reading = readRow(text);
   if (reading.ok) {
     const { key, trajectory } = reading.row.sample;
-    return { key: equals.keyOf(key), trajectory, repeat: 0, index: 0 };
+    return { key: keyOf(key), trajectory, repeat: 0, index: 0 };
   }
-  const key = equals.keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
+  const key = keyOf(createHash('sha256').update(text).digest('hex').slice(0, 24));
   return { key, trajectory: key, repeat: 0, index: 0 };
 }
 
@@ -175,31 +171,29 @@ const WORST = { win_rate: 0, taken_for_real: 0 } as const;
  * predictions of which no judgement could be read in any try, where at least 95 % of this judge's other predictions, 20 or more, could.
  * They count as rating 1, or in modes that choose as the worst choice: nobody gains by confusing the judge. Else it is the judge's failure.
  */
-export class ConfusingRows {
-  readonly #unread: { readonly place: number; readonly id: string; readonly row: JudgedRow }[] = [];
-  readonly #read = new Set<string>();
-  readonly #worst: Record<string, number> = {};
-  #isRated = false;
-
-  take(place: number, row: JudgedRow, { awb }: JsonObject): void {
-    const judge = isObject(awb) && isObject(awb.judge) ? awb.judge : {};
-    const id = `${row.key} ${row.repeat}`;
-    this.#isRated ||= row.failed !== undefined;
-    for (const [name, worst] of Object.entries(WORST)) {
-      if (row.measures?.[name] !== undefined) this.#worst[name] = worst;
-    }
-    if (judge.status === 'failed' && judge.class === 'unreadable') this.#unread.push({ place, id, row });
-    else if (row.failure === undefined && (row.failed === 0 || judge.raw_outputs !== undefined)) this.#read.add(id);
-  }
-
-  /** The rows at fault, by their place among the rows. */
-  get found(): ReadonlyMap<number, JudgedRow> {
-    const unread = this.#unread.filter(({ id }) => !this.#read.has(id));
-    const others = this.#read.size + new Set(unread.map(({ id }) => id)).size - 1;
-    const counts = this.#isRated || Object.keys(this.#worst).length > 0;
-    if (!counts || others < LEAST_OTHERS || this.#read.size < LEAST_SHARE * others) return new Map();
-    return new Map(unread.map(({ place, row }) => [place, atFault(row, this.#isRated ? {} : this.#worst)]));
-  }
+export function openConfusing() {
+  const unread: { readonly place: number; readonly id: string; readonly row: JudgedRow }[] = [];
+  const read = new Set<string>();
+  const worst: Record<string, number> = {};
+  let isRated = false;
+  return {
+    take(place: number, row: JudgedRow, { awb }: JsonObject): void {
+      const judge = isObject(awb) && isObject(awb.judge) ? awb.judge : {};
+      const id = `${row.key} ${row.repeat}`;
+      isRated ||= row.failed !== undefined;
+      for (const [name, least] of Object.entries(WORST)) if (row.measures?.[name] !== undefined) worst[name] = least;
+      if (judge.status === 'failed' && judge.class === 'unreadable') unread.push({ place, id, row });
+      else if (row.failure === undefined && (row.failed === 0 || judge.raw_outputs !== undefined)) read.add(id);
+    },
+    /** The rows at fault, by their place among the rows. */
+    found(): ReadonlyMap<number, JudgedRow> {
+      const never = unread.filter(({ id }) => !read.has(id));
+      const others = read.size + new Set(never.map(({ id }) => id)).size - 1;
+      const counts = isRated || Object.keys(worst).length > 0;
+      if (!counts || others < LEAST_OTHERS || read.size < LEAST_SHARE * others) return new Map();
+      return new Map(never.map(({ place, row }) => [place, atFault(row, isRated ? {} : worst)]));
+    },
+  };
 }
 
 function atFault(row: JudgedRow, worst: Readonly<Record<string, number>>): JudgedRow {

@@ -1,11 +1,14 @@
 // A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
 
 import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
 import { badData, present } from '../core/errors.js';
-import { type JsonObject, parseObject } from '../core/json.js';
+import { isInteger, type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
 import { rowId } from '../core/row-id.js';
+import type { Turn } from '../core/turn.js';
 import type { Domain, Sample } from '../core/types.js';
 import type { Dataset, RowRef } from './dataset.js';
 import {
@@ -18,7 +21,7 @@ import {
   type Span,
   spanOf,
 } from './line-file.js';
-import { domainOf, EqualRows, isKeyOf, readParsedRow, readSampleAgain } from './sample.js';
+import { domainOf, isKeyOf, openRowKeys, readParsedRow, readSampleAgain } from './sample.js';
 
 const HINT = '--predictions names the file that awb infer wrote';
 
@@ -47,18 +50,7 @@ export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
   readonly sample: Sample;
 }
 
-export interface PredictionFile {
-  readonly path: string;
-  /** In file order. */
-  readonly refs: readonly PredictionRef[];
-  /** SHA-256 hex of the file's bytes. */
-  readonly sha256: string;
-  /** @throws UserError (65) where another text lies in the row's place by now. */
-  read(ref: PredictionRef): Promise<PredictedRow>;
-  /** Bytes of the lines that hold the prediction and its row. */
-  bytesOf(ref: PredictionRef): number;
-  close(): Promise<void>;
-}
+export type PredictionFile = Awaited<ReturnType<typeof openRows>>;
 
 /**
  * Goes once through a predictions file and takes each prediction once: of a judged file that holds several judgements of it, the first
@@ -91,18 +83,21 @@ export async function openPredictions(
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
  * there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */
-export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
+export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal) {
   const handle = await openToRead(path, HINT);
   try {
     const hash = createHash('sha256');
     const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
-    const reader = new RefReader(file, data);
-    for await (const line of objectLines(handle, file, stop, (chunk) => hash.update(chunk))) reader.take(line);
+    const { refs, take } = openRefs(file, data);
+    for await (const line of objectLines(handle, file, stop, (chunk) => hash.update(chunk))) take(line);
     return {
       path,
-      refs: reader.refs,
+      /** In file order. */
+      refs,
+      /** SHA-256 hex of the file's bytes. */
       sha256: hash.digest('hex'),
-      async read(ref) {
+      /** @throws UserError (65) where another text lies in the row's place by now. */
+      async read(ref: PredictionRef): Promise<PredictedRow> {
         const text = await readAgain(handle, ref, path);
         // The same bytes hold the same prediction of the same row.
         const fields = present(parseObject(text));
@@ -110,7 +105,8 @@ export async function openRows(path: string, data: Dataset | undefined, stop?: A
         const sample = ref.row === undefined ? readSampleAgain(fields, ref) : await data?.readSample(ref.row);
         return { text, gen, awb, sample: { ...present(sample), key: ref.key } };
       },
-      bytesOf: ({ length, row }) => length + (row?.length ?? 0),
+      /** Bytes of the lines that hold the prediction and its row. */
+      bytesOf: ({ length, row }: PredictionRef) => length + (row?.length ?? 0),
       close: () => handle.close(),
     };
   } catch (error) {
@@ -132,81 +128,77 @@ function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
 /** What a row's own fields, or the data's, say of a prediction. */
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
-/** Takes in the lines of a file in their order. */
-class RefReader {
-  readonly refs: PredictionRef[] = [];
-  readonly #lineOf = new Map<string, number>();
-  /** The rows of the official script, which have no key of ours. */
-  readonly #equals = new EqualRows();
-
-  constructor(
-    private readonly file: ObjectFile,
-    private readonly data: Dataset | undefined,
-  ) {}
-
-  /** @throws UserError (65) */
-  take({ line, text, fields }: ObjectLine): void {
-    const refused = (reason: string) => badLine(this.file, line, reason);
-    const prediction = readPredictionRow(fields);
-    if (prediction === undefined) {
-      throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
-    }
-    const { gen, id, awb, failure } = prediction;
-    const row = 'prompt' in fields ? this.#wholeRow(text, fields, id) : this.#leanRow(fields, id);
-    if (typeof row === 'string') throw refused(row);
-    const { key } = row;
-    const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
-    const earlier = this.#lineOf.get(rowId(key, repeat, index));
-    if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
-    this.#lineOf.set(rowId(key, repeat, index), line.number);
-    const { offset, length, checksum } = spanOf(line);
-    // Field by field: what is spread into an object takes up to twice the memory.
-    this.refs.push({
-      key,
-      trajectory: row.trajectory,
-      domain: row.domain,
-      turnIdx: row.turnIdx,
-      row: row.row,
-      repeat,
-      index,
-      line: line.number,
-      offset,
-      length,
-      checksum,
-      stamp: stampOf(gen, failure),
-      failure,
-    });
-  }
+/** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
+function openRefs(file: ObjectFile, data: Dataset | undefined) {
+  const refs: PredictionRef[] = [];
+  const lineOf = new Map<string, number>();
+  /** For the rows of the official script, which have no key of ours. */
+  const keyOf = openRowKeys();
 
   /** What is known of the row in a line, or why the line cannot be used. */
-  #wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): Identified | string {
+  function wholeRow(text: string, fields: JsonObject, id: ReadPrediction['id']): Identified | string {
     const reading = readParsedRow(text, fields);
     if (!reading.ok) return reading.flaw.reason;
     const { key, trajectory, domain, turnIdx } = reading.row.sample;
     if (id !== undefined && !isKeyOf(id.key, key)) {
       return 'the row was changed after awb infer wrote it (its key does not fit); make it again';
     }
-    return { key: id?.key ?? this.#equals.keyOf(key), trajectory, domain, turnIdx };
+    return { key: id?.key ?? keyOf(key), trajectory, domain, turnIdx };
   }
 
   /** The row in a line from which the trajectory's text was left out. */
-  #leanRow({ task, scenario, twin }: JsonObject, id: ReadPrediction['id']): Identified | string {
+  function leanRow({ task, scenario, twin }: JsonObject, id: ReadPrediction['id']): Identified | string {
     if (scenario !== undefined || twin !== undefined) {
       return 'it is of awb infer --scenarios, whose predictions are verified and not judged; awb score tells what came of them';
     }
     if (id === undefined) return 'it has neither "prompt" nor "awb"; give the file that awb infer wrote';
-    if (this.data === undefined) {
+    if (data === undefined) {
       return 'it is lean (the trajectory text was left out); name the benchmark folder with --data-dir';
     }
-    const row = this.data.find(id.key);
-    if (row === undefined) {
+    const row = data.find(id.key);
+    if (row === undefined)
       return `no row of --data-dir has its key ${id.key}; name the folder that awb infer was run on`;
-    }
     if (row.domain !== domainOf(typeof task === 'string' ? task : '')) {
       return '"task" was changed after awb infer wrote it; make it again';
     }
     return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
   }
+
+  return {
+    refs,
+    take({ line, text, fields }: ObjectLine): void {
+      const refused = (reason: string) => badLine(file, line, reason);
+      const prediction = readPredictionRow(fields);
+      if (prediction === undefined) {
+        throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
+      }
+      const { gen, id, awb, failure } = prediction;
+      const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
+      if (typeof row === 'string') throw refused(row);
+      const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
+      const name = rowId(row.key, repeat, index);
+      const earlier = lineOf.get(name);
+      if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
+      lineOf.set(name, line.number);
+      const { offset, length, checksum } = spanOf(line);
+      // Field by field: what is spread into an object takes up to twice the memory.
+      refs.push({
+        key: row.key,
+        trajectory: row.trajectory,
+        domain: row.domain,
+        turnIdx: row.turnIdx,
+        row: row.row,
+        repeat,
+        index,
+        line: line.number,
+        offset,
+        length,
+        checksum,
+        stamp: stampOf(gen, failure),
+        failure,
+      });
+    },
+  };
 }
 
 /** Changes whenever a prediction, or the failure in its place, changes. */
@@ -216,4 +208,90 @@ export function stampOf(gen: string, failure: NoPrediction | undefined): string 
     .update(gen)
     .digest()
     .toString('hex', 0, 8);
+}
+
+// The turns of a rollout, which infer wrote beside its predictions: the history that the world model saw, read when a row's turn comes.
+
+/** What a row of the benchmark was asked behind. */
+export interface SimulatedHistory {
+  /** The turns that the world model wrote, the first of them being turn `from + 1`. */
+  readonly turns: readonly Turn[];
+  /** True turns in front of them. */
+  readonly from: number;
+  /** The prompt of the row's own turn, as it stood behind them. */
+  readonly prompt: string;
+}
+
+/** A row: the turns of its chain before it, its own as the last, and a hash over them. */
+interface Place {
+  readonly spans: readonly Span[];
+  readonly stamp: string;
+}
+
+const ROLLOUT_HINT =
+  'awb infer --rollout writes it beside predictions.jsonl, and --judge-sees rollout shows it; keep both together, or leave --judge-sees out';
+const ROLLOUT_REMEDY = 'run awb infer again, which writes it anew';
+
+/** @throws UserError: 66 where the file cannot be read, 65 for a line that is no turn of a rollout, 130 or 143 once `stop` is aborted. */
+export async function openRolloutTurns(path: string, stop?: AbortSignal) {
+  const handle = await openToRead(path, ROLLOUT_HINT);
+  try {
+    const places = await placesIn(path, handle, stop);
+    return {
+      path,
+      /** What changes with a row's simulated history; undefined for a row that is not there. */
+      stampOf: (key: string, repeat: number) => places.get(rowId(key, repeat))?.stamp,
+      /** @throws UserError (65) where the row is not there, or another text lies in its place by now. */
+      async read(key: string, repeat: number): Promise<SimulatedHistory> {
+        const { spans } = places.get(rowId(key, repeat)) ?? { spans: [] };
+        // The same bytes are the same turn.
+        const texts = await Promise.all(spans.map((span) => readAgain(handle, span, path)));
+        const lines = texts.map((text) => present(turnOf(present(parseObject(text)))));
+        const own = lines.pop();
+        if (own === undefined) throw badData(`${path} has no turn of the row ${key}; ${ROLLOUT_REMEDY}`);
+        const turns = lines.map(({ prompt, observation }) => ({ prompt, response: observation }));
+        return { turns, from: own.from, prompt: own.prompt };
+      },
+      close: () => handle.close(),
+    };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+async function placesIn(
+  path: string,
+  handle: FileHandle,
+  stop: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, Place>> {
+  const places = new Map<string, Place>();
+  const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
+  const file = { path, hint: ROLLOUT_HINT, command: 'awb infer' };
+  for await (const { line, fields } of objectLines(handle, file, stop)) {
+    const turn = turnOf(fields);
+    if (turn === undefined) throw badLine(file, line, `no turn of a rollout; ${ROLLOUT_REMEDY}`);
+    const chainId = rowId(turn.chain, turn.repeat);
+    const chain = chains.get(chainId) ?? { spans: [], hash: 0, step: turn.from };
+    if (turn.step !== chain.step + 1) {
+      throw badLine(file, line, `turn ${turn.step} stands where turn ${chain.step + 1} should; ${ROLLOUT_REMEDY}`);
+    }
+    chain.spans.push(spanOf(line));
+    chain.hash = crc32(turn.prompt, chain.hash);
+    if (turn.row !== null)
+      places.set(rowId(turn.row, turn.repeat), { spans: [...chain.spans], stamp: String(chain.hash) });
+    chain.hash = crc32(turn.observation, chain.hash);
+    chain.step = turn.step;
+    chains.set(chainId, chain);
+  }
+  return places;
+}
+
+/** What a line says of its turn; undefined where it says none. */
+function turnOf({ chain, step, distance, repeat = 0, row, prompt, observation }: JsonObject) {
+  const isPlaced = typeof chain === 'string' && isInteger(step) && isInteger(distance) && isInteger(repeat);
+  if (!isPlaced || distance < 1 || step < distance) return undefined;
+  if (typeof prompt !== 'string' || typeof observation !== 'string') return undefined;
+  if (row !== null && typeof row !== 'string') return undefined;
+  return { chain, step, from: step - distance, repeat, row, prompt, observation };
 }

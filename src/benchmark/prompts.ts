@@ -12,13 +12,7 @@ const BUNDLED = fileURLToPath(new URL('../../prompts', import.meta.url));
 const ENDING = '.txt';
 
 /** System prompts by domain: <domain>.txt, and what a folder of the user's own has in addition or instead. */
-export interface DomainPrompts {
-  /** SHA-256 in hex over the domains' names and prompts. */
-  readonly fingerprint: string;
-  /** In the order of the alphabet. */
-  readonly domains: readonly string[];
-  prompt(domain: string): string | undefined;
-}
+export type DomainPrompts = ReturnType<typeof domainPrompts>;
 
 /**
  * Reads the bundled world-model prompts, and those of `folder`, which add to them and stand in their place where both have a domain.
@@ -42,13 +36,15 @@ export async function loadAgentPrompts(folder?: string): Promise<DomainPrompts> 
 type Prompt = readonly [domain: string, text: string];
 
 /** Of a domain's prompts the last one holds. */
-function domainPrompts(all: readonly Prompt[]): DomainPrompts {
+function domainPrompts(all: readonly Prompt[]) {
   const prompts = new Map(all);
   const sorted = [...prompts].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
+    /** SHA-256 in hex over the domains' names and prompts. */
     fingerprint: fingerprintOf(sorted),
+    /** In the order of the alphabet. */
     domains: sorted.map(([domain]) => domain),
-    prompt: (domain) => prompts.get(domain),
+    prompt: (domain: string) => prompts.get(domain),
   };
 }
 
@@ -74,18 +70,14 @@ async function promptsIn(folder: string): Promise<Prompt[]> {
 }
 
 /** What a judge mode that needs no rubric tells its judge. */
-export interface JudgePrompt {
-  /** SHA-256 in hex over both texts; its start tells them apart. */
-  readonly fingerprint: string;
-  readonly system: string;
-  /** The user message; `{history}`, `{input}`, `{truth}`, `{first}` and `{second}` stand for what is shown. */
-  readonly user: string;
-}
+export type JudgePrompt = Awaited<ReturnType<typeof loadJudgePrompt>>;
 
 /** The prompt of a mode: prompts/judge/<mode>/. @throws UserError where it is not where the package keeps it. */
-export async function loadJudgePrompt(mode: string): Promise<JudgePrompt> {
+export async function loadJudgePrompt(mode: string) {
   const textOf = async (file: string) => (await readText(join(BUNDLED, 'judge', mode, file))).trim();
+  // In the user message, `{history}`, `{input}`, `{truth}`, `{first}` and `{second}` stand for what is shown.
   const texts = { system: await textOf('system.txt'), user: await textOf('user.txt') };
+  // The start of the hash over both tells prompts apart.
   return { ...texts, fingerprint: fingerprintOf(texts) };
 }
 

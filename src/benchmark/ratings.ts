@@ -47,7 +47,7 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
 async function readCsv(handle: FileHandle, path: string, shown: string): Promise<PlacedRating[]> {
   const text = decoded(await bytesOf(handle, path));
   if (text === undefined) throw badData(`${shown}: not valid UTF-8; save it as CSV in UTF-8`);
-  const [header, ...records] = recordsOf(text, shown);
+  const [header, ...records] = csvRecords(text, (line, reason) => bad(`${shown}:${line}`, reason));
   if (header === undefined) return [];
   const names = header.cells.map((cell) => cell.trim().toLowerCase());
   const missing = NEEDED_FIELDS.filter((name) => !names.includes(name));
@@ -69,15 +69,6 @@ async function bytesOf(handle: FileHandle, path: string): Promise<Uint8Array> {
     return await handle.readFile();
   } catch (error) {
     throw unreadable(path, error, HINT);
-  }
-}
-
-function recordsOf(text: string, shown: string): CsvRecord[] {
-  try {
-    return csvRecords(text);
-  } catch (error) {
-    if (error instanceof CsvError) throw bad(`${shown}:${error.line}`, error.message);
-    throw error;
   }
 }
 
@@ -121,20 +112,19 @@ const CELL = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y;
 
 /**
  * The records of a text, without empty lines. A byte order mark is dropped.
- * @throws CsvError for a quote that is never closed, or one inside of an unquoted cell.
+ * @param wrong makes what is thrown for a quote that is never closed, or one inside of an unquoted cell
  */
-export function csvRecords(text: string): CsvRecord[] {
+export function csvRecords(text: string, wrong: (line: number, reason: string) => Error): CsvRecord[] {
   const records: CsvRecord[] = [];
   let cells: string[] = [];
   let [line, start] = [1, 1];
   CELL.lastIndex = text.startsWith('\ufeff') ? 1 : 0;
   while (CELL.lastIndex < text.length) {
     const found = CELL.exec(text);
-    if (found === null)
-      throw new CsvError('a quote is not closed, or stands inside of a cell that is not quoted', line);
+    if (found === null) throw wrong(line, 'a quote is not closed, or stands inside of a cell that is not quoted');
     const [whole, quoted, plain, end] = found;
     cells.push(quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'));
-    line += lineEndsIn(whole);
+    line += whole.match(/\r\n|\r|\n/g)?.length ?? 0;
     if (end === ',' && CELL.lastIndex < text.length) continue;
     if (end === ',') cells.push('');
     if (cells.length > 1 || cells[0] !== '' || quoted !== undefined) records.push({ line: start, cells });
@@ -142,19 +132,4 @@ export function csvRecords(text: string): CsvRecord[] {
     start = line;
   }
   return records;
-}
-
-/** A text that is no CSV. */
-export class CsvError extends Error {
-  constructor(
-    reason: string,
-    readonly line: number,
-  ) {
-    super(reason);
-    this.name = 'CsvError';
-  }
-}
-
-function lineEndsIn(text: string): number {
-  return text.match(/\r\n|\r|\n/g)?.length ?? 0;
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { badData, inputMissing, nearest, present } from '../core/errors.js';
+import { badData, inputMissing, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
@@ -107,22 +107,15 @@ function readPackFile(text: string, path: string): Pack {
   const fields = parseObject(text);
   if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
   const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
-  if (unknown !== undefined) {
-    const near = nearest(unknown, PACK_KEYS);
-    throw wrong(
-      `unknown key "${unknown}"${near ? `; did you mean "${near}"?` : `; the keys are ${PACK_KEYS.join(', ')}`}`,
-    );
-  }
+  if (unknown !== undefined) throw wrong(`unknown key "${unknown}"; the keys are ${PACK_KEYS.join(', ')}`);
   const read = PACK.safeParse(fields);
   if (read.success) return read.data;
   throw wrong(present(read.error.issues[0]).message);
 }
 
 async function loadPack(folder: string): Promise<RubricPack> {
-  const { without_truth: alone, ...pack } = readPackFile(
-    await readText(join(folder, PACK_FILE)),
-    join(folder, PACK_FILE),
-  );
+  const file = join(folder, PACK_FILE);
+  const { without_truth: alone, ...pack } = readPackFile(await readText(file), file);
   const whole = await assembledFrom(folder, pack);
   if (alone === undefined) return whole;
   const { name, version, domains } = pack;
@@ -174,16 +167,8 @@ const OFFICIAL_TEMPLATE_FILE = join('eval', 'lwm_eval_utils', 'task_configs.py')
 const OFFICIAL_TEMPLATE_NAME = 'JUDGE_USER_PROMPT';
 const OFFICIAL_PROMPT_FILE = 'judge_system_prompt.txt';
 
-/** What an official checkout holds. */
-interface OfficialRubrics {
-  /** The judge's system prompts by domain, in the published order. */
-  readonly prompts: ReadonlyMap<string, string>;
-  readonly userTemplate: string;
-  readonly templateFile: string;
-}
-
 /** @throws UserError 66 where a file is missing, 65 where the template cannot be read out of its source. */
-async function readOfficialRubrics(folder: string): Promise<OfficialRubrics> {
+async function readOfficialRubrics(folder: string) {
   const prompts = new Map<string, string>();
   const domains = await listFolder(join(folder, 'prompts'));
   for (const domain of [...domains].sort(inTableOrder)) {
@@ -197,74 +182,42 @@ async function readOfficialRubrics(folder: string): Promise<OfficialRubrics> {
     );
   }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
-  const read = readAssignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
-  if (read.status === 'bad') {
+  const userTemplate = assignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
+  if (typeof userTemplate !== 'string') {
     throw badData(
-      `${templateFile}: ${read.reason}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
+      `${templateFile}: ${userTemplate.flaw}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
     );
   }
-  return { prompts, userTemplate: read.value, templateFile };
+  return { prompts, userTemplate, templateFile };
 }
 
-type ReadString =
-  | { readonly status: 'ok'; readonly value: string }
-  | { readonly status: 'bad'; readonly reason: string };
-
-/**
- * The string that module-level source assigns to a name: one literal with any quotes, raw or with all escapes but `\N{…}`.
- * Grammar: docs.python.org/3/reference/lexical_analysis.html, "String and Bytes literals".
- */
-function readAssignedString(source: string, name: string): ReadString {
+/** The string that module-level source assigns to a name: one literal with any quotes, raw or with plain escapes alone. */
+function assignedString(source: string, name: string): string | { readonly flaw: string } {
   const text = source.replaceAll('\r\n', '\n');
   const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'))?.length ?? 0;
-  if (assigned !== 1) return { status: 'bad', reason: `${name} is assigned ${assigned} times at the start of a line` };
+  if (assigned !== 1) return { flaw: `${name} is assigned ${assigned} times at the start of a line` };
   const [, prefix = '', , long, , short] = literalOf(name).exec(text) ?? [];
   const body = long ?? short;
-  const value = body === undefined || /^r$/i.test(prefix) ? body : unescapeLiteral(body);
-  if (value === undefined || !/^[ru]?$/i.test(prefix)) {
-    return { status: 'bad', reason: `${name} is not a single string literal whose escapes can be read` };
+  const isRaw = /^r$/i.test(prefix);
+  const escapes = isRaw ? [] : (body?.match(/\\[\s\S]/g) ?? []);
+  if (body === undefined || !/^[ru]?$/i.test(prefix) || escapes.some((written) => !(written in ESCAPES))) {
+    return { flaw: `${name} is not a single string literal whose escapes can be read` };
   }
-  return { status: 'ok', value };
+  return isRaw ? body : body.replace(/\\[\s\S]/g, (written) => ESCAPES[written] ?? written);
 }
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '\\\n': '',
+  '\\\\': '\\',
+  "\\'": "'",
+  '\\"': '"',
+  '\\n': '\n',
+  '\\t': '\t',
+};
 
 /** A backslash takes the next character with it, in raw strings too. */
 function literalOf(name: string): RegExp {
   const long = String.raw`("""|''')((?:\\[\s\S]|(?!\2)[^\\])*)\2`;
   const short = String.raw`("|')((?:\\[\s\S]|(?!\4)[^\\\n])*)\4`;
   return new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?=[ \\t]*([a-zA-Z]*)(?:${long}|${short})[ \\t]*(?:#.*)?$`, 'm');
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\n': '',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
-
-/** The characters that escapes stand for, or undefined where one is malformed or names its character. */
-function unescapeLiteral(body: string): string | undefined {
-  let readable = true;
-  const value = body.replace(
-    /\\(?:([0-7]{1,3})|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([\s\S]))/g,
-    (whole, octal?: string, ...rest: (string | undefined)[]) => {
-      const hex = rest[0] ?? rest[1] ?? rest[2];
-      if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));
-      if (hex !== undefined) {
-        const code = Number.parseInt(hex, 16);
-        readable &&= code <= 0x10ffff;
-        return code <= 0x10ffff ? String.fromCodePoint(code) : '';
-      }
-      const char = rest[3] ?? '';
-      readable &&= !'xuUN'.includes(char);
-      return ESCAPES[char] ?? whole;
-    },
-  );
-  return readable ? value : undefined;
 }

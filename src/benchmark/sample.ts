@@ -74,15 +74,14 @@ function sampleOf(
   return { key, trajectory, domain: domainOf(task), turnIdx, prompts, responses, currentPrompt, systemPrompt };
 }
 
-/** Gives equal rows keys of their own: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
-export class EqualRows {
-  readonly #seen = new Map<string, number>();
-
-  keyOf(hash: string): string {
-    const before = this.#seen.get(hash) ?? 0;
-    this.#seen.set(hash, before + 1);
+/** Gives equal rows keys of their own, given their hashes: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */
+export function openRowKeys(): (hash: string) => string {
+  const seen = new Map<string, number>();
+  return (hash) => {
+    const before = seen.get(hash) ?? 0;
+    seen.set(hash, before + 1);
     return before === 0 ? hash : `${hash}-${before}`;
-  }
+  };
 }
 
 /** Whether a key is that of a row with this hash, be it the first of several equal ones or a further one. */

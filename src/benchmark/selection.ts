@@ -1,49 +1,59 @@
 // Which rows a run takes, and in which order it asks for them.
 
 import { createHash } from 'node:crypto';
-import { EXIT, inputMissing, UserError } from '../core/errors.js';
+import { EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import type { Domain } from '../core/types.js';
+import { DOMAINS, type Domain } from '../core/types.js';
 import type { RowRef } from './dataset.js';
 
+/** As the settings of commands name it. An empty list chooses all. */
 export interface Choice {
-  readonly domains?: readonly Domain[];
+  readonly domains?: readonly Domain[] | undefined;
   /** The first N rows of each domain. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** N rows of each domain, the same ones for the same seed. */
-  readonly sample?: number;
+  readonly sample?: number | undefined;
   readonly sampleSeed: number;
   /** Row ids or keys. */
-  readonly ids?: readonly string[];
-  /** Part `index` (1-based) of `of`; whole trajectories stay together. */
-  readonly shard?: { readonly index: number; readonly of: number };
+  readonly ids?: readonly string[] | undefined;
+  /** Part I of N as `I/N`; whole trajectories stay together. */
+  readonly shard?: string | undefined;
 }
 
 /**
  * The chosen rows in input order.
- * @throws UserError: 66 where there are no rows at all, 2 for an id that no row has, or where nothing is left.
+ * @throws UserError: 66 where there are no rows at all, 2 for a domain that neither the benchmark nor the data has, for an id that no row
+ * has, or where nothing is left.
  */
 export function chooseRows(rows: readonly RowRef[], choice: Choice): readonly RowRef[] {
+  const { domains = [], ids = [], sample, sampleSeed, limit, shard } = choice;
   if (rows.length === 0) {
     throw inputMissing(
       'the files of the data folder (*_test.jsonl) hold no rows; awb data fetch brings those of the benchmark',
     );
   }
-  let chosen = rows;
-  if (choice.domains !== undefined) {
-    const wanted = new Set(choice.domains);
-    chosen = chosen.filter(({ domain }) => wanted.has(domain));
-  }
-  if (choice.ids !== undefined) chosen = withIds(chosen, choice.ids);
-  if (choice.sample !== undefined) chosen = sampled(chosen, choice.sample, choice.sampleSeed);
-  if (choice.limit !== undefined) chosen = firstOfEachDomain(chosen, choice.limit);
-  if (choice.shard !== undefined) chosen = shardOf(chosen, choice.shard.index, choice.shard.of);
+  requireKnown(domains, rows);
+  let chosen = domains.length === 0 ? rows : rows.filter(({ domain }) => domains.includes(domain));
+  if (ids.length > 0) chosen = withIds(chosen, ids);
+  if (sample !== undefined) chosen = inInputOrder(firstOfEachDomain(byHash(chosen, `sample ${sampleSeed}`), sample));
+  if (limit !== undefined) chosen = firstOfEachDomain(chosen, limit);
+  if (shard !== undefined) chosen = shardOf(chosen, shard);
   if (chosen.length === 0) {
     throw new UserError(
       `none of the ${rows.length} rows is chosen; loosen --domains, --ids, --limit, --sample or --shard`,
     );
   }
   return chosen;
+}
+
+function requireKnown(domains: readonly Domain[], rows: readonly RowRef[]): void {
+  if (domains.length === 0) return;
+  const known = [...new Set([...DOMAINS, ...rows.map(({ domain }) => domain)])];
+  const unknown = domains.find((domain) => !known.includes(domain));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, known);
+  const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
+  throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
 }
 
 /** Rows as they stand in the data. */
@@ -77,10 +87,6 @@ function withIds(chosen: readonly RowRef[], ids: readonly string[]): RowRef[] {
 }
 
 /** Ranks rows by a hash of seed and key, so that a choice does not change with the rows around it. */
-function sampled(chosen: readonly RowRef[], count: number, seed: number): RowRef[] {
-  return inInputOrder(firstOfEachDomain(byHash(chosen, `sample ${seed}`), count));
-}
-
 function byHash(chosen: readonly RowRef[], salt: string): RowRef[] {
   return chosen
     .map((row) => ({ row, rank: createHash('sha256').update(`${salt} ${row.key}`).digest('hex') }))
@@ -98,7 +104,8 @@ function firstOfEachDomain(chosen: readonly RowRef[], count: number): RowRef[] {
 }
 
 /** Deals trajectories out, the longest first, each to the shard that holds the fewest bytes so far. */
-function shardOf(chosen: readonly RowRef[], index: number, of: number): RowRef[] {
+function shardOf(chosen: readonly RowRef[], shard: string): RowRef[] {
+  const [index = 1, of = 1] = shard.split('/').map(Number);
   const sizes = new Map<string, number>();
   for (const { trajectory, length } of chosen) sizes.set(trajectory, (sizes.get(trajectory) ?? 0) + length);
   // Shards beyond the number of trajectories get none.

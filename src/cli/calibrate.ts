@@ -27,7 +27,7 @@ import { DEFAULT_DB } from '../results/databases.js';
 import { policyHash, requirePageName, writeText } from '../results/output.js';
 import { type ReadCalibration, readCalibration } from '../results/read-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill.js';
+import { showBill } from '../run/bill-text.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import type { Manifest } from '../run/manifest.js';

@@ -1,8 +1,8 @@
 // awb data: the benchmark fetched from the Hugging Face Hub, held against its release, and how large its rows are.
 
 import { join, resolve } from 'node:path';
+import { downloadText, progressText, sizeText } from '../benchmark/hub/client.js';
 import { checkSource, type FileState, fetchDataset, type SourceCheck } from '../benchmark/hub/dataset.js';
-import { downloadText, progressText, sizeText } from '../benchmark/hub/download-text.js';
 import { checkRows, type DataCheck, type DataStats, type Place, type RowStats, statsOf } from '../benchmark/survey.js';
 import { domainName, RELEASED } from '../core/domains.js';
 import { badData, EXIT, present } from '../core/errors.js';

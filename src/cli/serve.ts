@@ -2,8 +2,7 @@
 
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { cacheFolder } from '../benchmark/hub/client.js';
-import { downloadText, progressText } from '../benchmark/hub/download-text.js';
+import { cacheFolder, downloadText, progressText } from '../benchmark/hub/client.js';
 import { AGENTWORLD, aliasesOf, resolveModel, servedName } from '../benchmark/hub/models.js';
 import { EXIT, type ExitCode, interruption, messageOf } from '../core/errors.js';
 import { counted } from '../core/figures.js';

@@ -6,11 +6,12 @@ import { join, resolve } from 'node:path';
 import { domainName, inTableOrder } from '../core/domains.js';
 import { codeOf, EXIT, type ExitCode, inputMissing, type UserError } from '../core/errors.js';
 import { counted, dollars, grouped } from '../core/figures.js';
-import { countBy } from '../core/groups.js';
+import { countBy, groupBy } from '../core/groups.js';
 import type { RunKind } from '../core/identity.js';
 import { printable, shortened } from '../core/printable.js';
 import { aligned, barLines, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
+import { sizeOf } from '../disk/files.js';
 import { predictionState } from '../infer/inferring.js';
 import { calibrationState, judgementState } from '../judge/asking.js';
 import { waitOf } from '../model/schedule/outages.js';
@@ -146,7 +147,7 @@ async function statusOf(manifest: Manifest, journalPath: string, now: number) {
     if (!Number.isNaN(time)) times.push(time);
   });
   // A file without a journal (a panel) is what its manifest says.
-  const isRecorded = rows.size > 0;
+  const isRecorded = (await sizeOf(journalPath)) !== undefined;
   const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
   const failed = isRecorded ? classes.length : counts.failed;
   const ok = isRecorded ? rows.size - failed : counts.ok;
@@ -186,18 +187,14 @@ function domainsOf(
   totals: Readonly<Record<string, number>> = {},
   rows: readonly { readonly domain: string; readonly failure: string | undefined }[],
 ) {
-  const all = countBy(rows, ({ domain }) => domain);
-  const failures = countBy(
-    rows.filter(({ failure }) => failure !== undefined),
-    ({ domain }) => domain,
-  );
-  const names = Object.keys({ ...totals, ...all }).sort(inTableOrder);
+  const byDomain = groupBy(rows, ({ domain }) => domain);
+  const names = Object.keys({ ...totals, ...Object.fromEntries(byDomain) }).sort(inTableOrder);
   const statuses = names.map((name) => {
     const { [name]: total } = totals;
-    const { [name]: done = 0 } = all;
-    const { [name]: failed = 0 } = failures;
-    const left = total === undefined ? undefined : Math.max(0, total - done);
-    return [name, { total, ok: done - failed, failed, left }] as const;
+    const own = byDomain.get(name) ?? [];
+    const failed = own.filter(({ failure }) => failure !== undefined).length;
+    const left = total === undefined ? undefined : Math.max(0, total - own.length);
+    return [name, { total, ok: own.length - failed, failed, left }] as const;
   });
   return Object.fromEntries(statuses);
 }

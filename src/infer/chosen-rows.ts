@@ -3,17 +3,17 @@
 import { readdir } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
-import { holdsRows, readSourceRecord } from '../benchmark/hub/source-record.js';
-import { type Choice, chooseRows } from '../benchmark/selection.js';
+import { holdsRows, readSourceRecord } from '../benchmark/hub/client.js';
+import { chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
 import { RELEASED } from '../core/domains.js';
-import { badData, codeOf, inputMissing, nearest, present, UserError } from '../core/errors.js';
+import { badData, codeOf, inputMissing, present } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
 import { countBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
 import { printable, shellLine } from '../core/printable.js';
 import { groundTruthOf } from '../core/turn.js';
-import { CHARS_A_TOKEN, DOMAINS, type Io } from '../core/types.js';
+import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
@@ -77,7 +77,7 @@ export async function withData<T>(
   await requireNamedTokenizer(settings, io);
   return withDataset(settings.dataDir, io, async (dataset) => {
     requireUsable(dataset, settings, io);
-    return use({ dataset, chosen: chooseRows(dataset.rows, choiceOf({ ...settings, shard }, dataset)), shard });
+    return use({ dataset, chosen: chooseRows(dataset.rows, { ...settings, shard }), shard });
   });
 }
 
@@ -122,7 +122,7 @@ const BAD_ROWS_SHOWN = 20;
  * Lists the unusable rows, before anything is asked.
  * @throws UserError (65) with that list, unless they are to be skipped and others are left.
  */
-export function requireUsable(
+function requireUsable(
   { bad, rows }: Dataset,
   { skipInvalid, dataDir, quiet }: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
   { stderr }: Pick<Io, 'stderr'>,
@@ -149,39 +149,6 @@ export function invalidByDomain(
 ): Record<string, number> {
   const isChosen = ({ domain }: BadRow) => domain === undefined || domains.length === 0 || domains.includes(domain);
   return countBy(skipInvalid ? bad.filter(isChosen) : [], ({ domain = 'unknown' }) => domain);
-}
-
-/**
- * Which of the usable rows the flags choose.
- * @throws UserError (2) for a domain that neither the benchmark nor the data has.
- */
-export function choiceOf(
-  {
-    domains,
-    shard,
-    sampleSeed,
-    ids = [],
-    limit,
-    sample,
-  }: Omit<DataSettings, 'dataDir' | 'skipInvalid' | 'tokenizer' | 'quiet'>,
-  { rows }: Dataset,
-): Choice {
-  const known = [...new Set([...DOMAINS, ...rows.map(({ domain }) => domain)])];
-  const unknown = domains.find((domain) => !known.includes(domain));
-  if (unknown !== undefined) {
-    const near = nearest(unknown, known);
-    const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
-    throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
-  }
-  const [index = 1, of = 1] = (shard ?? '').split('/').map(Number);
-  return {
-    sampleSeed,
-    ...(domains.length > 0 && { domains }),
-    ...(ids.length > 0 && { ids }),
-    ...(limit !== undefined && { limit }),
-    ...(sample !== undefined && { sample }),
-    ...(shard !== undefined && { shard: { index, of } }),
-  };
 }
 
 /** The line of a file that a row is, and its length. */
@@ -254,14 +221,13 @@ export const SURVEY_OPTIONS = {
  * Rows by their sizes under the official protocol and the row's own system prompt, without what a chat template puts around messages;
  * `tokens` says how they were counted.
  * @param step shows how far the work is
- * @throws UserError as `requireData`, `openTokenizer`, `openDataset` and `surveyRows`
+ * @throws UserError as `openTokenizer`, `requireData`, `openDataset` and `surveyRows`
  */
 export async function surveyData(
   { dataDir, tokenizer: file }: Pick<Settings<typeof SURVEY_OPTIONS>, 'dataDir' | 'tokenizer'>,
   io: Io,
   step: (text: string) => void,
 ): Promise<{ readonly survey: Survey; readonly tokens: string }> {
-  await requireData(dataDir, io);
   const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
   const { count } = tokenizer ?? { count: ({ length }: string) => length / CHARS_A_TOKEN };
   const sizeOf = openSizes(count);

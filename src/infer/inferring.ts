@@ -210,6 +210,8 @@ export function inAskingOrder(
   return Array.from({ length: repeats }, (_, repeat) => ordered.map((own) => present(own[repeat]))).flat();
 }
 
+// What is odd about a world model's reply without making it a failure.
+
 /**
  * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
  * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.

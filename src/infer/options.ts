@@ -100,7 +100,8 @@ export function shardIn(shard: string, env: Io['env']): string {
   const [task = 0, first = 0, last = 0, count] = ['ID', 'MIN', 'MAX', 'COUNT'].map((name) =>
     numberIn(`SLURM_ARRAY_TASK_${name}`, 'this is no task of a job array (sbatch --array)'),
   );
-  if (count === parts && last - first + 1 === parts) return `${task - first + 1}/${of}`;
+  if (count === parts && last - first + 1 === parts && task >= first && task <= last)
+    return `${task - first + 1}/${of}`;
   throw new UserError(
     `--shard ${shard} needs a job array of exactly ${of} tasks in a row, such as --array=0-${parts - 1}; this one has ${count} from ${first} to ${last}. To run some parts again, requeue their tasks (scontrol requeue JOB_TASK), or give each its part, such as --shard ${Math.min(4, parts)}/${of}`,
   );

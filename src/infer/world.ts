@@ -164,6 +164,8 @@ export function trajectoryRow(world: World, id: string | number): Record<string,
   };
 }
 
+// The prompt of one turn: its sections as the benchmark heads them, written and found again.
+
 const STATE = 'Current State';
 /** Headed as in the benchmark; a Phone State is what some Android rows call it. */
 const STATE_HEADING = /^\*\*(Current (?:Phone )?State):\*\*[ \t]*(?:\r?\n|(?![\s\S]))/m;
@@ -250,6 +252,8 @@ function unfenced(text: string): string {
   const inside = /^(`{3,})[^\n`]*\n([\s\S]*?)\n?\1\s*$/.exec(bare);
   return inside?.[2] ?? bare;
 }
+
+// An action as it is typed -> as it stands in a prompt: each domain has a form, and a short way to write it.
 
 /** Actions of these domains are JSON; of others than the benchmark's nobody knows what they are. */
 const IN_JSON: readonly Domain[] = ['mcp', 'search', 'terminal', 'swe', 'android'];

@@ -5,9 +5,14 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
-import type { PredictedRow, PredictionFile, PredictionRef } from '../benchmark/predictions.js';
+import {
+  openRolloutTurns,
+  type PredictedRow,
+  type PredictionFile,
+  type PredictionRef,
+  type SimulatedHistory,
+} from '../benchmark/predictions.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
-import { openRolloutTurns, type SimulatedHistory } from '../benchmark/rollout-turns.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
 import { badData, inputMissing, present, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';

@@ -4,7 +4,6 @@ import { isInteger, type JsonObject } from '../core/json.js';
 import { openRedaction } from '../core/redaction.js';
 import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
-import type { ServerFacts } from './bill.js';
 import { openContextWatch, type ServedContext } from './context.js';
 import { openEndpoint, openModels } from './endpoint/endpoint.js';
 import { type Dialect, openDialect } from './endpoint/request.js';
@@ -114,11 +113,14 @@ function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly c
   return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
 }
 
+/** What a server says of the model at /models; undefined is what it does not. */
+export type ServerFacts = Awaited<ReturnType<typeof serverFacts>>[number];
+
 /**
  * Asks each server for its models, and for nothing else. One that cannot be reached, or has no such list, says nothing.
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
-export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
+export function serverFacts(named: NamedEndpoints) {
   const { baseUrls, proxies, apiKey, model } = named;
   return Promise.all(
     baseUrls.map(async (baseUrl, index) => {
@@ -129,11 +131,9 @@ export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
         const known = openModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
         const [names, context] = await Promise.all([known.names(), known.context(model)]);
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
-        return {
-          host: address.host,
-          ...(name === undefined ? {} : { model: name }),
-          ...(context === undefined ? {} : { contextTokens: context.tokens, refusesBudgets: context.refusesBudgets }),
-        };
+        /** Some servers refuse a prompt that fits without its whole output budget. */
+        const { tokens: contextTokens, refusesBudgets } = context ?? {};
+        return { host: address.host, model: name, contextTokens, refusesBudgets };
       } finally {
         await wire.close();
       }

@@ -198,7 +198,7 @@ export async function overlongRows(
 /** How many rows are named. */
 const MOST_NAMED = 10;
 
-export interface FitNotice {
+interface FitNotice {
   /** One line: how many, where, and what to do. */
   readonly summary: string;
   /** The longest of the rows, a line each. */

@@ -1,14 +1,40 @@
-// The bill for a terminal: a table by domain, and below it what each figure comes from.
+// The bill for people: a table by domain, and below it what each figure comes from.
 
 import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
+import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted, dollars } from '../core/figures.js';
 import { asksWorldModel } from '../core/identity.js';
 import { oneLine, printable } from '../core/printable.js';
 import type { Table } from '../core/table.js';
 import { type Look, terminal, wrapped } from '../core/terminal.js';
-import type { Bill, BillDocument, BudgetShare, Charges, EarlierRuns } from '../model/bill.js';
+import type { TextSink } from '../core/types.js';
+import { type Bill, type BillDocument, type Charges, chargedBill } from './bill.js';
 import { duration } from './progress.js';
+import type { Stage, StageJob } from './stage-contract.js';
+
+/**
+ * `--dry-run`: prints what asking the stage would take. Exit code 0, whatever it costs.
+ * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
+ */
+export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
+  const { io, settings } = stage;
+  const bill = await chargedBill(stage);
+  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, lookOf(stage, io.stdout)));
+  return EXIT.done;
+}
+
+/** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
+export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
+  const { stderr } = stage.io;
+  if (stage.settings.quiet) return;
+  const bill = await chargedBill(stage);
+  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, lookOf(stage, stderr), 'ahead')}\n`);
+}
+
+function lookOf({ settings: { color } }: Pick<Stage<StageJob>, 'settings'>, { columns, isTTY }: TextSink) {
+  return { columns, color: color && isTTY };
+}
 
 const UNKNOWN = 'unknown';
 const MOST_NAMES = 3;
@@ -90,72 +116,61 @@ function billTable({ domains, total, time }: BillDocument): Table {
   };
 }
 
+/** Where the figures come from, a sentence or two each. */
 function sourceLines(bill: BillDocument): string[] {
-  const { total, servers, measured_cache: cache, price, asked_again: again, time } = bill;
-  const { usd, usd_cached: cached } = total;
+  const { total, servers, measured_cache: cache, asked_again: again, time } = bill;
   const share = total.prompt_tokens === 0 ? 0 : total.cached_tokens / total.prompt_tokens;
   const makes = cache === null || cache.usd === null ? '' : `, which makes ${dollars(cache.usd)}`;
   const measured = cache === null ? '' : ` In ${runsText(cache)} it was ${percent(cache.share)}${makes}.`;
-  const lines = [
+  const runs = new Set(
+    [bill.tokens_by, bill.output_by, time ?? {}, cache ?? {}].flatMap(({ runs = [] }: Runs) => runs),
+  );
+  return [
     `Prompt: ${whole(total.prompt_tokens)} tokens of ${whole(total.characters)} characters; ${tokenSource(bill)}.`,
     `Cached: ${percent(share)} of that, if a prefix cache serves what each prompt shares with the one before it.${measured}`,
-    outputLine(bill),
+    `Output: ${whole(total.output_tokens.expected)} tokens, ${outputSource(bill)}`,
+    ...costLines(bill),
+    ...(again === null ? [] : [againLine(again)]),
+    timeLine(time),
+    ...(runs.size > 0 ? [`Earlier runs: ${listed([...runs])}.`] : []),
+    ...servers.flatMap(({ host, context_tokens: tokens }) =>
+      tokens === null ? [] : [`Context: ${shown(host)} says ${whole(tokens)} tokens.`],
+    ),
   ];
-  if (price === null || usd === null || cached === null) lines.push('Price: unknown; name it with --prices FILE.');
-  else {
-    const most = usd.at_most === null ? '' : ` At most ${dollars(usd.at_most)}, before calls that are made again.`;
-    lines.push(
-      `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
-      `Cost: ${dollars(usd.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(usd.at_least)}, ${dollars(cached.at_least)} with the cache.${most}`,
-    );
-  }
-  if (again !== null) {
-    const cost = again.usd === null ? '' : ` and ${dollars(again.usd)} without a cache`;
-    lines.push(
-      `Asked again: ${runsText(again)} took ${again.times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(again.calls, 'call', 'calls', whole)}, ${whole(again.prompt_tokens)} prompt tokens${cost}.`,
-    );
-  }
-  lines.push(timeLine(time));
-  const bases = [bill.tokens_by, bill.output_by, time, cache];
-  const runs = new Set(bases.flatMap((basis) => (basis !== null && 'runs' in basis ? (basis.runs ?? []) : [])));
-  if (runs.size > 0) lines.push(`Earlier runs: ${listed([...runs])}.`);
-  for (const { host, context_tokens: tokens } of servers) {
-    if (tokens !== null) lines.push(`Context: ${shown(host)} says ${whole(tokens)} tokens.`);
-  }
-  return lines;
 }
 
 function tokenSource({ tokens_by: basis }: BillDocument): string {
-  switch (basis.by) {
-    case 'tokenizer':
-      return `tokenizer ${shown(basis.file)}, without the few tokens that a chat template adds to each message`;
-    case 'measured':
-      return `characters a token: ${basis.characters_per_token.toFixed(2)}, measured over ${counted(basis.calls, 'call')} of ${runsText(basis)}`;
-    case 'guess':
-      return `characters a token: ${basis.characters_per_token}, a guess; --tokenizer FILE counts`;
-    default:
-      return basis satisfies never;
+  if (basis.by === 'tokenizer') {
+    return `tokenizer ${shown(basis.file)}, without the few tokens that a chat template adds to each message`;
   }
+  if (basis.by === 'guess')
+    return `characters a token: ${basis.characters_per_token}, a guess; --tokenizer FILE counts`;
+  return `characters a token: ${basis.characters_per_token.toFixed(2)}, measured over ${counted(basis.calls, 'call')} of ${runsText(basis)}`;
 }
 
-function outputLine({ output_by: basis, total, max_tokens }: BillDocument): string {
-  const { expected, at_most } = total.output_tokens;
-  const most = at_most === null ? '' : `; at most ${whole(at_most)} tokens, --max-tokens ${max_tokens} for each call`;
-  const tokens = `Output: ${whole(expected)} tokens`;
-  const without = `without thinking${most}. --estimate-from RUN goes by what a run took.`;
-  switch (basis.by) {
-    case 'measured': {
-      const guessed = basis.guessed_domains.map(domainName).join(', ');
-      const others = guessed === '' ? '' : `; ${guessed} by the mean of the others`;
-      return `${tokens}, thinking included: the mean of ${counted(basis.rows, 'row')} of ${runsText(basis)}${others}${most}.`;
-    }
-    case 'truth':
-      return `${tokens}, as many as the ground truths have, ${without}`;
-    case 'guess':
-      return `${tokens}, a guess: ${basis.tokens_per_call} for each call, ${without}`;
-    default:
-      return basis satisfies never;
+function outputSource({ output_by: basis, total, max_tokens }: BillDocument): string {
+  const most = `; at most ${whole(total.output_tokens.at_most)} tokens, --max-tokens ${max_tokens} for each call.`;
+  if (basis.by === 'measured') {
+    const guessed = basis.guessed_domains.map(domainName).join(', ');
+    const others = guessed === '' ? '' : `; ${guessed} by the mean of the others`;
+    return `thinking included: the mean of ${counted(basis.rows, 'row')} of ${runsText(basis)}${others}${most}`;
   }
+  const how =
+    basis.by === 'truth' ? 'as many as the ground truths have' : `a guess: ${basis.tokens_per_call} for each call`;
+  return `${how}, without thinking${most} --estimate-from RUN goes by what a run took.`;
+}
+
+function costLines({ price, total: { usd, usd_cached: cached } }: BillDocument): string[] {
+  if (price === null || usd === null || cached === null) return ['Price: unknown; name it with --prices FILE.'];
+  return [
+    `Price: ${priceText(price)}; ${shown(price.source)}, ${shown(price.model)}.`,
+    `Cost: ${dollars(usd.expected)}, ${dollars(cached.expected)} with the cache; the prompts alone cost ${dollars(usd.at_least)}, ${dollars(cached.at_least)} with the cache. At most ${dollars(usd.at_most)}, before calls that are made again.`,
+  ];
+}
+
+function againLine(again: NonNullable<BillDocument['asked_again']>): string {
+  const cost = again.usd === null ? '' : ` and ${dollars(again.usd)} without a cache`;
+  return `Asked again: ${runsText(again)} took ${again.times.toFixed(2)} calls for each of these: verdicts that cannot be read, and rows that failed or changed, are asked for again. With as many again it takes about ${counted(again.calls, 'call', 'calls', whole)}, ${whole(again.prompt_tokens)} prompt tokens${cost}.`;
 }
 
 function priceText({ input, cached, output, call }: Price): string {
@@ -165,9 +180,9 @@ function priceText({ input, cached, output, call }: Price): string {
       : `$${value.base} ($${value.tiers.map(({ start, price }) => `${price} above ${whole(start)} tokens`).join(', $')})`;
   const parts = [
     `${rate(input)} in`,
-    cached && `${rate(cached)} cached`,
+    cached !== undefined && `${rate(cached)} cached`,
     `${rate(output)} out`,
-    call && `$${call} a call`,
+    call !== undefined && `$${call} a call`,
   ];
   return `a million tokens: ${parts.filter(Boolean).join(', ')}`;
 }
@@ -185,8 +200,14 @@ function timeLine(time: BillDocument['time']): string {
   return `Time: ${time.at_least ? 'at least ' : ''}${duration(time.seconds)}; ${words[time.by]}.`;
 }
 
+/** Earlier runs that something was measured by. */
+interface Runs {
+  readonly runs?: readonly string[];
+  readonly models?: readonly string[];
+}
+
 /** `2 earlier runs of wm`; where they lie is said once, below. */
-function runsText({ runs = [], models = [] }: Partial<EarlierRuns>): string {
+function runsText({ runs = [], models = [] }: Runs): string {
   return `${counted(runs.length, 'earlier run')} of ${listed(models)}`;
 }
 
@@ -195,9 +216,11 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMES).map(shown).join(', ')}${more}`;
 }
 
+type Share = NonNullable<NonNullable<BillDocument['budget']>['usd']>;
+
 /** What is spent of a budget, and how far the rest goes. */
 function budgetLines({ budget }: BillDocument): string[] {
-  const line = ({ spent, budget, covers }: BudgetShare, show: (amount: number) => string, unit: string) => {
+  const line = ({ spent, budget, covers }: Share, show: (amount: number) => string, unit: string) => {
     const part = covers < 0.01 ? 'less than 1 %' : `about ${Math.floor(100 * covers)} %`;
     const rest = covers === 1 ? 'the rest is enough for this bill' : `the rest ends at ${part} of this bill`;
     return `Budget: ${show(spent)} of ${show(budget)}${unit} is spent; ${spent >= budget ? 'nothing is left' : rest}.`;
@@ -210,8 +233,9 @@ function shown(text: string): string {
   return oneLine(text, 120);
 }
 
+/** Close to all of it a whole per cent would say all of it. */
 function percent(share: number): string {
-  return `${Math.round(100 * share)} %`;
+  return `${(100 * share).toFixed(share > 0.995 && share < 1 ? 1 : 0)} %`;
 }
 
 function whole(count: number): string {

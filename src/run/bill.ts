@@ -1,25 +1,52 @@
-// `--dry-run`: what is still to be asked of a stage, and what that is estimated to take, by what the user, earlier runs and servers say.
+// The bill: what is still to be asked of a stage, and what that is estimated to take, by what the user, earlier runs and servers say.
 // Nothing is asked but what a server says of its model, and nothing is written.
 
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { costOf, type Price } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
-import { EXIT, type ExitCode, inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
+import { inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
 import { asksWorldModel } from '../core/identity.js';
-import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type TextSink, type Usage } from '../core/types.js';
-import { serverFacts } from '../model/backend.js';
-import type { Bill, BillDocument, Charges, EarlierRuns, Estimated, ServerFacts, TimeBasis } from '../model/bill.js';
+import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type Usage } from '../core/types.js';
+import { type ServerFacts, serverFacts } from '../model/backend.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
 import { openSample, openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { shownPath } from '../settings/shown-path.js';
-import { billText } from './bill-text.js';
 import { reachedIn } from './budget.js';
-import { type DomainCost, type Manifest, readManifest } from './manifest.js';
+import { type Manifest, readManifest } from './manifest.js';
 import type { Run } from './run.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
+
+/** An estimate between its bounds. */
+export interface Estimated {
+  readonly expected: number;
+  readonly at_least: number;
+  readonly at_most: number;
+}
+
+/** What asking some rows takes. */
+export interface Charges {
+  /** Rows (times repeats, or judgements) that a model has to be asked for. */
+  readonly rows: number;
+  readonly calls: number;
+  /** UTF-16 units of all messages. */
+  readonly characters: number;
+  readonly prompt_tokens: number;
+  /** Those of the prompt that the one before it began with, too: a prefix cache can serve them. */
+  readonly cached_tokens: number;
+  /** Thinking included. */
+  readonly output_tokens: Estimated;
+  /** US dollars without and with that cache; null where nobody knows the price. */
+  readonly usd: Estimated | null;
+  readonly usd_cached: Estimated | null;
+}
+
+/** The document, which --dry-run --json prints, and what is said beside it where people read it. */
+export type Bill = Awaited<ReturnType<typeof chargedBill>>;
+/** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
+export type BillDocument = Bill['document'];
 
 /** Output tokens of a reply that nobody measured and the data does not hold: a verdict with its facts, without thinking. */
 const GUESSED_REPLY = 600;
@@ -28,34 +55,11 @@ const SOME_AGAIN = 1.01;
 const PROGRESS_MS = 5_000;
 
 /**
- * Prints what asking the stage would take. Exit code 0, whatever it costs.
- * @throws UserError: what reading rows and runs throws, 130 or 143 once the user has interrupted.
- */
-export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
-  const { io, settings } = stage;
-  const bill = await chargedBill(stage);
-  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, lookOf(stage, io.stdout)));
-  return EXIT.done;
-}
-
-/** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
-export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
-  const { stderr } = stage.io;
-  if (stage.settings.quiet) return;
-  const bill = await chargedBill(stage);
-  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, lookOf(stage, stderr), 'ahead')}\n`);
-}
-
-function lookOf({ settings: { color } }: Pick<Stage<StageJob>, 'settings'>, { columns, isTTY }: TextSink) {
-  return { columns, color: color && isTTY };
-}
-
-/**
  * The bill of a stage: every request that is still to be made, sized in the order of asking. Rows are read as they would be asked, and
  * none is kept.
  * @throws UserError: 65 where a row cannot be read any more, 66 for named runs that are none, 130 or 143 once the user has interrupted.
  */
-export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<Bill> {
+export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const { io, run, settings, target, truth } = stage;
   const { tokenizer: file, maxTokens, quiet } = settings;
   const { price } = stage.manifest;
@@ -78,8 +82,12 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
     const ratio = (measured.charactersPerToken(domain) ?? measured.charactersPerToken())?.ratio ?? CHARS_A_TOKEN;
     const units = tokenizer === undefined ? ratio : 1;
     const output = measured.output(domain) ?? measured.output();
-    const guess = truth === undefined ? GUESSED_REPLY : count(await truth(job)) / units;
-    const reply = output === undefined ? guess : output.perRow / questions.length;
+    const reply =
+      output !== undefined
+        ? output.perRow / questions.length
+        : truth === undefined
+          ? GUESSED_REPLY
+          : count(await truth(job)) / units;
     // Runs with a larger budget, or with a server that counts nonsense, may have measured more.
     const output_tokens = { expected: Math.min(reply, maxTokens), at_least: 0, at_most: maxTokens };
     const calls = questions.map((question) => {
@@ -103,11 +111,12 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
   const tooLong = overlong(sized, servers, settings);
   const cache = measuredCache(total, measured);
   const ratio = measured.charactersPerToken();
-  const document: BillDocument = {
+  const document = {
     schema: 'awb.bill/1',
     kind: run.kind,
     model: target.model,
     hosts: stage.manifest.endpoints,
+    /** Those that are absent cannot be asked. */
     rows: {
       chosen: stage.order.length,
       done: stage.order.length - waiting.length,
@@ -117,22 +126,25 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
     },
     domains: domains.map(rounded),
     total: rounded(total),
+    /** From what tokens are counted. */
     tokens_by:
       file !== undefined
-        ? { by: 'tokenizer', file }
+        ? { by: 'tokenizer' as const, file }
         : ratio === undefined
-          ? { by: 'guess', characters_per_token: CHARS_A_TOKEN }
-          : { by: 'measured', characters_per_token: ratio.ratio, calls: ratio.calls, ...measured.from },
+          ? { by: 'guess' as const, characters_per_token: CHARS_A_TOKEN }
+          : { by: 'measured' as const, characters_per_token: ratio.ratio, calls: ratio.calls, ...measured.from },
     output_by: outputBasis(truth !== undefined, measured, domains),
     max_tokens: maxTokens,
     price: price ?? null,
-    time: timeOf(total, { ...settings, measured: measured.callsPerMinute() }, measured.from),
+    time: timeOf(total, { ...settings, measured: measured.callsPerMinute }, measured.from),
     measured_cache: cache,
     asked_again: asksWorldModel(run.kind) ? null : askedAgain(total, measured),
     budget: budgetOf(total, cache?.usd ?? total.usd?.expected, stage),
+    /** What servers say of the model. */
     servers: servers.map(({ host, model = null, contextTokens: context_tokens = null }) => {
       return { host, model, context_tokens };
     }),
+    /** Rows that are too long for the smallest context that a server tells, the longest first. */
     overlong: tooLong?.rows ?? [],
     // What earlier sessions were told is known, and nothing was repaired.
     notes: [
@@ -140,6 +152,7 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>): Promise<
       ...contextNotes(servers, settings),
     ],
   };
+  // Whether predictions are put to an agent in place of a judge.
   return { document, asksAgent: stage.asksAgent === true, overlong: tooLong };
 }
 
@@ -174,31 +187,33 @@ function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], {
   return notice && { ...notice, rows };
 }
 
-function outputBasis(
-  hasTruth: boolean,
-  measured: Measured,
-  domains: readonly { readonly domain: Domain }[],
-): BillDocument['output_by'] {
+/** From what the output is estimated; domains that were not measured stand at the mean of the others. */
+function outputBasis(hasTruth: boolean, measured: Measured, domains: readonly { readonly domain: Domain }[]) {
   const output = measured.output();
-  if (output === undefined) return hasTruth ? { by: 'truth' } : { by: 'guess', tokens_per_call: GUESSED_REPLY };
-  const guessed = domains.map(({ domain }) => domain).filter((domain) => measured.output(domain) === undefined);
-  return { by: 'measured', rows: output.rows, ...measured.from, guessed_domains: guessed };
+  if (output !== undefined) {
+    const guessed = domains.map(({ domain }) => domain).filter((domain) => measured.output(domain) === undefined);
+    return { by: 'measured' as const, rows: output.rows, ...measured.from, guessed_domains: guessed };
+  }
+  return hasTruth ? { by: 'truth' as const } : { by: 'guess' as const, tokens_per_call: GUESSED_REPLY };
 }
 
-/** The cost at the share that was measured lies between those without a cache and with an ideal one. */
-function measuredCache(total: Charges, measured: Measured): BillDocument['measured_cache'] {
-  const share = measured.cachedShare();
-  if (share === undefined) return null;
-  const { prompt_tokens, cached_tokens, usd: plain, usd_cached: cached } = total;
-  if (plain === null || cached === null || cached_tokens === 0) return { share, usd: null, ...measured.from };
-  const saved = plain.expected - cached.expected;
-  return { share, usd: plain.expected - (saved * share * prompt_tokens) / cached_tokens, ...measured.from };
+/**
+ * How much of their prompts, 0 to 1, earlier runs' servers had in their caches, and what the run then costs: between the cost without a
+ * cache and that with an ideal one.
+ */
+function measuredCache({ prompt_tokens, cached_tokens, usd, usd_cached }: Charges, { cachedShare, from }: Measured) {
+  if (cachedShare === undefined) return null;
+  const saved = usd && usd_cached && cached_tokens > 0 ? usd.expected - usd_cached.expected : null;
+  const cost = usd && saved !== null ? usd.expected - (saved * cachedShare * prompt_tokens) / cached_tokens : null;
+  return { share: cachedShare, usd: cost, ...from };
 }
 
-/** The output that was measured holds that of further calls, so their prompts alone are added. */
-function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Measured): BillDocument['asked_again'] {
-  const perRow = measured.callsPerRow();
-  const times = perRow === undefined ? 1 : (perRow * rows) / calls;
+/**
+ * What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed
+ * or changed. The output that was measured holds that of further calls, so their prompts alone are added.
+ */
+function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, { callsPerRow, from }: Measured) {
+  const times = callsPerRow === undefined ? 1 : (callsPerRow * rows) / calls;
   // Without rows it is no number.
   if (!(times >= SOME_AGAIN)) return null;
   return {
@@ -206,16 +221,19 @@ function askedAgain({ rows, calls, prompt_tokens, usd }: Charges, measured: Meas
     calls: Math.round(times * calls),
     prompt_tokens: Math.round(times * prompt_tokens),
     usd: usd && usd.expected + (times - 1) * usd.at_least,
-    ...measured.from,
+    ...from,
   };
 }
 
-/** How far what earlier sessions have left of the budget goes; null where none is given, or nobody knows what the run costs in its unit. */
+/**
+ * What earlier sessions have spent of the budget, and which share of the bill the rest pays, 0 to 1; null where no budget is given, or
+ * nobody knows what the run costs in its unit. `is_spent` where the run would stop at once.
+ */
 function budgetOf(
   { prompt_tokens, output_tokens }: Charges,
   dollars: number | undefined,
   { settings, run: { ledger } }: Pick<Stage<StageJob>, 'settings' | 'run'>,
-): BillDocument['budget'] {
+) {
   const shareOf = (budget: number | undefined, spent: number | undefined, need: number | undefined) => {
     if (budget === undefined || spent === undefined || need === undefined) return null;
     return { budget, spent, covers: need === 0 ? 1 : Math.min(1, Math.max(0, budget - spent) / need) };
@@ -225,17 +243,16 @@ function budgetOf(
   return usd === null && tokens === null ? null : { is_spent: reachedIn(ledger, settings) !== undefined, usd, tokens };
 }
 
-/** A call that is to be made. Tokens are not rounded. */
-type Call = Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>;
-
-/** What a call takes; it is priced by itself, since a price may depend on the length of a prompt. */
-export function chargesOf(call: Call, price: Price | undefined): Charges {
+/** What a call takes, given its sizes, not rounded; it is priced by itself, since a price may depend on the length of a prompt. */
+export function chargesOf(
+  call: Pick<Charges, 'characters' | 'prompt_tokens' | 'cached_tokens' | 'output_tokens'>,
+  price: Price | undefined,
+): Charges {
   const { prompt_tokens: promptTokens, cached_tokens: cachedTokens, output_tokens: output } = call;
-  const costed = (usage: Readonly<Usage>): Estimated | null => {
+  const costed = (usage: Readonly<Usage>) => {
     if (price === undefined) return null;
     const cost = (completionTokens: number) => present(costOf({ ...usage, completionTokens }, price));
-    const atMost = output.at_most === null ? null : cost(output.at_most);
-    return { expected: cost(output.expected), at_least: cost(output.at_least), at_most: atMost };
+    return { expected: cost(output.expected), at_least: cost(output.at_least), at_most: cost(output.at_most) };
   };
   // What a cache serves later went into it before.
   const writtenTokens = promptTokens - cachedTokens;
@@ -245,31 +262,20 @@ export function chargesOf(call: Call, price: Price | undefined): Charges {
 
 /** The sums of some rows' calls. */
 export function sumOf(all: readonly Charges[], price: Price | undefined): Charges {
-  const nothing = { expected: 0, at_least: 0, at_most: 0 };
-  const usd = price === undefined ? null : nothing;
-  const none = { rows: 0, calls: 0, characters: 0, prompt_tokens: 0, cached_tokens: 0, output_tokens: nothing };
-  const start: Charges = { ...none, usd, usd_cached: usd };
-  return all.reduce(
-    (one, other) => ({
-      rows: one.rows + other.rows,
-      calls: one.calls + other.calls,
-      characters: one.characters + other.characters,
-      prompt_tokens: one.prompt_tokens + other.prompt_tokens,
-      cached_tokens: one.cached_tokens + other.cached_tokens,
-      output_tokens: bothEstimates(one.output_tokens, other.output_tokens),
-      usd: one.usd && other.usd && bothEstimates(one.usd, other.usd),
-      usd_cached: one.usd_cached && other.usd_cached && bothEstimates(one.usd_cached, other.usd_cached),
-    }),
-    start,
-  );
-}
-
-function bothEstimates(one: Estimated, other: Estimated): Estimated {
-  const isOpen = one.at_most === null || other.at_most === null;
+  const sumsOf = (of: (charges: Charges) => Estimated | null) => ({
+    expected: sum(all, (each) => of(each)?.expected ?? 0),
+    at_least: sum(all, (each) => of(each)?.at_least ?? 0),
+    at_most: sum(all, (each) => of(each)?.at_most ?? 0),
+  });
   return {
-    expected: one.expected + other.expected,
-    at_least: one.at_least + other.at_least,
-    at_most: isOpen ? null : (one.at_most ?? 0) + (other.at_most ?? 0),
+    rows: sum(all, ({ rows }) => rows),
+    calls: sum(all, ({ calls }) => calls),
+    characters: sum(all, ({ characters }) => characters),
+    prompt_tokens: sum(all, ({ prompt_tokens }) => prompt_tokens),
+    cached_tokens: sum(all, ({ cached_tokens }) => cached_tokens),
+    output_tokens: sumsOf(({ output_tokens }) => output_tokens),
+    usd: price === undefined ? null : sumsOf(({ usd }) => usd),
+    usd_cached: price === undefined ? null : sumsOf(({ usd_cached }) => usd_cached),
   };
 }
 
@@ -291,19 +297,21 @@ function rounded<C extends Charges>(charges: C): C {
  */
 export function timeOf(
   { calls, prompt_tokens, output_tokens }: Charges,
-  speed: { readonly [by in TimeBasis['by']]?: number | undefined },
-  runs: EarlierRuns,
-): TimeBasis | null {
+  speed: { readonly [by in (typeof SPEEDS)[number]]?: number | undefined },
+  runs: Measured['from'],
+) {
   const isPaced = speed.rate !== undefined || speed.measured !== undefined;
-  const names = ['rate', 'measured', 'rpm', 'tpm'] as const;
-  const found = names.flatMap((by): TimeBasis[] => {
+  const found = SPEEDS.flatMap((by) => {
     const perMinute = by === 'measured' && speed.rate !== undefined ? undefined : speed[by];
     if (perMinute === undefined || perMinute <= 0) return [];
     const seconds = (60 * (by === 'tpm' ? prompt_tokens + output_tokens.expected : calls)) / perMinute;
-    return [{ seconds, at_least: !isPaced, by, per_minute: perMinute, ...(by === 'measured' && runs) }];
+    const from: Partial<Measured['from']> = by === 'measured' ? runs : {};
+    return [{ seconds, at_least: !isPaced, by, per_minute: perMinute, ...from }];
   });
   return found.sort((a, b) => b.seconds - a.seconds)[0] ?? null;
 }
+
+const SPEEDS = ['rate', 'measured', 'rpm', 'tpm'] as const;
 
 /** Servers that report a ratio beyond these count something else than tokens. */
 const [LEAST_CHARACTERS, MOST_CHARACTERS] = [0.5, 50];
@@ -315,61 +323,44 @@ interface Found {
   readonly manifest: Partial<Manifest> & Pick<Manifest, 'kind' | 'identity'>;
 }
 
-/** Runs of one kind, taken together. What none of them measured is undefined. */
-export class Measured {
-  readonly from: EarlierRuns;
+type Measured = ReturnType<typeof measuredIn>;
 
-  constructor(private readonly found: readonly Found[]) {
-    const models = found.map(({ manifest: { kind, identity, servedModels } }) => {
-      const asked = identity[asksWorldModel(kind) ? 'model' : 'judge'];
-      return typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
-    });
-    this.from = { runs: found.map(({ name }) => name), models: [...new Set(models)] };
-  }
-
-  /** Of a domain's prompts, or of all. */
-  charactersPerToken(domain?: Domain): { readonly ratio: number; readonly calls: number } | undefined {
-    const counts = this.#costs(domain).flatMap(({ counted }) => counted ?? []);
-    const ratio = sum(counts, ({ chars }) => chars) / sum(counts, ({ promptTokens }) => promptTokens);
-    if (!(ratio >= LEAST_CHARACTERS && ratio <= MOST_CHARACTERS)) return undefined;
-    return { ratio, calls: sum(counts, ({ rows }) => rows) };
-  }
-
-  /** Tokens of a row's output in a domain, or in all: thinking and further tries included. */
-  output(domain?: Domain): { readonly perRow: number; readonly rows: number } | undefined {
-    const counts = this.#costs(domain).filter(({ usage }) => usage.completionTokens !== undefined);
-    const rows = sum(counts, (cost) => cost.rows);
-    return rows === 0 ? undefined : { rows, perRow: sum(counts, ({ usage }) => usage.completionTokens ?? 0) / rows };
-  }
-
-  /** The share of prompts that servers had in their caches, 0 to 1. */
-  cachedShare(): number | undefined {
-    const told = this.#costs().filter(({ usage }) => usage.cachedTokens !== undefined);
-    const share = sum(told, ({ usage }) => usage.cachedTokens ?? 0) / sum(told, ({ usage }) => usage.promptTokens ?? 0);
-    return share >= 0 ? Math.min(1, share) : undefined;
-  }
-
-  callsPerMinute(): number | undefined {
-    const { calls, seconds } = this.#pace();
-    return calls > 0 && seconds > 0 ? (60 * calls) / seconds : undefined;
-  }
-
-  /** Those that had to be made again are among them. Where rows took no call, it is less than what the others took. */
-  callsPerRow(): number | undefined {
-    const rows = sum(this.found, ({ manifest: { counts } }) => (counts?.ok ?? 0) + (counts?.failed ?? 0));
-    const { calls } = this.#pace();
-    return calls > 0 && rows > 0 ? calls / rows : undefined;
-  }
-
-  #costs(domain?: Domain): DomainCost[] {
-    const all = this.found.map(({ manifest: { costs = {} } }) => costs);
-    return all.flatMap((costs) => (domain === undefined ? Object.values(costs) : (costs[domain] ?? [])));
-  }
-
-  #pace() {
-    const paces = this.found.flatMap(({ manifest: { pace } }) => pace ?? []);
-    return { calls: sum(paces, ({ calls }) => calls), seconds: sum(paces, ({ seconds }) => seconds) };
-  }
+/** What runs of one kind measured, taken together; what none of them did is undefined. */
+export function measuredIn(found: readonly Found[]) {
+  const manifests = found.map(({ manifest }) => manifest);
+  const models = manifests.map(({ kind, identity, servedModels }) => {
+    const asked = identity[asksWorldModel(kind) ? 'model' : 'judge'];
+    return typeof asked === 'string' ? asked : (servedModels?.[0] ?? 'local model');
+  });
+  const costsOf = (domain?: Domain) =>
+    manifests.flatMap(({ costs = {} }) => (domain === undefined ? Object.values(costs) : (costs[domain] ?? [])));
+  const told = costsOf().filter(({ usage }) => usage.cachedTokens !== undefined);
+  const share = sum(told, ({ usage }) => usage.cachedTokens ?? 0) / sum(told, ({ usage }) => usage.promptTokens ?? 0);
+  const paces = manifests.flatMap(({ pace }) => pace ?? []);
+  const [calls, seconds] = [sum(paces, (pace) => pace.calls), sum(paces, (pace) => pace.seconds)];
+  const rows = sum(manifests, ({ counts }) => (counts?.ok ?? 0) + (counts?.failed ?? 0));
+  return {
+    /** The earlier runs' manifests, and the models that they asked. */
+    from: { runs: found.map(({ name }) => name), models: [...new Set(models)] },
+    /** Of a domain's prompts, or of all. */
+    charactersPerToken(domain?: Domain) {
+      const counts = costsOf(domain).flatMap(({ counted }) => counted ?? []);
+      const ratio = sum(counts, ({ chars }) => chars) / sum(counts, ({ promptTokens }) => promptTokens);
+      if (!(ratio >= LEAST_CHARACTERS && ratio <= MOST_CHARACTERS)) return undefined;
+      return { ratio, calls: sum(counts, (count) => count.rows) };
+    },
+    /** Tokens of a row's output in a domain, or in all: thinking and further tries included. */
+    output(domain?: Domain) {
+      const counts = costsOf(domain).filter(({ usage }) => usage.completionTokens !== undefined);
+      const rows = sum(counts, (cost) => cost.rows);
+      return rows === 0 ? undefined : { rows, perRow: sum(counts, ({ usage }) => usage.completionTokens ?? 0) / rows };
+    },
+    /** The share of prompts that servers had in their caches, 0 to 1. */
+    cachedShare: share >= 0 ? Math.min(1, share) : undefined,
+    callsPerMinute: calls > 0 && seconds > 0 ? (60 * calls) / seconds : undefined,
+    /** Those that had to be made again are among them. Where rows took no call, it is less than what the others took. */
+    callsPerRow: calls > 0 && rows > 0 ? calls / rows : undefined,
+  };
 }
 
 /**
@@ -383,7 +374,7 @@ async function measuredBy(
   io: Pick<Io, 'cwd'>,
 ): Promise<Measured> {
   if (named.length === 0) {
-    return new Measured(stored === undefined ? [] : [{ name: shownPath(manifestPath, io), manifest: stored }]);
+    return measuredIn(stored === undefined ? [] : [{ name: shownPath(manifestPath, io), manifest: stored }]);
   }
   const found = new Map<string, Found>();
   for (const one of named) {
@@ -405,7 +396,7 @@ async function measuredBy(
       `--estimate-from: ${one} holds no manifest of awb ${kind}; name a run's folder or one of its files`,
     );
   }
-  return new Measured([...found.values()]);
+  return measuredIn([...found.values()]);
 }
 
 async function manifestsAt(path: string): Promise<string[]> {

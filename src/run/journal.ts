@@ -56,7 +56,7 @@ function recordIn(json: string): JournalRecord | undefined {
 }
 
 /** What is kept in memory of a record; `before` is that of the id's record before. It throws for what no run writes. */
-export type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
+type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
 
 export type Journal<S> = Awaited<ReturnType<typeof openJournal<S>>>;
 

@@ -107,18 +107,25 @@ async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J
   return present((await questions(job))[0]);
 }
 
-/** So many characters tell the characters a token under a tokenizer: to count whole rows takes seconds. */
-const CHARACTERS_COUNTED = 50_000;
+/** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
+const ROWS_COUNTED = 12;
+const CHARACTERS_COUNTED = 20_000;
 
-/** By the tokenizer that the user named, in the first row that is asked; else as the run has measured. */
+/** By the tokenizer that the user named, from the middles of rows all over the order; else as the run has measured. */
 async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
-  const { io, run, order, asks } = stage;
+  const { io, run } = stage;
   const { tokenizer: file } = stage.settings;
-  const first = order.find((job) => asks(job));
-  if (file === undefined || first === undefined) return run.ledger.charsAToken;
+  const asked = stage.order.filter((job) => stage.asks(job));
+  if (file === undefined || asked.length === 0) return run.ledger.charsAToken;
   const { count } = await openTokenizer(resolve(io.cwd, file), file);
-  const text = textsOf(await firstQuestion(stage, first))
-    .join('\n')
-    .slice(-CHARACTERS_COUNTED);
-  return text.length / count(text);
+  let [characters, tokens] = [0, 0];
+  const step = Math.ceil(asked.length / ROWS_COUNTED);
+  for (const job of asked.filter((_, place) => place % step === 0)) {
+    const text = textsOf(await firstQuestion(stage, job)).join('\n');
+    const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
+    const part = text.slice(start, start + CHARACTERS_COUNTED);
+    characters += part.length;
+    tokens += count(part);
+  }
+  return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
 }

@@ -37,15 +37,11 @@ interface SettledRow {
   readonly tokens: number;
   /** For --verbose: which row failed, and why. */
   readonly reason?: string;
+  /** Settled before in this session; its record has become stale since. */
+  readonly isAgain?: boolean;
 }
 
-export interface Progress {
-  settled(domain: Domain, row: SettledRow): void;
-  /** Shows a line for good, above the block. */
-  notice(text: string): void;
-  /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
-  finish(): void;
-}
+export type Progress = ReturnType<typeof openProgress>;
 
 const TICK_MS = 100;
 const LINE_EVERY_MS = 30_000;
@@ -57,25 +53,30 @@ const LINE_AT_MOST_EVERY_MS = 1_000;
  * Shows the progress of a run. On a terminal a block is redrawn in place at most ten times a second; the cursor always rests
  * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
  */
-export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, options: ProgressOptions): Progress {
-  if (options.quiet) return { settled() {}, notice() {}, finish() {} };
+export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, options: ProgressOptions) {
   const { now = () => performance.now(), every = unreferencedInterval, color, verbose } = options;
-  const tally = new Tally(options, now());
+  const tally = openTally(options, now());
   const look = { color, blocks: hasBlocks(env) };
-  const show = stderr.isTTY ? liveBlock(stderr, tally, look) : plainLines(stderr, tally, now);
+  const show = options.quiet
+    ? { settled() {}, notice(_text: string) {}, tick(_at: number) {}, finish() {} }
+    : stderr.isTTY
+      ? liveBlock(stderr, tally, look)
+      : plainLines(stderr, tally, now);
   const stop = every(TICK_MS, () => {
     tally.observe(now());
     show.tick(now());
   });
   let finished = false;
   return {
-    settled(domain, row) {
+    settled(domain: Domain, row: SettledRow): void {
       tally.count(domain, row);
       if (verbose && row.status === 'failed') show.notice(`failed: ${row.reason ?? domain}`);
       show.settled();
     },
-    notice: (text) => show.notice(text),
-    finish() {
+    /** Shows a line for good, above the block. */
+    notice: (text: string): void => show.notice(text),
+    /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
+    finish(): void {
       if (finished) return;
       finished = true;
       stop();
@@ -157,7 +158,7 @@ function plainLines(stderr: TextSink, tally: Tally, now: () => number) {
 /** `3.2 rows/s`, `4812 tokens/s`, `$4.10 of $5.00`, `about 5 min left`, as far as they are known. */
 function paceParts(tally: Tally): string[] {
   const { total, done } = tally.sums;
-  const { rows, tokens } = tally.rates;
+  const { rows, tokens } = tally.rates();
   const significant = (rate: number) => (rate >= 10 ? rate.toFixed(0) : rate.toPrecision(2));
   return [
     rows > 0 && `${significant(rows)} ${tally.unit}/s`,
@@ -229,59 +230,48 @@ const WINDOW_MS = 60_000;
 const WINDOW_ROWS = 20;
 const POINT_EVERY_MS = 1_000;
 
+type Tally = ReturnType<typeof openTally>;
+
 /** What a session has counted, since it began. `at`: milliseconds of a clock that never goes back. */
-class Tally {
-  readonly unit: string;
-  readonly domains: ReadonlyMap<Domain, { readonly total: number; done: number; failed: number }>;
+function openTally(options: ProgressOptions, began: number) {
+  const { unit = 'rows', totals, already } = options;
+  const sorted = [...totals].sort(([a], [b]) => inTableOrder(a, b));
+  const domains = new Map(
+    sorted.map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }]),
+  );
   /** All domains together. */
-  readonly sums = { total: 0, done: 0, failed: 0 };
+  const sums = { total: 0, done: 0, failed: 0 };
+  for (const { total, done } of domains.values()) {
+    sums.total += total;
+    sums.done += done;
+  }
   /** Rows and tokens of this session. */
-  #rows = 0;
-  #tokens = 0;
+  const own = { rows: 0, tokens: 0 };
   /** Where the session stood at times past, oldest first: the window of the rate. */
-  readonly #points: { readonly at: number; readonly rows: number; readonly tokens: number }[];
-
-  constructor(
-    readonly options: ProgressOptions,
-    at: number,
-  ) {
-    const { unit = 'rows', totals, already } = options;
-    this.unit = unit;
-    const domains = [...totals].sort(([a], [b]) => inTableOrder(a, b));
-    this.domains = new Map(
-      domains.map(([domain, total]) => [domain, { total, done: already.get(domain) ?? 0, failed: 0 }]),
-    );
-    for (const { total, done } of this.domains.values()) {
-      this.sums.total += total;
-      this.sums.done += done;
-    }
-    this.#points = [{ at, rows: 0, tokens: 0 }];
-  }
-
-  /** Rows and tokens a second over the window. */
-  get rates(): { readonly rows: number; readonly tokens: number } {
-    const first = present(this.#points[0]);
-    const last = present(this.#points.at(-1));
-    const seconds = Math.max(1, last.at - first.at) / 1000;
-    return { rows: (last.rows - first.rows) / seconds, tokens: (last.tokens - first.tokens) / seconds };
-  }
-
-  /** Counts a row that this session has settled. One that is settled again takes no more than the place of a row that is left. */
-  count(domain: Domain, { status, tokens }: SettledRow): void {
-    const counts = this.domains.get(domain);
-    for (const each of counts !== undefined && counts.done < counts.total ? [counts, this.sums] : []) {
-      each.done++;
-      if (status === 'failed') each.failed++;
-    }
-    this.#rows++;
-    this.#tokens += tokens;
-  }
-
-  /** Notes where the session stands, and forgets points that the window no longer needs. */
-  observe(at: number): void {
-    const points = this.#points;
-    if (at - present(points.at(-1)).at < POINT_EVERY_MS) return;
-    points.push({ at, rows: this.#rows, tokens: this.#tokens });
-    while (points[1] && at - points[1].at >= WINDOW_MS && this.#rows - points[1].rows >= WINDOW_ROWS) points.shift();
-  }
+  const points = [{ at: began, ...own }];
+  return {
+    ...{ options, unit, domains, sums },
+    /** Rows and tokens a second over the window. */
+    rates() {
+      const [first, last] = [present(points[0]), present(points.at(-1))];
+      const seconds = Math.max(1, last.at - first.at) / 1000;
+      return { rows: (last.rows - first.rows) / seconds, tokens: (last.tokens - first.tokens) / seconds };
+    },
+    /** Counts a row that this session has settled. One that is settled again counts for the rate alone. */
+    count(domain: Domain, { status, tokens, isAgain = false }: SettledRow): void {
+      const counts = domains.get(domain);
+      for (const each of counts === undefined || isAgain ? [] : [counts, sums]) {
+        each.done++;
+        if (status === 'failed') each.failed++;
+      }
+      own.rows++;
+      own.tokens += tokens;
+    },
+    /** Notes where the session stands, and forgets points that the window no longer needs. */
+    observe(at: number): void {
+      if (at - present(points.at(-1)).at < POINT_EVERY_MS) return;
+      points.push({ at, ...own });
+      while (points[1] && at - points[1].at >= WINDOW_MS && own.rows - points[1].rows >= WINDOW_ROWS) points.shift();
+    },
+  };
 }

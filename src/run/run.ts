@@ -11,7 +11,7 @@ import type { Usage } from '../core/types.js';
 import { clearRemains, makeFolders, sizeOf } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
 import { Ledger } from './budget.js';
-import { type Journal, type JournalRecord, openJournal, type Summarise, viewJournal } from './journal.js';
+import { type Journal, type JournalRecord, openJournal, viewJournal } from './journal.js';
 import { type Manifest, readManifest } from './manifest.js';
 
 /** The price, given the models that have answered so far; undefined where nobody knows it, which is not a price of zero. */
@@ -52,70 +52,99 @@ export const STAMP_KEY = {
   simulate: 'dropped',
 } as const satisfies Record<Manifest['kind'], string>;
 
-/** An open run folder: locked, its journal loaded, its identity checked. */
-export type RunFolder<S> = Awaited<ReturnType<typeof openFolder<S>>>;
-
 export type Run = Awaited<ReturnType<typeof openRun>>;
 
 /**
- * Opens a run folder as `openFolder` does, and takes up what earlier sessions of the run found out.
- * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable).
+ * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone, and takes up what earlier sessions of the run found
+ * out. For a dry run nothing is made, locked, set aside or repaired, and another process may work there.
+ * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable), 66 for a journal that cannot be read.
  */
-export async function openRun(
-  options: Omit<FolderOptions<RowSummary>, 'summarise' | 'lock'> & {
-    readonly kind: Manifest['kind'];
-    /** Looks at what is there and leaves no trace; nothing can be asked then. */
-    readonly dryRun?: boolean;
-    readonly stateOf: (record: JournalRecord) => RowState;
-    /** What calls cost, given the models that have answered so far. */
-    readonly pricing?: Pricing;
-  },
-) {
-  const { kind, dir, name, fresh, beside, stateOf, dryRun = false, pricing = () => undefined } = options;
-  // What records cost is summed while they are read, so the price of earlier sessions is looked up before.
-  const before = fresh ? undefined : await readManifest(pathsOf(options).manifestPath);
-  const servedModels = new Set(before?.servedModels ?? []);
-  const { unrecorded = { calls: 0, usage: {} } } = before ?? {};
-  const ledger = new Ledger(() => pricing(servedModels) ?? before?.price);
-  ledger.add(unrecorded);
-  let isOpen = false;
-  let finishedBefore = 0;
-  const summarise = (record: JournalRecord, earlier: RowSummary | undefined) => {
-    const summary = behind(earlier, summaryOf(stateOf(record), record.log, STAMP_KEY[kind]));
-    if (!isOpen) ledger.add(entryOf(summary, record.log));
-    return summary;
+export async function openRun(options: {
+  readonly kind: Manifest['kind'];
+  /** Absolute. */
+  readonly dir: string;
+  readonly name: string;
+  /** Sets what is there aside and begins anew. */
+  readonly fresh: boolean;
+  readonly dryRun?: boolean;
+  /** A second file that such a run may write. */
+  readonly beside?: string;
+  /** Is given the stored manifest, from which it may take over what only asking can find out. */
+  identity(stored: Manifest | undefined): Identity;
+  readonly stateOf: (record: JournalRecord) => RowState;
+  /** What calls cost, given the models that have answered so far. */
+  readonly pricing?: Pricing;
+}) {
+  const { kind, dir, name, fresh, dryRun = false, beside, stateOf, pricing = () => undefined } = options;
+  const paths = pathsOf(options);
+  const { outputPath, journalPath, manifestPath } = paths;
+  const whole = [outputPath, manifestPath, ...(beside === undefined ? [] : [join(dir, beside)])];
+  const release = dryRun ? undefined : await lockRun(options);
+  let journal: Journal<RowSummary> | undefined;
+  const close = async () => {
+    await journal?.close();
+    release?.();
   };
-  const folder = await openFolder({ ...options, summarise, lock: dryRun ? undefined : lockFile });
-  isOpen = true;
-  const { stored, journal, outputPath, journalPath, manifestPath } = folder;
-  for (const id of journal.ids()) if (journal.summaryOf(id)?.status === 'ok') finishedBefore++;
-  // A run that holds nothing yet binds nobody.
-  if (stored === undefined) servedModels.clear();
-  const others = [`.${name}.lock`, beside].filter((file) => file !== undefined).map((file) => join(dir, file));
-  return {
-    ...folder,
-    /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
-    identity: folder.identity,
-    kind,
-    dir,
-    /** What it writes there, its lock included; some of it may not be there yet. */
-    files: [outputPath, journalPath, manifestPath, ...others],
-    /** When its first session began, ISO 8601, and when this one did, by the clock of `performance`. */
-    startedAt: stored?.startedAt ?? new Date().toISOString(),
-    openedAt: performance.now(),
-    /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
-    ledger,
-    /** Rows that earlier sessions have finished. */
-    finishedBefore,
-    /** What earlier sessions spent on what came to no record. */
-    unrecorded,
-    notices: [...(stored?.notices ?? []), ...(journal.repaired === undefined ? [] : [journal.repaired])],
-    servedModels,
-    /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
-    batch: stored?.batch,
-    /** What `awb serve` said of its models, by the file's SHA-256. */
-    models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
-  };
+  try {
+    if (!dryRun) for (const path of whole) await clearRemains(path);
+    if (!dryRun && fresh) await setAside(dir, [...whole, journalPath]);
+    const found = fresh ? undefined : await readManifest(manifestPath);
+    if (found === undefined && !fresh) await requireNoStray([outputPath, journalPath]);
+    const servedModels = new Set(found?.servedModels ?? []);
+    const { unrecorded = { calls: 0, usage: {} } } = found ?? {};
+    const ledger = new Ledger(() => pricing(servedModels) ?? found?.price);
+    ledger.add(unrecorded);
+    let isOpen = false;
+    const summarise = (record: JournalRecord, earlier: RowSummary | undefined) => {
+      const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
+      if (!isOpen) ledger.add(entryOf(summary, record.log));
+      // What the record took whose place this one takes is kept.
+      return earlier === undefined ? summary : { ...summary, taken: [...earlier.taken, ...summary.taken] };
+    };
+    journal = await (dryRun
+      ? viewJournal(fresh ? undefined : journalPath, summarise)
+      : openJournal(journalPath, summarise));
+    isOpen = true;
+    // Requests of a batch are paid for before the first record is there.
+    const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
+    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
+    const stored = isBegun ? found : undefined;
+    if (stored === undefined) servedModels.clear();
+    const identity = options.identity(stored);
+    if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
+    const { ids, summaryOf: known, repaired } = journal;
+    return {
+      ...paths,
+      kind,
+      dir,
+      /** What it writes there, its lock included; some of it may not be there yet. */
+      files: [...whole, journalPath, join(dir, `.${name}.lock`)],
+      journal,
+      /** The manifest found on opening; undefined where the folder holds no row yet. */
+      stored,
+      /** Rewritten where the run learns what belongs to its identity only while asking (a dropped parameter, the judge's snapshot). */
+      identity,
+      /** When its first session began, ISO 8601, and when this one did, by the clock of `performance`. */
+      startedAt: stored?.startedAt ?? new Date().toISOString(),
+      openedAt: performance.now(),
+      /** What all sessions have spent: on records, those that others have replaced since among them, and on what came to no record. */
+      ledger,
+      /** Rows that earlier sessions have finished. */
+      finishedBefore: [...ids()].filter((id) => known(id)?.status === 'ok').length,
+      /** What earlier sessions spent on what came to no record. */
+      unrecorded,
+      notices: [...(stored?.notices ?? []), ...(repaired === undefined ? [] : [repaired])],
+      servedModels,
+      /** The folder of the batch files that the run is asked by; undefined where it is asked live. */
+      batch: stored?.batch,
+      /** What `awb serve` said of its models, by the file's SHA-256. */
+      models: new Map((stored?.models ?? []).map((model) => [String(model.sha256), model])),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** What an earlier session's record adds to what was spent. */
@@ -133,87 +162,36 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
     throw new TypeError('a record of this kind is never written');
   }
   const calls = callsIn(tries);
+  // Field by field, and nothing empty twice: one is kept for each row, and a spread takes twice the memory.
   return {
-    ...{ status, class: failure, reason, flags, usage, attempts, calls, stamp },
+    status,
+    class: failure,
+    reason,
+    flags: flags.length === 0 ? NO_FLAGS : flags,
+    usage,
     chars: typeof chars === 'number' ? chars : undefined,
-    taken: attempts === 0 ? [] : [{ usage, calls }],
+    attempts,
+    calls,
+    taken: attempts === 0 ? NOTHING_TAKEN : [{ usage, calls }],
+    stamp,
   };
 }
+
+const NO_FLAGS: RowSummary['flags'] = [];
+const NOTHING_TAKEN: RowSummary['taken'] = [];
 
 /** A count of null adds nothing. */
 function isUsage(value: unknown): value is Usage {
   return isObject(value) && Object.values(value).every((count) => count === null || typeof count === 'number');
 }
 
-/** The summary of a row's record behind that of the record before, whose place it takes: what that one took is kept. */
-function behind(before: RowSummary | undefined, summary: RowSummary): RowSummary {
-  return before === undefined ? summary : { ...summary, taken: [...before.taken, ...summary.taken] };
-}
-
-interface FolderOptions<S> {
-  /** Absolute. */
-  readonly dir: string;
-  readonly name: string;
-  /** Sets what is there aside and begins anew. */
-  readonly fresh: boolean;
-  /** A second file that such a run may write. */
-  readonly beside?: string;
-  /** Is given the stored manifest, from which it may take over what only asking can find out. */
-  identity(stored: Manifest | undefined): Identity;
-  readonly summarise: Summarise<S>;
-  /** Takes a lock that dies with its process, at once or not at all. Without it nothing is made, locked, set aside or repaired. */
-  readonly lock?: ((path: string, busy: string) => Promise<() => void>) | undefined;
-}
-
-/**
- * Opens `<dir>/<name>.jsonl` with its journal and manifest for this process alone; without a lock, for reading alone, and another
- * process may work in it.
- * @throws UserError 73 (folder, lock), 78 (begun under another identity), 65 (manifest unreadable), 66 for a journal that cannot be read.
- */
-export async function openFolder<S>(options: FolderOptions<S>) {
-  const { dir, name, beside, fresh, summarise, lock } = options;
-  const paths = pathsOf(options);
-  const { outputPath, journalPath, manifestPath } = paths;
-  const release = lock && (await lockRun({ dir, name, lock }));
-  let journal: Journal<S> | undefined;
-  const close = async () => {
-    await journal?.close();
-    release?.();
-  };
-  try {
-    const whole = [outputPath, manifestPath, ...(beside === undefined ? [] : [join(dir, beside)])];
-    if (lock) for (const path of whole) await clearRemains(path);
-    if (lock && fresh) await setAside(dir, [...whole, journalPath]);
-    const found = fresh ? undefined : await readManifest(manifestPath);
-    if (found === undefined && !fresh) await requireNoStray([outputPath, journalPath]);
-    journal = await (lock
-      ? openJournal(journalPath, summarise)
-      : viewJournal(fresh ? undefined : journalPath, summarise));
-    // Requests of a batch are paid for before the first record is there.
-    const isBegun = journal.size > 0 || found?.batch !== undefined || ((await sizeOf(outputPath)) ?? 0) > 0;
-    // A run that holds nothing yet binds nobody: after a mistyped model the command is simply given again.
-    const stored = isBegun ? found : undefined;
-    const identity = options.identity(stored);
-    if (stored !== undefined) requireSameIdentity(stored.identity, identity, manifestPath);
-    // `stored` is the manifest found on opening; undefined where the folder holds no row yet.
-    return { ...paths, journal, stored, identity, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
 /** Makes a run's folder, and takes the run for this process alone. @throws UserError (73) */
-export async function lockRun({
-  dir,
-  name,
-  lock,
-}: Pick<FolderOptions<unknown>, 'dir' | 'name'> & { readonly lock: NonNullable<FolderOptions<unknown>['lock']> }) {
+export async function lockRun({ dir, name }: { readonly dir: string; readonly name: string }) {
   await makeFolder(dir);
   const holder = await readManifest(pathsOf({ dir, name }).manifestPath).catch(() => undefined);
   const who = holder?.state === 'running' ? ` (process ${holder.process?.pid} on ${holder.process?.host})` : '';
   const busy = `another awb works in ${dir}${who}; wait for it to end, or choose another --output-dir`;
-  return lock(join(dir, `.${name}.lock`), busy);
+  return lockFile(join(dir, `.${name}.lock`), busy);
 }
 
 /** The files of a run. */

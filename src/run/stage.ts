@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import { addUsage, costOf, costsByDomain, countsIn, type Price, usdOfBoth } from '../core/costs.js';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
-import { countBy } from '../core/groups.js';
+import { countBy, groupBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import type { Domain, Io, Usage } from '../core/types.js';
 import { sha256Of, sizeOf, writeLines } from '../disk/files.js';
@@ -11,7 +11,7 @@ import { toolVersion } from '../settings/command.js';
 import { type DomainCost, type Manifest, writeManifest } from './manifest.js';
 import { type OpenModel, openModel } from './model.js';
 import type { RowSummary } from './run.js';
-import { bothUnrecorded, Session, type SessionResult } from './session.js';
+import { bothUnrecorded, runSession, type SessionResult } from './session.js';
 import { isDone, nameOf, type Stage, type StageJob, type StageOutput, summaryOf } from './stage-contract.js';
 
 export type StageResult = Awaited<ReturnType<typeof concludeRun>>;
@@ -36,7 +36,7 @@ export async function runStage<J extends StageJob>(stage: Stage<J>, open: OpenMo
   const save = () => writeManifest(run.manifestPath, manifestOf(stage, tallyOf(stage), 'running'));
   // From here on the manifest names no output, so a run killed before the end is assembled anew.
   await save();
-  const session = await new Session(stage, save, isHeld, open).run(todo);
+  const session = await runSession(stage, todo, save, isHeld, open);
   const { report } = session;
   // As long as a result may come in the folder that is paid for; what was asked live instead is waited for no more.
   if (report === undefined) run.batch = run.stored?.batch;
@@ -187,10 +187,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
   );
   for (const [domain, count] of Object.entries(absent)) chosen[domain] = (chosen[domain] ?? 0) + count;
   const unusable = Object.values(absent).reduce((sum, count) => sum + count, 0);
-  const records = all.flatMap((job) => {
-    const summary = summaries.get(job);
-    return summary === undefined ? [] : [[job.domain, summary] as const];
-  });
+  const records = [...summaries].flatMap(([{ domain }, summary]) => (summary ? [[domain, summary] as const] : []));
   const tokens: Usage = {};
   for (const [, { usage }] of records) addUsage(tokens, usage);
   return {
@@ -229,10 +226,11 @@ function costsOf(
 ): NonNullable<Manifest['costs']> {
   const costs: Record<Domain, DomainCost> = {};
   const sums = costsByDomain(records.map(([domain, summary]) => [domain, spentOn(summary, price)]));
+  const ofDomain = groupBy(records, ([domain]) => domain);
   for (const [domain, { unpriced, ...cost }] of sums) {
     const counted = { rows: 0, chars: 0, promptTokens: 0 };
-    for (const [of, { chars, usage }] of records) {
-      if (of !== domain || chars === undefined || usage.promptTokens === undefined) continue;
+    for (const [, { chars, usage }] of ofDomain.get(domain) ?? []) {
+      if (chars === undefined || usage.promptTokens === undefined) continue;
       counted.rows++;
       counted.chars += chars;
       counted.promptTokens += usage.promptTokens;

@@ -41,12 +41,19 @@ export function printStageResult(
 /** What a stage has come to, as the document of `--json`; what is undefined is left out. */
 export function stageDocument({ manifest, ...result }: StageResult, settings: BudgetSettings) {
   const { kind, state, output, label, meta, fingerprint, chosen, counts, tokens, servedModels, notices } = manifest;
+  const { batch } = result;
   return {
     schema: `awb.${kind}/1`,
     exit_code: result.exitCode,
     state,
     stop_reason: result.stopReason,
-    batch: result.batch && batchDocument(result.batch),
+    batch: batch && {
+      dir: batch.dir,
+      awaited: batch.awaited,
+      written: batch.written,
+      parts: batch.parts,
+      notes: batch.notes,
+    },
     output: output?.file,
     ...{ label, meta, fingerprint, chosen, counts },
     reasons: result.reasons,
@@ -162,9 +169,4 @@ function batchSteps({ dir, model, parts }: BatchReport, same: string, program: s
     `  ${shellLine(['vllm', 'run-batch', '-i', join(shown, file), '-o', join(shown, results), '--model', model])}`,
     `or put result files (*.jsonl) into ${shown}; then ${same} reads them`,
   ];
-}
-
-/** The same for programs. */
-function batchDocument({ dir, parts, awaited, written, notes }: BatchReport) {
-  return { dir, awaited, written, parts, notes };
 }

@@ -1,4 +1,4 @@
-// Whom a run asks: the words by which a user names it, and what they name.
+// Whom a run asks, and what that costs: the words by which a user names both, and what they name.
 
 import type { Price } from '../core/costs.js';
 import { UserError } from '../core/errors.js';
@@ -71,19 +71,16 @@ export async function localTarget(
 /** The endpoints at the addresses. @throws UserError (2) for a proxy in the environment that cannot be used */
 export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, { env }: Pick<Io, 'env'>): Target {
   const proxies = baseUrls.map((url) => proxyFor(url, env));
+  // `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked.
+  const isOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
+  const key = apiKey ?? (isOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
   return {
-    named: { prefix, baseUrls, proxies, model, apiKey: apiKey ?? openAiKey(baseUrls, env) },
+    named: { prefix, baseUrls, proxies, model, apiKey: key },
     model,
     identity: model,
     hosts: baseUrls.map((url) => new URL(url).host),
     async close() {},
   };
-}
-
-/** `OPENAI_API_KEY` is meant for OpenAI alone, and goes to no other host unasked. */
-function openAiKey(baseUrls: readonly string[], env: Io['env']): string {
-  const atOpenAi = baseUrls.every((url) => new URL(url).hostname === 'api.openai.com');
-  return (atOpenAi ? env.OPENAI_API_KEY : undefined) ?? '';
 }
 
 /** @throws UserError (2) for a budget in dollars where a model is to be served here, and no file says what that costs. */

@@ -1,7 +1,7 @@
 // Which rows are at fault that their judge could not be read.
 
 import { describe, expect, test } from 'vitest';
-import { ConfusingRows } from '../../src/benchmark/judged.js';
+import { openConfusing } from '../../src/benchmark/judged.js';
 import type { JudgedRow } from '../../src/core/types.js';
 
 interface Given {
@@ -15,7 +15,7 @@ interface Given {
 
 /** The places of the rows at fault: those that were read come first. */
 function atFault({ read, unread, rescued = 0, measure, class: failure = 'unreadable' }: Given) {
-  const rows = new ConfusingRows();
+  const rows = openConfusing();
   const row = (key: number, index = 0): JudgedRow => ({
     ...{
       key: `row-${key}`,
@@ -43,7 +43,7 @@ function atFault({ read, unread, rescued = 0, measure, class: failure = 'unreada
   for (let key = 0; key < read; key++) take(key, true);
   for (let key = 0; key < unread; key++) take(read + key, false);
   for (let index = 1; index <= rescued; index++) take(read + unread - 1, true, index);
-  return rows.found;
+  return rows.found();
 }
 
 describe('a prediction that left its judge unreadable', () => {

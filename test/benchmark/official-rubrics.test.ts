@@ -30,9 +30,7 @@ describe('an official checkout', () => {
     ['three single quotes', `'''{S}\n'"''x\n'''`, `{S}\n'"''x\n`],
     ['single quotes', `'{S}\\'"'`, `{S}'"`],
     ['a Windows file', `"""{S}\r\nx\r\n"""`, '{S}\nx\n'],
-    ['escapes', '"{S}\\a\\b\\f\\n\\r\\t\\v\\\\"', '{S}\x07\b\f\n\r\t\v\\'],
-    ['numbers', '"{S}\\x41\\101\\0\\12345\\u00e9\\U0001F600"', '{S}AA\0S45é😀'],
-    ['unknown escapes', '"{S}\\q\\ \\8"', '{S}\\q\\ \\8'],
+    ['escapes', '"{S}\\n\\t\\\\"', '{S}\n\t\\'],
     ['a backslash before the line’s end', '"""\\\n{S}\\\nx"""', '{S}x'],
     ['a raw string', 'r"{S}\\n\\"\\x4"', '{S}\\n\\"\\x4'],
     ['a prefix without meaning', 'U"{S}\\n"', '{S}\n'],
@@ -63,6 +61,7 @@ describe('an official checkout', () => {
     ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`, /assigned 2 times/],
     ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`, /is not a single string literal/],
     ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`, /is not a single string literal/],
+    ['writes a character as a number', `JUDGE_USER_PROMPT = "${SLOTS}\\x41"\n`, /is not a single string literal/],
     ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`, /is not a single string literal/],
     ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`, /is not a single string literal/],
   ])('that %s is refused', async (_name, source, message) => {

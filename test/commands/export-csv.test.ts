@@ -16,7 +16,7 @@ const run = (...words: string[]) => awb(['export', 'csv', ...words], { cwd: dir 
 
 /** The records of a CSV text, by the names of its first line. */
 function read(text: string): Record<string, string>[] {
-  const [head, ...records] = csvRecords(text);
+  const [head, ...records] = csvRecords(text, () => new Error());
   return records.map(({ cells }) => Object.fromEntries(cells.map((cell, at) => [String(head?.cells[at]), cell])));
 }
 

@@ -96,6 +96,8 @@ test('a line of the journal that is half written is left out, and stays as it is
   await truncate(run.journal, size - 20);
   expect((await run.status('out')).runs[0]).toMatchObject({ ok: 4, left: 6 });
   expect((await stat(run.journal)).size).toBe(size - 20);
+  await truncate(run.journal, 0);
+  expect((await run.status('out')).runs[0]).toMatchObject({ ok: 0, left: 10, tokens: 0, usd: 0 });
 });
 
 test('a run that has ended tells its failures by class with a reason, and judgements count each', async () => {

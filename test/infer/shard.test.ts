@@ -46,6 +46,7 @@ describe('the part', () => {
       { ...slurm(3, 1, 5), SLURM_ARRAY_TASK_COUNT: '3' },
       /this one has 3 from 1 to 5/,
     ],
+    ['a task outside of its array', 'slurm/8', slurm(9, 0, 7), /needs a job array of exactly 8 tasks/],
     ['no indexed Job', 'k8s/4', {}, /JOB_COMPLETION_INDEX, which is not set: this is no pod of an indexed Job/],
     ['an index beyond N', 'k8s/4', { JOB_COMPLETION_INDEX: '4' }, /no part for JOB_COMPLETION_INDEX 4/],
   ])('is refused as misuse where there is %s', (_, shard, env, message) => {

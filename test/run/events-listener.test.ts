@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import type { BackendStatus } from '../../src/core/types.js';
-import { eventsListener } from '../../src/run/events.js';
+import { eventsListener } from '../../src/run/command.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { EVENT_TYPES, readEvents } from '../support/events.js';
 import { verdict } from '../support/judging.js';
@@ -181,7 +181,7 @@ describe("a file of the run's own", () => {
   ])('is refused %s', async (_, fileIn) => {
     const run = await setUp();
     await symlink('out', join(run.dir, 'link'));
-    await symlink('link/predictions.journal.jsonl', join(run.dir, 'own.jsonl'));
+    await symlink('link/predictions.jsonl', join(run.dir, 'own.jsonl'));
     const { code, stderr } = await awb([...run.args, '--events', fileIn(run.out, run.dir)]);
     expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
     expect(stderr).toMatch(/is a file that the run itself writes; name another, such as events\.jsonl/);

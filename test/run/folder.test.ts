@@ -4,31 +4,35 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
-import { openFolder, type RunFolder } from '../../src/run/run.js';
+import { lockFile } from '../../src/disk/lock.js';
+import { openRun, type Run } from '../../src/run/run.js';
 import { temporaryFolder } from '../support/cli.js';
 
 let dir = '';
-let held: string[] = [];
 beforeEach(async () => {
   dir = join(await temporaryFolder(), 'runs', 'today');
-  held = [];
 });
 
 const RECORD = { id: 'a#0', row: { gen: 'x' }, log: {} };
 const MANIFEST = { schema: 'awb.manifest/1', identity: { model: 'm' } };
 
-function open(options: Partial<Parameters<typeof openFolder<string>>[0]> = {}): Promise<RunFolder<string>> {
-  return openFolder({
-    ...{ dir, name: 'predictions', fresh: false },
+function open(options: Partial<Parameters<typeof openRun>[0]> = {}): Promise<Run> {
+  return openRun({
+    ...{ kind: 'infer', dir, name: 'predictions', fresh: false },
     identity: () => ({ model: 'm' }),
-    summarise: ({ id }) => id,
-    async lock(path) {
-      held.push(path);
-      return () => void held.splice(held.indexOf(path), 1);
-    },
+    stateOf: () => ({ status: 'ok', flags: [] }),
     ...options,
   });
 }
+
+const isFree = () =>
+  lockFile(join(dir, '.predictions.lock'), 'busy').then(
+    (release) => {
+      release();
+      return true;
+    },
+    () => false,
+  );
 
 /** A run with one row and its manifest. */
 async function begin(): Promise<void> {
@@ -40,10 +44,10 @@ async function begin(): Promise<void> {
 
 test('a folder is made with those above it, locked while it is open, and found again', async () => {
   const folder = await open();
-  expect(held).toEqual([join(dir, '.predictions.lock')]);
+  expect(await isFree()).toBe(false);
   expect(folder.stored).toBeUndefined();
   await folder.close();
-  expect(held).toEqual([]);
+  expect(await isFree()).toBe(true);
   await begin();
   const again = await open();
   expect(again.stored).toEqual(MANIFEST);
@@ -51,19 +55,19 @@ test('a folder is made with those above it, locked while it is open, and found a
   await again.close();
 });
 
-test('who works in it is named to the lock', async () => {
-  await mkdir(dir, { recursive: true });
+test('who works in it is named', async () => {
+  const folder = await open();
   const manifest = { ...MANIFEST, state: 'running', process: { pid: 7, host: 'there' } };
-  await writeFile(join(dir, 'predictions.manifest.json'), JSON.stringify(manifest));
-  const lock = (_: string, busy: string) => Promise.reject(new UserError(busy, EXIT.cannotCreate));
-  await expect(open({ lock })).rejects.toThrow(`another awb works in ${dir} (process 7 on there); wait for it to end`);
+  await writeFile(folder.manifestPath, JSON.stringify(manifest));
+  await expect(open()).rejects.toThrow(`another awb works in ${dir} (process 7 on there); wait for it to end`);
+  await folder.close();
 });
 
 describe('the lock is given back where', () => {
   test('the identity is another one', async () => {
     await begin();
     await expect(open({ identity: () => ({ model: 'M' }) })).rejects.toMatchObject({ exitCode: EXIT.identityDiffers });
-    expect(held).toEqual([]);
+    expect(await isFree()).toBe(true);
   });
 
   test('rows lie there that no run wrote', async () => {
@@ -73,7 +77,7 @@ describe('the lock is given back where', () => {
       exitCode: EXIT.cannotCreate,
       message: expect.stringContaining('was not made by a run in this folder'),
     });
-    expect(held).toEqual([]);
+    expect(await isFree()).toBe(true);
     expect(await readFile(join(dir, 'predictions.jsonl'), 'utf8')).toBe('somebody wrote this\n');
   });
 });
@@ -96,13 +100,7 @@ test('what a fresh run finds is kept aside', async () => {
 });
 
 describe('a folder that is only looked at', () => {
-  const view = (options: Partial<Parameters<typeof openFolder<string>>[0]> = {}) =>
-    openFolder({
-      ...{ dir, name: 'predictions', fresh: false },
-      identity: () => ({ model: 'm' }),
-      summarise: ({ id }) => id,
-      ...options,
-    });
+  const view = (options: Parameters<typeof open>[0] = {}) => open({ ...options, dryRun: true });
 
   test('need not be there, and is not made', async () => {
     const folder = await view();

@@ -1,11 +1,19 @@
 // An agent's next action: read out of its reply, and compared with another one. What counts as the same is a rule for each domain.
 
-import { isObject, nestsBeyond } from '../../core/json.js';
-import { pythonStrip, withoutThinking } from '../../core/reply.js';
+import { chrf } from '../../core/chrf.js';
+import { canonicalJson, isObject, type JsonObject, nestsBeyond, parseObject } from '../../core/json.js';
+import { PYTHON_SPACE, pythonStrip, withoutThinking } from '../../core/reply.js';
 import type { Domain } from '../../core/types.js';
-import { type Gesture, isSameGesture, phoneGesture, type Screen } from './gesture.js';
-import { browserScript, desktopScript, isSameScript, type Script } from './scripted-action.js';
-import { type CalledTool, calledTool, isSameTool } from './tool-call.js';
+import {
+  browserScript,
+  desktopScript,
+  type Gesture,
+  isSameGesture,
+  isSameScript,
+  phoneGesture,
+  type Screen,
+  type Script,
+} from './scripted-action.js';
 
 /** An action as far as it matters for comparing it, by what it is made of. */
 export type AgentAction =
@@ -85,16 +93,20 @@ export function readAction(domain: Domain, reply: string): ReadAction | NoAction
   const body = pythonStrip(fenced ?? text);
   if (body === '') return { flaw: fenced === undefined ? 'the reply is empty' : 'the fence in the reply is empty' };
   if (body.length > LONGEST) return { flaw: `the action is longer than ${LONGEST} characters` };
-  const form = formOf(domain);
+  const form = (Object.hasOwn(FORMS, domain) ? FORMS[domain] : undefined) ?? ANY;
   const action = form.read(body);
   if ('flaw' in action) return fenced === undefined ? { flaw: `no fence, and ${action.flaw}` } : action;
   if (fenced === undefined && !isPlain(action)) return { flaw: 'no fence with an action in the reply' };
-  return { text: `\`\`\`${labelOf(form, body)}\n${body}\n\`\`\``, action };
+  // Phones have JSON among their notations.
+  const label = form.label === 'text' && body.startsWith('{') ? 'json' : form.label;
+  return { text: `\`\`\`${label}\n${body}\n\`\`\``, action };
 }
 
 /** Whether two actions of a domain are the same. Which of them comes first does not matter. */
 export function sameAction(domain: Domain, a: AgentAction, b: AgentAction, screen: Screen = screenOf(domain)): boolean {
-  if (a.form === 'tool' && b.form === 'tool') return isSameTool(a.tool, b.tool);
+  if (a.form === 'tool' && b.form === 'tool') {
+    return a.tool.name === b.tool.name && isSameValue(a.tool.arguments, b.tool.arguments, false);
+  }
   if (a.form === 'gesture' && b.form === 'gesture') return isSameGesture(a.gesture, b.gesture, screen);
   if (a.form === 'script' && b.form === 'script') return isSameScript(a.script, b.script, screen);
   return 'squeezed' in a && 'squeezed' in b && a.form === b.form && a.squeezed === b.squeezed;
@@ -105,15 +117,6 @@ export function screenOf(domain: Domain, told = ''): Screen {
   const [, width, height] = /(?<!\d)(\d{3,4})\s?[x×]\s?(\d{3,4})(?!\d)/.exec(told) ?? [];
   if (width !== undefined && height !== undefined) return { width: Number(width), height: Number(height) };
   return domain === 'android' ? { width: 1080, height: 2400 } : { width: 1920, height: 1080 };
-}
-
-function formOf(domain: Domain): Form {
-  return (Object.hasOwn(FORMS, domain) ? FORMS[domain] : undefined) ?? ANY;
-}
-
-/** Phones have JSON among their notations. */
-function labelOf({ label }: Form, body: string): string {
-  return label === 'text' && body.startsWith('{') ? 'json' : label;
 }
 
 function fromJson(body: string, read: (value: unknown) => AgentAction | NoAction): AgentAction | NoAction {
@@ -191,4 +194,57 @@ export function lastFence(text: string): string | undefined {
     }
   }
   return last;
+}
+
+// Calls of tools as agents write them: JSON with a name and arguments; and when two of them are the same action.
+
+/** A call of a tool. */
+export interface CalledTool {
+  readonly name: string;
+  /** As an object, whether the action has them so or as a text of JSON. */
+  readonly arguments: JsonObject;
+}
+
+/** The call that a value is, or what keeps it from being one. @param deepest how deep arguments that are a text of JSON may nest */
+export function calledTool(value: unknown, deepest: number): CalledTool | { readonly flaw: string } {
+  if (!isObject(value)) return { flaw: 'the action is no JSON object' };
+  const { name, arguments: given = {} } = value;
+  if (typeof name !== 'string' || name === '') return { flaw: 'the action has no "name" of a tool' };
+  if (typeof given === 'string' && nestsBeyond(given, deepest)) return { flaw: 'the "arguments" nest too deep' };
+  const called = typeof given === 'string' ? parseObject(given) : given;
+  return isObject(called) ? { name, arguments: called } : { flaw: 'the "arguments" of the action are no JSON object' };
+}
+
+/** Arguments that hold free text: what is searched for, and what is written. */
+const FREE_TEXT = new Set(
+  (
+    'query queries search_query keywords goal question prompt thought ' +
+    'content contents text file_text new_str new_string new_text insert_text body message comment description summary'
+  ).split(' '),
+);
+
+/** From this chrF on, free texts count as the same. */
+const LIKE = 80;
+
+/** Whether two values say the same: free text nearly, everything else exactly. `isFree` where the value stands under the name of a free text. Both values come from JSON of bounded depth. */
+function isSameValue(a: unknown, b: unknown, isFree: boolean): boolean {
+  if (typeof a === 'string' && typeof b === 'string') return a === b || (isFree && isLike(a, b));
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, at) => isSameValue(item, b[at], isFree));
+  }
+  if (isObject(a) && isObject(b)) {
+    const keys = Object.keys(a);
+    const isShared = (key: string) => Object.hasOwn(b, key) && isSameValue(a[key], b[key], FREE_TEXT.has(key));
+    return keys.length === Object.keys(b).length && keys.every(isShared);
+  }
+  return canonicalJson(a) === canonicalJson(b);
+}
+
+const SPACE = new RegExp(`[${PYTHON_SPACE}]+`, 'g');
+
+/** chrF weighs recall more than precision, so it is asked both ways: the order of the two must not matter. */
+function isLike(a: string, b: string): boolean {
+  const [left, right] = [a.replace(SPACE, ''), b.replace(SPACE, '')];
+  if (left === '' || right === '') return left === right;
+  return chrf(left, right) >= LIKE && chrf(right, left) >= LIKE;
 }

@@ -1,13 +1,14 @@
 // A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; and where they are kept.
 
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import * as z from 'zod';
 import { codeOf, EXIT, inputMissing, interruption, UserError, unavailable } from '../../core/errors.js';
-import { asObject, isInteger, isObject } from '../../core/json.js';
+import { asObject, isInteger, isObject, parseJson } from '../../core/json.js';
+import { printable } from '../../core/printable.js';
 import { proxiedDownloads } from '../../model/http/wire.js';
-import type { TransferProgress } from './download-text.js';
-import { GIT_OID, SHA256, type SourceFile } from './source-record.js';
 
 export interface HubOptions {
   /** HF_ENDPOINT names another hub; HF_TOKEN is sent to the hub's own host and nowhere else. */
@@ -226,4 +227,99 @@ export function systemCode(error: unknown): string {
 export function cacheFolder({ HOME, XDG_CACHE_HOME = '' }: HubOptions['env']): string {
   const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || tmpdir(), '.cache');
   return join(caches, 'agentworldbench');
+}
+
+// What is said of a download: what it will be, how far it is, and sizes.
+
+/** How far a transfer of files is. */
+export interface TransferProgress {
+  readonly file: string;
+  /** `checking`: the part from an earlier run is read again. */
+  readonly step: 'checking' | 'downloading';
+  /** Of all files together. */
+  readonly bytes: number;
+  readonly totalBytes: number;
+}
+
+/** Powers of ten, as the hub's pages have it. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1e5) return `${(bytes / 1e3).toFixed(1)} kB`;
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
+/** `downloading hf:user/repo/model.gguf: 22.13 GB to /home/you/.cache/agentworldbench`. */
+export function downloadText(download: { readonly name: string; readonly bytes: number }, directory: string): string {
+  const { name, bytes } = download;
+  return `downloading ${printable(name)}: ${fineSizeText(bytes, bytes)} to ${printable(directory)}`;
+}
+
+/** `downloading model.gguf: 1.20 GB of 22.13 GB`. */
+export function progressText({ step, file, bytes, totalBytes }: TransferProgress): string {
+  return `${step} ${printable(file)}: ${fineSizeText(bytes, totalBytes)} of ${fineSizeText(totalBytes, totalBytes)}`;
+}
+
+/** In the unit of the whole, so fine that a download is seen to move. */
+function fineSizeText(bytes: number, wholeBytes: number): string {
+  return wholeBytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+// What was fetched into a folder: kept beside the files, so that they can be checked without the hub.
+
+const SHA256 = /^[0-9a-f]{64}$/;
+/** A commit or a blob in git. */
+export const GIT_OID = /^[0-9a-f]{40}$/;
+
+/** Whether a path stays below the folder in which it is put, on any system. */
+export function isSafe(path: string): boolean {
+  return path.split('/').every((part) => /^[^\\:\0]+$/.test(part) && part !== '.' && part !== '..');
+}
+
+/** Whether a file's rows are part of the benchmark; the others only tell of it. */
+export function holdsRows({ name }: Pick<SourceFile, 'name'>): boolean {
+  return /_test\.jsonl$/.test(name);
+}
+
+/** The name of the record in its folder. */
+export const SOURCE_RECORD = 'awb-source.json';
+const SCHEMA = 'awb.data-source/1';
+
+/** A file of a dataset. Its names become parts of paths and addresses, and the record may have been edited. */
+const FILE = z.object({
+  /** In the folder. */
+  name: z.string().refine((name) => isSafe(name) && !name.includes('/')),
+  /** In the repository. */
+  path: z.string().refine(isSafe),
+  bytes: z.int().min(0),
+  sha256: z.string().regex(SHA256).optional(),
+  /** SHA-1 of `blob`, the length and the content, as git names it. Says nothing more where there is a SHA-256. */
+  gitOid: z.string().regex(GIT_OID).optional(),
+});
+export type SourceFile = Readonly<z.output<typeof FILE>>;
+
+const RECORD = z.object({
+  schema: z.literal(SCHEMA),
+  /** The hub's address. */
+  hub: z.string(),
+  repository: z.string(),
+  /** As it was named, such as main. */
+  revision: z.string(),
+  commit: z.string().regex(GIT_OID),
+  /** False while files come; the list then also has those of an earlier commit, which may still stand there. */
+  complete: z.boolean(),
+  files: z.array(FILE).readonly(),
+});
+export type SourceRecord = Readonly<z.output<typeof RECORD>>;
+
+/** The record in a folder; undefined where there is none, or `damaged` where it cannot be understood. */
+export async function readSourceRecord(folder: string): Promise<SourceRecord | 'damaged' | undefined> {
+  try {
+    return RECORD.safeParse(parseJson(await readFile(join(folder, SOURCE_RECORD), 'utf8'))).data ?? 'damaged';
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') ? undefined : 'damaged';
+  }
+}
+
+/** The record as the file holds it. */
+export function sourceRecordText(record: Omit<SourceRecord, 'schema'>): string {
+  return `${JSON.stringify({ schema: SCHEMA, ...record }, null, 2)}\n`;
 }

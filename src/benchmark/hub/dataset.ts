@@ -5,17 +5,20 @@ import { basename, join } from 'node:path';
 import { badData, cannotCreate, codeOf, inputMissing } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
-import { bytesOf, type HubOptions, openRepository, type RepositoryFile } from './client.js';
-import { bring, Digest, isSame, onDisk, readInto, withFolder } from './download.js';
 import {
+  bytesOf,
   GIT_OID,
+  type HubOptions,
   holdsRows,
   isSafe,
+  openRepository,
+  type RepositoryFile,
   readSourceRecord,
   SOURCE_RECORD,
   type SourceFile,
   sourceRecordText,
-} from './source-record.js';
+} from './client.js';
+import { bring, Digest, isSame, onDisk, readInto, withFolder } from './download.js';
 
 export interface DatasetOptions extends HubOptions {
   /** Such as user/name. */

@@ -15,9 +15,10 @@ import {
   type Repository,
   type RepositoryFile,
   STALL_MS,
+  sizeText,
   systemCode,
+  type TransferProgress,
 } from './client.js';
-import { sizeText, type TransferProgress } from './download-text.js';
 
 /** A file of a repository and its place on this machine. */
 interface WantedFile {

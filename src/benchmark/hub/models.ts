@@ -4,10 +4,16 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { badData, EXIT, inputMissing, UserError } from '../../core/errors.js';
 import { printable } from '../../core/printable.js';
-import { bytesOf, type HubOptions, openRepository, type RepositoryFile, type RepositoryName } from './client.js';
+import {
+  bytesOf,
+  type HubOptions,
+  isSafe,
+  openRepository,
+  type RepositoryFile,
+  type RepositoryName,
+  sizeText,
+} from './client.js';
 import { bring, withFolder } from './download.js';
-import { sizeText } from './download-text.js';
-import { isSafe } from './source-record.js';
 
 /** What the name `qwen-agentworld-35b-a3b` stands for: one file, since scores depend on it. */
 export const AGENTWORLD = {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream, writeSync } from 'node:fs';
 import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { sizeText } from '../../benchmark/hub/download-text.js';
+import { sizeText } from '../../benchmark/hub/client.js';
 import { present, UserError, unavailable } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';

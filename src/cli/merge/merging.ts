@@ -2,47 +2,38 @@
 
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import { type Dataset, openDataset } from '../../benchmark/dataset.js';
-import { openPredictions } from '../../benchmark/predictions.js';
+import { z } from 'zod';
+import { type Dataset, openDataset, type RowRef } from '../../benchmark/dataset.js';
+import { openPredictions, type PredictionFile } from '../../benchmark/predictions.js';
+import { chooseRows, inInputOrder } from '../../benchmark/selection.js';
 import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
 import type { Identity } from '../../core/identity.js';
 import { asObject } from '../../core/json.js';
+import { isUnasked } from '../../core/judgement.js';
+import { rowId } from '../../core/row-id.js';
 import type { Io } from '../../core/types.js';
 import { replaceFile, syncFolder } from '../../disk/files.js';
-import { lockFile } from '../../disk/lock.js';
 import { requireData } from '../../infer/chosen-rows.js';
+import { type InferJob, inferOutput, predictionState } from '../../infer/inferring.js';
+import { likelihoodOutput } from '../../infer/likelihood.js';
+import { planRollout, recordedRows } from '../../infer/rollout/plan.js';
+import { isDoneTurn, rolloutOutput, type TurnJob, turnJobsOf } from '../../infer/rollout/rolling-out.js';
+import { isDone, judgementState } from '../../judge/asking.js';
+import { absentFrom, type JudgeJob, judgeOutput } from '../../judge/judging.js';
 import { asSeen } from '../../judge/opening.js';
+import type { JournalRecord } from '../../run/journal.js';
+import { madeWith } from '../../run/made-with.js';
 import { type Manifest, readManifest, writeManifest } from '../../run/manifest.js';
-import { lockRun, openRun, pathsOf } from '../../run/run.js';
+import { lockRun, openRun, pathsOf, type RowState, type Run, STAMP_KEY } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
 import { shownPath } from '../../settings/shown-path.js';
-import { type Join, joinJournals } from './journals.js';
-import { type MergedKind, mergedJudging, mergedRollout, mergedRows, mostOf, settingsIn } from './kinds.js';
-import { findParts, mergedManifest, ownRun, type Part, sharedIdentity } from './parts.js';
-
-interface MergeSettings {
-  readonly runs: readonly string[];
-  readonly outputDir: string;
-  readonly dataDir?: string | undefined;
-  readonly predictions?: string | undefined;
-}
+import { findParts, type Join, joinJournals, mergedManifest, ownRun, type Part, sharedIdentity } from './parts.js';
 
 /** A run that has been put together. */
-export type JoinedRun = Awaited<ReturnType<typeof joinRun>>;
-
-/** A merge under way. */
-interface Merge {
-  readonly settings: MergeSettings;
-  readonly io: Io;
-  /** The folder to merge into, and the one in it where its runs are made. */
-  readonly dir: string;
-  readonly aside: string;
-  /** Opens the data once. @param recorded where a part found them */
-  dataAt(recorded: unknown): Promise<{ readonly dir: string; readonly dataset: Dataset }>;
-}
+export type JoinedRun = Awaited<ReturnType<typeof mergeRuns>>['runs'][number];
 
 /** A run that is to be put together. */
 interface Joining {
@@ -62,184 +53,179 @@ const ASIDE = '.merge-';
  * @throws UserError: 2, 66 and 65 for the parts, 78 where they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
  * user has interrupted
  */
-export async function mergeRuns(settings: MergeSettings, io: Io) {
+export async function mergeRuns(
+  settings: {
+    readonly runs: readonly string[];
+    readonly outputDir: string;
+    readonly dataDir?: string | undefined;
+    readonly predictions?: string | undefined;
+  },
+  io: Io,
+) {
   const dir = resolve(io.cwd, settings.outputDir);
   const { runs, notes } = await findParts(settings.runs, dir, io);
-  const releases = [await lockRun({ dir, name: 'merge', lock: lockFile })];
-  let aside: string | undefined;
-  let data: Awaited<ReturnType<Merge['dataAt']>> | undefined;
+  const releases = [await lockRun({ dir, name: 'merge' })];
+  let aside = '';
+  let data: { readonly dir: string; readonly dataset: Dataset } | undefined;
+  const joined: Awaited<ReturnType<typeof joinRun>>[] = [];
   try {
-    for (const name of runs.keys()) releases.push(await lockRun({ dir, name, lock: lockFile }));
+    for (const name of runs.keys()) releases.push(await lockRun({ dir, name }));
     // What killed merges have left.
     for (const name of await readdir(dir)) if (name.startsWith(ASIDE)) await rm(join(dir, name), { recursive: true });
     aside = await mkdtemp(join(dir, ASIDE));
-    const dataAt: Merge['dataAt'] = async (recorded) => {
-      const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
-      await requireData(named, io);
-      data ??= { dir: resolve(io.cwd, named), dataset: await openDataset(resolve(io.cwd, named), io.stop) };
-      return data;
-    };
-    const merge: Merge = { settings, io, dir, aside, dataAt };
-    const joined: JoinedRun[] = [];
     for (const [name, parts] of runs) {
       const own = await ownRun(dir, name, io);
       const filled = parts.filter(({ isBegun }) => isBegun);
       if (filled.length === 0) continue;
       const joining = { name, own, parts, begun: own === undefined ? filled : [own, ...filled] };
       const isJudging = filled[0]?.manifest.kind === 'judge';
-      joined.push(await (isJudging ? joinJudging(merge, joining, joined) : joinPredictions(merge, joining)));
+      joined.push(await (isJudging ? joinJudging(joining) : joinPredictions(joining)));
     }
     throwIfStopped(io.stop);
-    for (const run of joined) await putInPlace(run, aside, dir);
+    for (const run of joined) await putInPlace(run.name, run.manifest, aside, dir);
     return { runs: joined, notes };
   } finally {
     await data?.dataset.close();
-    if (aside !== undefined) await rm(aside, { recursive: true, force: true });
+    if (aside !== '') await rm(aside, { recursive: true, force: true });
     for (const release of releases) release();
   }
-}
 
-async function joinPredictions(merge: Merge, joining: Joining): Promise<JoinedRun> {
-  const { begun } = joining;
-  const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
-  const begunAs = wholeManifest(merge, joining, identity);
-  const { dir, dataset } = await merge.dataAt(begunAs.data.dir);
-  const { fingerprint } = dataset;
-  if (identity.data !== fingerprint) {
-    throw identityDiffers(
-      `the rows in ${dir} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
+  /** Opens the data once. @param recorded where a part found them */
+  async function dataAt(recorded: unknown) {
+    const named = settings.dataDir ?? (typeof recorded === 'string' ? recorded : 'data');
+    await requireData(named, io);
+    data ??= { dir: resolve(io.cwd, named), dataset: await openDataset(resolve(io.cwd, named), io.stop) };
+    return data;
+  }
+
+  async function joinPredictions(joining: Joining) {
+    const { begun } = joining;
+    const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
+    const begunAs = wholeManifest(joining, identity);
+    const { dir: from, dataset } = await dataAt(begunAs.data.dir);
+    const { fingerprint } = dataset;
+    if (identity.data !== fingerprint) {
+      throw identityDiffers(
+        `the rows in ${from} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
+      );
+    }
+    const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    return identity.rollout === undefined
+      ? joinRun(joining, manifest, mergedRows(manifest, parts, dataset))
+      : joinRun(joining, manifest, mergedRollout(manifest, parts, dataset, io.stop));
+  }
+
+  async function joinJudging(joining: Joining) {
+    const { begun, name } = joining;
+    const whole = await wholePredictions(joining);
+    // A part in which no judge was asked knows of no snapshot.
+    const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
+    const identity = sharedIdentity(
+      begun.map(({ name, manifest }) => {
+        const predictions = { ...asObject(manifest.identity.predictions), file: relative(dir, whole.place) };
+        const asked = snapshot !== undefined && { snapshot: manifest.identity.snapshot ?? snapshot };
+        return { name, identity: { ...manifest.identity, predictions, ...asked } };
+      }),
     );
+    const { run } = asObject(identity.predictions);
+    if (run !== whole.manifest?.fingerprint) {
+      throw identityDiffers(
+        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
+      );
+    }
+    const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
+    const { dataset } = isLean ? await dataAt(whole.manifest?.data.dir) : {};
+    const parts = begun.map((part) => settingsIn(part.manifest));
+    const file = await openPredictions(whole.path, dataset, io.stop);
+    const predictions = await asSeen(file, whole.path, mostOf(parts), io.stop);
+    try {
+      const begunAs = wholeManifest(joining, identity);
+      const manifest = {
+        ...begunAs,
+        // What a part judged is not what the whole was made of.
+        settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.place }) },
+        data: { predictions: whole.place, rows: predictions.refs.length },
+        predictions: whole.manifest,
+      };
+      return await joinRun(joining, manifest, mergedJudging(manifest, parts, predictions));
+    } finally {
+      await predictions.close();
+    }
   }
-  const manifest = { ...begunAs, data: { dir, rows: dataset.rows.length, fingerprint } };
-  const parts = begun.map((part) => settingsIn(part.manifest));
-  return identity.rollout === undefined
-    ? joinRun(merge, joining, manifest, mergedRows(manifest, parts, dataset))
-    : joinRun(merge, joining, manifest, mergedRollout(manifest, parts, dataset, merge.io.stop));
-}
 
-/** @param joined what this command has merged before */
-async function joinJudging(merge: Merge, joining: Joining, joined: readonly JoinedRun[]): Promise<JoinedRun> {
-  const { begun, name } = joining;
-  const { dir, io } = merge;
-  const whole = await wholePredictions(merge, joining, joined);
-  // A part in which no judge was asked knows of no snapshot.
-  const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
-  const identity = sharedIdentity(
-    begun.map(({ name, manifest }) => {
-      const predictions = { ...asObject(manifest.identity.predictions), file: relative(dir, whole.place) };
-      const asked = snapshot !== undefined && { snapshot: manifest.identity.snapshot ?? snapshot };
-      return { name, identity: { ...manifest.identity, predictions, ...asked } };
-    }),
-  );
-  const { run } = asObject(identity.predictions);
-  if (run !== whole.manifest?.fingerprint) {
-    throw identityDiffers(
-      `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
-    );
+  /** The manifest of a run before its rows are counted. */
+  function wholeManifest({ own, parts }: Joining, identity: Identity): Manifest {
+    const manifest = mergedManifest(own?.manifest, parts, identity);
+    return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
   }
-  const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
-  const { dataset } = isLean ? await merge.dataAt(whole.manifest?.data.dir) : {};
-  const parts = begun.map((part) => settingsIn(part.manifest));
-  const file = await openPredictions(whole.path, dataset, io.stop);
-  const predictions = await asSeen(file, whole.path, mostOf(parts), io.stop);
-  try {
-    const begunAs = wholeManifest(merge, joining, identity);
-    const manifest = {
-      ...begunAs,
-      // What a part judged is not what the whole was made of.
-      settings: { ...begunAs.settings, ...('predictions' in begunAs.settings && { predictions: whole.place }) },
-      data: { predictions: whole.place, rows: predictions.refs.length },
-      predictions: whole.manifest,
-    };
-    return await joinRun(merge, joining, manifest, mergedJudging(manifest, parts, predictions));
-  } finally {
-    await predictions.close();
-  }
-}
 
-/** The manifest of a run before its rows are counted. */
-function wholeManifest({ settings }: Merge, { own, parts }: Joining, identity: Identity): Manifest {
-  const manifest = mergedManifest(own?.manifest, parts, identity);
-  return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
-}
-
-/**
- * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
- * where they will.
- */
-async function wholePredictions(
-  { settings, dir, aside, io }: Merge,
-  { begun, name }: Joining,
-  joined: readonly JoinedRun[],
-) {
-  const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
-  if (merged !== undefined && settings.predictions === undefined) {
-    const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
-    return { path: fileIn(aside), place: fileIn(dir), manifest: merged.manifest };
+  /**
+   * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
+   * where they will.
+   */
+  async function wholePredictions({ begun, name }: Joining) {
+    const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
+    if (merged !== undefined && settings.predictions === undefined) {
+      const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
+      return { path: fileIn(aside), place: fileIn(dir), manifest: merged.manifest };
+    }
+    const judged = begun.map(({ dir, manifest: { identity } }) => {
+      const { file } = asObject(identity.predictions);
+      return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
+    });
+    const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
+    const [path = '', ...others] = files;
+    if (others.length > 0) {
+      const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
+      throw new UserError(
+        `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
+      );
+    }
+    // Undefined for a file of the official script.
+    const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
+    return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
   }
-  const judged = begun.map(({ dir, manifest: { identity } }) => {
-    const { file } = asObject(identity.predictions);
-    return resolve(dir, typeof file === 'string' ? file : 'predictions.jsonl');
-  });
-  const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
-  const [path = '', ...others] = files;
-  if (others.length > 0) {
-    const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
-    throw new UserError(
-      `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
-    );
-  }
-  // Undefined for a file of the official script.
-  const beside = await readManifest(path.replace(/\.jsonl$/i, '.manifest.json'));
-  return { path, place: path, manifest: beside?.kind === 'judge' ? beside.predictions : beside };
-}
 
-/**
- * Joins the journals, and has the output made of them as that of any run.
- * @param begunAs the manifest without its counts
- * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
- */
-async function joinRun<J extends StageJob>(
-  { dir, aside, io }: Merge,
-  { name, own, parts }: Joining,
-  begunAs: Manifest,
-  kind: MergedKind<J>,
-) {
-  const all = [...(own === undefined ? [] : [own]), ...parts];
-  const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
-  const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
-  requireNoConflict(name, join);
-  const paths = pathsOf({ dir: aside, name });
-  const remedy = 'nothing was merged; make room, and run the same command again';
-  await replaceFile(paths.journalPath, join.lines(), { remedy });
-  await writeManifest(paths.manifestPath, begunAs);
-  const run = await openRun({
-    kind: begunAs.kind,
-    dir: aside,
-    name,
-    fresh: false,
-    // For reading alone: the folder that counts is locked already.
-    dryRun: true,
-    identity: () => begunAs.identity,
-    stateOf: (record) => kind.stateOf(record),
-    pricing: () => begunAs.price,
-  });
-  try {
-    const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
-    const { manifest, reasons } = await concludeRun(output);
-    const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
-    const missing = countBy(lost, ({ domain }) => domain);
-    for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
-    const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
-    return {
-      ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
-      /** Rows that no part has, by domain. */
-      missing,
-      /** Judgements of predictions that are not there. */
-      astray,
-    };
-  } finally {
-    await run.close();
+  /**
+   * Joins the journals, and has the output made of them as that of any run.
+   * @param begunAs the manifest without its counts
+   * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
+   */
+  async function joinRun<J extends StageJob>({ name, own, parts }: Joining, begunAs: Manifest, kind: MergedKind<J>) {
+    const all = [...(own === undefined ? [] : [own]), ...parts];
+    const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
+    const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
+    requireNoConflict(name, join);
+    const paths = pathsOf({ dir: aside, name });
+    const remedy = 'nothing was merged; make room, and run the same command again';
+    await replaceFile(paths.journalPath, join.lines(), { remedy });
+    await writeManifest(paths.manifestPath, begunAs);
+    const run = await openRun({
+      ...{ kind: begunAs.kind, dir: aside, name, fresh: false },
+      // For reading alone: the folder that counts is locked already.
+      dryRun: true,
+      identity: () => begunAs.identity,
+      stateOf: (record) => kind.stateOf(record),
+      pricing: () => begunAs.price,
+    });
+    try {
+      const output: StageOutput<J> = { io, run, manifest: begunAs, ...(await kind.outputOf(run)) };
+      const { manifest, reasons } = await concludeRun(output);
+      const lost = output.rows.filter((job) => summaryOf(output, job) === undefined);
+      const missing = countBy(lost, ({ domain }) => domain);
+      for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
+      const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
+      return {
+        ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
+        /** Rows that no part has, by domain. */
+        missing,
+        /** Judgements of predictions that are not there. */
+        astray,
+      };
+    } finally {
+      await run.close();
+    }
   }
 }
 
@@ -269,7 +255,7 @@ function inPlace(manifest: Manifest, dir: string): Manifest {
  * Moves a run to its place. The manifest goes before the journal and names no output: a run that is left like that is put together anew
  * by the next command, out of a journal that is the old one or the new one.
  */
-async function putInPlace({ name, manifest }: JoinedRun, aside: string, dir: string): Promise<void> {
+async function putInPlace(name: string, manifest: Manifest, aside: string, dir: string): Promise<void> {
   const { manifestPath, journalPath, outputPath } = pathsOf({ dir, name });
   const { output, beside, ...begun } = manifest;
   await writeManifest(manifestPath, { ...begun, state: 'running' });
@@ -280,4 +266,143 @@ async function putInPlace({ name, manifest }: JoinedRun, aside: string, dir: str
   }
   await syncFolder(dir);
   await writeManifest(manifestPath, manifest);
+}
+
+// What each kind of run makes of a joined journal: which records stand, which rows there are, and the output as its own command makes it.
+
+const TEXTS = z.array(z.string()).catch([]);
+const COUNT = z.int().optional().catch(undefined);
+const FLAG = z.boolean().catch(false);
+
+/** What is read of a run's settings. What somebody took out stands at its default. */
+const SETTINGS = z.object({
+  domains: TEXTS,
+  ids: TEXTS,
+  limit: COUNT,
+  sample: COUNT,
+  'sample-seed': z.int().catch(0),
+  repeats: z.int().catch(1),
+  lean: FLAG,
+  'skip-invalid': FLAG,
+  'judge-repeats': z.int().catch(1),
+  'judge-sees': z.enum(['history', 'rollout']).catch('history'),
+});
+
+type PartSettings = z.infer<typeof SETTINGS>;
+
+function settingsIn({ settings }: Pick<Manifest, 'settings'>): PartSettings {
+  return SETTINGS.parse(settings);
+}
+
+/** The settings of a whole whose parts have these: as many repeats as any, and lean where all are. */
+function mostOf(parts: readonly PartSettings[]) {
+  return {
+    domains: parts.some(({ domains }) => domains.length === 0) ? [] : parts.flatMap(({ domains }) => domains),
+    repeats: Math.max(...parts.map(({ repeats }) => repeats)),
+    judgeRepeats: Math.max(...parts.map((part) => part['judge-repeats'])),
+    lean: parts.every(({ lean }) => lean),
+    skipInvalid: parts.some((part) => part['skip-invalid']),
+    judgeSees: parts.some((part) => part['judge-sees'] === 'rollout') ? ('rollout' as const) : ('history' as const),
+  };
+}
+
+/** The rows that the parts took, or would have taken without --shard, in input order. @throws UserError as `chooseRows` */
+function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[] {
+  return inInputOrder(
+    new Set(parts.flatMap((part) => chooseRows(dataset.rows, { ...part, sampleSeed: part['sample-seed'] }))),
+  );
+}
+
+/** How runs of a kind are put together. */
+interface MergedKind<J extends StageJob> {
+  stateOf(record: JournalRecord): RowState;
+  /** Whether a record stands against another of its row that is not done. @throws TypeError for what no run writes */
+  isDone(record: JournalRecord): boolean;
+  outputOf(run: Run): Promise<Omit<StageOutput<J>, 'io' | 'run' | 'manifest'>>;
+  /** Whether the id is that of a judgement whose prediction is not there. */
+  isAstray?(id: string): boolean;
+}
+
+/** Predictions of rows by themselves, or measures of their truths. */
+function mergedRows(manifest: Manifest, parts: readonly PartSettings[], dataset: Dataset): MergedKind<InferJob> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const isLikelihood = manifest.kind === 'likelihood';
+  const stateOf = isLikelihood ? judgementState : predictionState;
+  const outputOf = isLikelihood ? likelihoodOutput : inferOutput;
+  const rows = { settings: mostOf(parts), dataset, chosen: wholeChoice(dataset, parts) };
+  return {
+    stateOf,
+    isDone(record) {
+      const { [STAMP_KEY.infer]: stamp = '' } = record.log;
+      return stateOf(record).status === 'ok' && stamp === mark;
+    },
+    outputOf: async (run) => outputOf(rows, run.journal),
+  };
+}
+
+/** Predictions of a rollout, with its file of turns. */
+function mergedRollout(
+  { identity }: Manifest,
+  parts: readonly PartSettings[],
+  dataset: Dataset,
+  stop: AbortSignal,
+): MergedKind<TurnJob> {
+  const settings = mostOf(parts);
+  const chosen = wholeChoice(dataset, parts);
+  const { from } = asObject(identity.rollout);
+  return {
+    stateOf: predictionState,
+    isDone: (record) => isDoneTurn(predictionState(record)),
+    async outputOf(run) {
+      const recorded = recordedRows(dataset, run.journal.ids());
+      const plan = await planRollout({ dataset, chosen }, recorded, typeof from === 'number' ? from : 0, stop);
+      const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
+      const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
+      return rolloutOutput({ settings, dataset }, jobs, run);
+    },
+  };
+}
+
+/**
+ * Judgements, each of a prediction as the whole file has it.
+ * @param manifest of the merged run, whose `predictions` are the manifest of that file
+ */
+function mergedJudging(
+  manifest: Manifest,
+  parts: readonly PartSettings[],
+  predictions: PredictionFile,
+): MergedKind<JudgeJob> {
+  const mark = madeWith(manifest).dropped.join(' ');
+  const { refs } = predictions;
+  const stamps = new Map(refs.map(({ key, repeat, stamp }) => [rowId(key, repeat), stamp]));
+  const predictionOf = (id: string) => id.split('#', 2).join('#');
+  return {
+    stateOf: judgementState,
+    isDone(record) {
+      const state = judgementState(record);
+      const { [STAMP_KEY.judge]: stamp } = record.log;
+      const now = stamps.get(predictionOf(record.id));
+      return isDone(state) && typeof stamp === 'string' && holds(stamp, now, state.class, mark);
+    },
+    async outputOf(run) {
+      const stampOf = (job: JudgeJob, failure: string | undefined, _mark: string, recorded: string) =>
+        holds(recorded, job.stamp, failure, mark) ? recorded : undefined;
+      const output = judgeOutput(predictions, refs, mostOf(parts).judgeRepeats, run.journal.ids(), (job) => {
+        const summary = run.journal.summaryOf(job.id);
+        return summary !== undefined && isDone(summary) && holds(summary.stamp, job.stamp, summary.class, mark);
+      });
+      return { ...output, stampOf, absent: absentFrom(manifest.predictions, refs) };
+    },
+    isAstray: (id) => !stamps.has(predictionOf(id)),
+  };
+}
+
+/**
+ * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
+ * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
+ */
+function holds(recorded: string, stamp: string | undefined, failure: string | undefined, mark: string): boolean {
+  const [made = '', ...asked] = recorded.split(' ');
+  const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
+  return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);
 }

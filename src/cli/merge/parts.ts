@@ -1,13 +1,26 @@
 // The runs in the folders that are to be merged, and what their manifests come to in one.
 
-import { readdir, realpath } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { badData, codeOf, EXIT, identityDiffers, inputMissing, UserError } from '../../core/errors.js';
+import { countsIn } from '../../core/costs.js';
+import {
+  badData,
+  codeOf,
+  EXIT,
+  identityDiffers,
+  inputMissing,
+  present,
+  throwIfStopped,
+  UserError,
+} from '../../core/errors.js';
+import { keysOf } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
-import { isObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/files.js';
+import type { Line } from '../../disk/lines.js';
 import { RECHECK } from '../../judge/judging.js';
+import { type JournalRecord, scanJournal } from '../../run/journal.js';
 import { type Manifest, type MergedPart, readManifest } from '../../run/manifest.js';
 import { pathsOf, requireNoStray } from '../../run/run.js';
 import { shownPath } from '../../settings/shown-path.js';
@@ -158,6 +171,8 @@ export function mergedManifest(
   const manifests = [...(own === undefined ? [] : [own]), ...parts.map(({ manifest }) => manifest)];
   const [first] = manifests;
   if (first === undefined) throw new Error('nothing to merge');
+  const endOf = ({ endedAt, startedAt }: Manifest) => endedAt ?? startedAt;
+  const byEnd = manifests.toSorted((a, b) => endOf(a).localeCompare(endOf(b)));
   const { shard: _, ...settings } = first.settings;
   const models = new Map(manifests.flatMap(({ models = [] }) => models.map((model) => [String(model.sha256), model])));
   const spent = spentOf([...(own === undefined ? [] : [own]), ...merged], before);
@@ -171,7 +186,7 @@ export function mergedManifest(
     endpoints: union(manifests.map(({ endpoints }) => endpoints)),
     servedModels: union(manifests.map(({ servedModels }) => servedModels)),
     models: models.size === 0 ? undefined : [...models.values()],
-    price: manifests.findLast(({ price }) => price !== undefined)?.price,
+    price: byEnd.findLast(({ price }) => price !== undefined)?.price,
     ...spent,
     merged,
     notices: union(manifests.map(({ notices }) => notices)),
@@ -207,26 +222,158 @@ type Spent = Pick<MergedPart, 'pace' | 'unrecorded'>;
 
 /** What all parts come to, less what the run's own sums hold of its parts of before. */
 function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
-  const sum: Spent = { pace: { calls: 0, seconds: 0 }, unrecorded: { calls: 0, usage: {} } };
-  for (const { pace, unrecorded } of plus) addTo(sum, { pace, unrecorded }, 1);
-  for (const { pace, unrecorded } of minus) addTo(sum, { pace, unrecorded }, -1);
+  const total = (of: (part: Spent) => number | undefined) => {
+    const sumOf = (parts: readonly Spent[]) => parts.reduce((sum, part) => sum + (of(part) ?? 0), 0);
+    // What is taken off and added again leaves nothing of its fractions.
+    return Math.max(0, Math.round((sumOf(plus) - sumOf(minus)) * 1000) / 1000);
+  };
+  const kinds = new Set(plus.flatMap(({ unrecorded }) => keysOf(countsIn(unrecorded?.usage))));
+  const usage = Object.fromEntries([...kinds].map((kind) => [kind, total((part) => part.unrecorded?.usage[kind])]));
+  const pace = { calls: total((part) => part.pace?.calls), seconds: total((part) => part.pace?.seconds) };
+  const calls = total(({ unrecorded }) => unrecorded?.calls);
+  const sent = total(({ unrecorded }) => unrecorded?.uncounted?.sent);
+  const received = total(({ unrecorded }) => unrecorded?.uncounted?.received);
+  const uncounted = sent > 0 || received > 0 ? { sent, received } : undefined;
   return {
-    pace: sum.pace?.calls ? sum.pace : undefined,
-    unrecorded: sum.unrecorded?.calls ? sum.unrecorded : undefined,
+    pace: pace.calls === 0 ? undefined : pace,
+    unrecorded: calls === 0 ? undefined : { calls, usage, uncounted },
   };
 }
 
-/** Adds numbers to those of the same names, at any depth; what is taken off again leaves nothing of its fractions. */
-function addTo(sum: object, more: object, sign: 1 | -1): void {
-  for (const [name, value] of Object.entries(more)) {
-    const before: unknown = Reflect.get(sum, name);
-    if (typeof value === 'number') {
-      const all = (typeof before === 'number' ? before : 0) + sign * value;
-      Reflect.set(sum, name, Math.max(0, Math.round(all * 1000) / 1000));
-    } else if (isObject(value)) {
-      const inner = isObject(before) ? before : {};
-      Reflect.set(sum, name, inner);
-      addTo(inner, value, sign);
+// Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
+
+/** A journal to be joined. */
+interface JournalPart {
+  /** How the user knows it. */
+  readonly name: string;
+  readonly path: string;
+  /** Whether it is that of the run which the others are joined into: its finished rows stand. */
+  readonly isOwn: boolean;
+}
+
+export type Join = Awaited<ReturnType<typeof joinJournals>>;
+
+/** A record of a part: where it lies, and what is compared of it. */
+interface Entry {
+  readonly id: string;
+  readonly part: JournalPart;
+  readonly offset: number;
+  readonly length: number;
+  readonly isDone: boolean;
+  /** Hashes of what goes into the output, and of the whole line. */
+  readonly row: string;
+  readonly line: string;
+  /** When it was made, as its log says; 0 where that says nothing. */
+  readonly at: number;
+}
+
+/**
+ * Reads the journals. A row that several parts have is taken from the run's own journal, or else from the first part that has finished
+ * it; of several failures the last one counts.
+ * @param isDone whether the row of a record need not be asked again; it throws for what no run writes
+ * @throws UserError: as `scanJournal`, 130 or 143 once `stop` is aborted
+ */
+export async function joinJournals(
+  parts: readonly JournalPart[],
+  isDone: (record: JournalRecord) => boolean,
+  stop: AbortSignal,
+) {
+  const entries: Entry[] = [];
+  const standing = new Map<string, Entry>();
+  const rows: number[] = [];
+  const damages: string[] = [];
+  const conflicts: { readonly id: string; readonly parts: readonly [string, string] }[] = [];
+  const counts = { alike: 0, mended: 0, kept: 0 };
+  const count = (before: Entry, found: Entry) => {
+    const { name, isOwn } = before.part;
+    // Merged before.
+    if (isOwn && found.line === before.line) return;
+    if (found.row === before.row) counts.alike++;
+    else if (!found.isDone || !before.isDone) counts.mended++;
+    else if (isOwn) counts.kept++;
+    else conflicts.push({ id: found.id, parts: [name, found.part.name] });
+  };
+  for (const part of parts) {
+    const latest = new Map<string, Entry>();
+    const damage = await scanJournal(part.path, (record, line) => {
+      const entry = entryOf(record, line, part, isDone(record));
+      entries.push(entry);
+      latest.set(entry.id, entry);
+    });
+    // Reading a journal is what takes time; a signal is heard between two of them.
+    throwIfStopped(stop);
+    if (damage !== undefined) damages.push(damage.replace(/^repaired /, 'in '));
+    rows.push(latest.size);
+    for (const found of latest.values()) {
+      const before = standing.get(found.id);
+      if (before !== undefined) count(before, found);
+      if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
     }
+  }
+  return {
+    /** Rows that have a record in each part, in the order of the parts. */
+    rows,
+    /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
+    ...counts,
+    /** Rows of which two parts hold different finished records, and the names of these parts. */
+    conflicts,
+    /** What is damaged in the journals, a sentence each. */
+    damages,
+    /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
+    lines: () => linesOf(entries, standing, stop),
+  };
+}
+
+function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean): Entry {
+  const at = typeof log.at === 'string' ? Date.parse(log.at) : 0;
+  return {
+    id,
+    part,
+    offset,
+    length: bytes.length,
+    isDone,
+    row: digestOf(JSON.stringify(row)),
+    line: digestOf(bytes),
+    at: at || 0,
+  };
+}
+
+/** 24 hex digits of SHA-256. */
+function digestOf(bytes: string | Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 24);
+}
+
+/** Whether a record that was found takes the place of the one that stood: a finished one does, and of two failures the later. */
+function isBetter(found: Entry, before: Entry): boolean {
+  return found.isDone === before.isDone ? !found.isDone && found.at > before.at : found.isDone;
+}
+
+/**
+ * A later record replaces an earlier one: those of parts that do not stand come first, without copies of what does. Each line once, with
+ * its line end.
+ */
+async function* linesOf(
+  entries: readonly Entry[],
+  standing: ReadonlyMap<string, Entry>,
+  stop: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
+  const others = entries.filter((entry) => !stands(entry) && entry.line !== present(standing.get(entry.id)).line);
+  const once = new Map<string, Entry>();
+  for (const entry of [...others, ...entries.filter(stands)]) if (!once.has(entry.line)) once.set(entry.line, entry);
+  let file: { readonly part: JournalPart; readonly handle: FileHandle } | undefined;
+  try {
+    for (const { part, offset, length } of once.values()) {
+      throwIfStopped(stop);
+      if (file?.part !== part) {
+        await file?.handle.close();
+        file = { part, handle: await open(part.path) };
+      }
+      const bytes = Buffer.alloc(length + 1, '\n');
+      await file.handle.read(bytes, 0, length, offset);
+      yield bytes;
+    }
+  } finally {
+    await file?.handle.close();
   }
 }

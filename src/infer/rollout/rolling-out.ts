@@ -15,7 +15,7 @@ import { rowId } from '../../core/row-id.js';
 import { charactersOf, type Question, type Sample } from '../../core/types.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
-import { markOf, type Stage, type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
+import { markOf, type Stage, type StageOutput, summaryOf } from '../../run/stage-contract.js';
 import { invalidByDomain, placeOfRow, stageOver } from '../chosen-rows.js';
 import { baselineOf, type Inference, jobsOf, leftOutBy, type RowOutput, recordOf } from '../inferring.js';
 import { buildMessages } from '../messages.js';
@@ -32,8 +32,12 @@ export function turnJob(chain: PlannedChain, turn: number, repeat: number) {
   const row = chain.rows.get(turn);
   const key = row?.key ?? turnKey(chain.name, turn);
   const group = `${chain.name}#${repeat}`;
-  const job = { id: rowId(key, repeat), domain: chain.domain, group, serial: true } as const satisfies StageJob;
-  return { ...job, chain, turn, repeat, row, key };
+  return { id: rowId(key, repeat), domain: chain.domain, group, serial: true as const, chain, turn, repeat, row, key };
+}
+
+/** The id alone: it is asked for every turn before each turn, so that no more than that is made. */
+function turnId({ rows, name }: PlannedChain, turn: number, repeat: number): string {
+  return rowId(rows.get(turn)?.key ?? turnKey(name, turn), repeat);
 }
 
 /**
@@ -186,7 +190,7 @@ export function isDoneTurn({ status, class: failure }: RowState): boolean {
 export function historyBefore(records: Records, { chain, turn: end, repeat }: TurnJob): History {
   let history: History = { observations: [], hash: NOTHING_BEFORE };
   for (let turn = chain.from + 1; turn < end; turn++) {
-    history = followedBy(history, observedIn(records.read(turnJob(chain, turn, repeat).id)));
+    history = followedBy(history, observedIn(records.read(turnId(chain, turn, repeat))));
   }
   return history;
 }
@@ -210,7 +214,7 @@ export function followedBy({ observations, hash }: History, observation: string)
 export function stampOfTurn(records: Records, job: TurnJob, mark: string, recorded: string): string | undefined {
   let hash = NOTHING_BEFORE;
   for (let turn = job.chain.from + 1; turn < job.turn; turn++) {
-    const summary = records.summaryOf(turnJob(job.chain, turn, job.repeat).id);
+    const summary = records.summaryOf(turnId(job.chain, turn, job.repeat));
     if (summary === undefined || !isDoneTurn(summary)) return undefined;
     const after = summary.stamp.slice(DIGITS, 2 * DIGITS);
     if (summary.stamp !== `${hash}${after} ${mark}`.trimEnd()) return undefined;
@@ -234,7 +238,7 @@ async function* turnLines(dataset: Dataset, records: Records, turns: readonly Tu
     const prediction = recordedPrediction(record.row);
     const { offScript = [] } = rolloutStep(isObject(awb) ? awb.rollout : undefined) ?? {};
     const isFirst = turn - 1 === chain.from;
-    const before = isFirst ? undefined : observedIn(records.read(turnJob(chain, turn - 1, repeat).id));
+    const before = isFirst ? undefined : observedIn(records.read(turnId(chain, turn - 1, repeat)));
     const keys = membersOf(text).map((member) => member.key);
     yield withMembers(text, new Set(keys.filter((name) => name !== 'task' && name !== 'id')), {
       turn_idx: turn,

@@ -117,6 +117,9 @@ function linesOf(text: string): string[] {
     .filter(Boolean);
 }
 
+// What an action refers to (paths, names, numbers that are ids, elements of a screen, as far as they can be told by their look), and which
+// of it a rollout never showed: the truth did, and nothing that the model was given did.
+
 /** A reference as it stands in the action, and whether a text, as `plain` makes it, shows what it refers to. */
 type Reference = ReturnType<typeof tokenReference>;
 
@@ -134,12 +137,15 @@ export function referencesIn(domain: Domain, prompt: string): Reference[] {
   const value = parseJson(action);
   // Of JSON, its values; of any other action, all of it.
   const texts = typeof value === 'object' ? leavesOf(value) : [action];
-  const tokens = texts.flatMap((text) => tokensIn(text, isGui)).map(tokenReference);
-  const found = new Map<string, Reference>();
-  for (const reference of [...(isGui ? elementsIn(action) : []), ...tokens]) {
-    if (!found.has(reference.text) && found.size < MOST_REFERENCES) found.set(reference.text, reference);
-  }
-  return [...found.values()];
+  const ids = new Set(isGui ? elementsIn(action) : []);
+  const tokens = new Set(texts.flatMap((text) => tokensIn(text, isGui)));
+  // Patterns are built for those alone that are looked for.
+  return [
+    ...Array.from(ids, (id) => [id, elementReference] as const),
+    ...Array.from(tokens, (token) => [token, tokenReference] as const),
+  ]
+    .slice(0, MOST_REFERENCES)
+    .map(([name, referenceTo]) => referenceTo(name));
 }
 
 /** A prompt or an observation as references are looked for in it: its text, and the texts in its JSON with their escapes undone. */
@@ -193,14 +199,14 @@ const ELEMENTS = [
   /\b(?:id|index|element_id|bid)\b["']?(?:\s*[=:]\s*|>\s*)["']?(?<id>[a-z]?\d+)(?![\w.])/g,
 ];
 
-/** The elements of a screen that an action names by their numbers. */
-function elementsIn(action: string): Reference[] {
-  return ELEMENTS.flatMap((pattern) =>
-    Array.from(action.matchAll(pattern), ({ groups: { id = '' } = {} }) => {
-      const shown = new RegExp(String.raw`\[${id}\]|\b(?:id|index|bid)["']?\s*[=:]\s*["']?${id}(?![\w.])`);
-      return { text: `[${id}]`, isIn: (text: string) => shown.test(text) };
-    }),
-  );
+/** The numbers of the elements of a screen that an action names. */
+function elementsIn(action: string): string[] {
+  return ELEMENTS.flatMap((pattern) => Array.from(action.matchAll(pattern), ({ groups: { id = '' } = {} }) => id));
+}
+
+function elementReference(id: string): Reference {
+  const shown = new RegExp(String.raw`\[${id}\]|\b(?:id|index|bid)["']?\s*[=:]\s*["']?${id}(?![\w.])`);
+  return { text: `[${id}]`, isIn: (text) => shown.test(text) };
 }
 
 /**

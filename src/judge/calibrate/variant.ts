@@ -1,6 +1,6 @@
 // What a variant is: a prediction of known quality, made from a row of the benchmark; and what variants are made of.
 
-import { type CalledTool, calledTool } from '../../benchmark/actions/tool-call.js';
+import { type CalledTool, calledTool } from '../../benchmark/actions/agent-action.js';
 import { tagged } from '../../benchmark/baselines.js';
 import type { VariantFacts } from '../../core/calibration.js';
 import { parseObject } from '../../core/json.js';

@@ -3,6 +3,7 @@
 import { constants } from 'node:fs';
 import { access, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { callsTogether } from '../../core/costs.js';
 import {
   cannotCreate,
@@ -18,17 +19,7 @@ import { dollars, grouped } from '../../core/figures.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import { shellLine } from '../../core/printable.js';
-import type {
-  Ask,
-  AskSignals,
-  BatchReport,
-  FileHooks,
-  Io,
-  Job,
-  ModelOutcome,
-  Solve,
-  WorkHooks,
-} from '../../core/types.js';
+import type { Ask, AskSignals, BatchReport, Io, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
 import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
@@ -113,7 +104,7 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
       dropped: () => dialect.dropped(),
       report: () => state.report,
       work: (jobs, solve, signals, hooks = {}) =>
-        new BatchWork(by, { ...options, dialect }, live, state, solve, signals, hooks).askAll(jobs),
+        workOff({ by, options: { ...options, dialect }, live, state, solve, signals, hooks }, jobs),
       async close() {
         await live?.close();
         release();
@@ -134,60 +125,49 @@ interface State {
   report: BatchReport | undefined;
 }
 
-class BatchWork<J extends Job> {
-  readonly #dir: string;
+interface Work<J extends Job> {
+  readonly by: ByBatch;
+  readonly options: AnswerOptions;
+  readonly live: OpenBackend | undefined;
+  readonly state: State;
+  readonly solve: Solve<J>;
+  readonly signals: AskSignals;
+  readonly hooks: WorkHooks<J>;
+}
+
+async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promise<void> {
+  const { by, options, live, state, signals, hooks } = work;
+  const { dir, run, settings, endpoints } = by;
   /** What has no result is asked live. */
-  readonly #isLive: boolean;
-  /** Sessions give it, and nobody else asks by files. */
-  readonly #files: FileHooks<J>;
-  /** Requests that were written by this look. */
-  #written = 0;
-
-  constructor(
-    private readonly by: ByBatch,
-    private readonly options: AnswerOptions,
-    private readonly live: OpenBackend | undefined,
-    private readonly state: State,
-    private readonly solve: Solve<J>,
-    private readonly signals: AskSignals,
-    private readonly hooks: WorkHooks<J>,
-  ) {
-    this.#dir = by.dir;
-    this.#isLive = by.settings.finishOnline ?? false;
-    this.#files = present(hooks.files);
+  const isLive = settings.finishOnline ?? false;
+  // Sessions give it, and nobody else asks by files.
+  const files = present(hooks.files);
+  const isOver = () => signals.stop.aborted || signals.abort.aborted;
+  let rest = jobs;
+  if (state.batch === undefined && live !== undefined && !isLive) {
+    rest = await probe(live);
+    if (isOver() || rest.length === 0) return;
   }
-
-  async askAll(jobs: readonly J[]): Promise<void> {
-    let rest = jobs;
-    if (this.state.batch === undefined && this.live !== undefined && !this.#isLive) {
-      rest = await this.#probe(this.live, jobs);
-      if (this.#isOver || rest.length === 0) return;
-    }
-    for (;;) {
-      const { left, isRelearnt } = await this.#pass(rest);
-      if (!isRelearnt || this.#isOver) return;
-      this.by.onDropped();
-      rest = left;
-      if (this.state.batch !== undefined) await this.#save({ ...this.state.batch, ...this.#learnt() });
-    }
-  }
-
-  get #isOver(): boolean {
-    return this.signals.stop.aborted || this.signals.abort.aborted;
+  for (;;) {
+    const { left, isRelearnt } = await pass(rest);
+    if (!isRelearnt || isOver()) return;
+    by.onDropped();
+    rest = left;
+    if (state.batch !== undefined) await save({ ...state.batch, ...learnt() });
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
-  async #probe(live: OpenBackend, jobs: readonly J[]): Promise<readonly J[]> {
+  async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
-      this.solve(job, async (asking) => {
+      work.solve(job, async (asking) => {
         latest.outcome = await ask(asking);
         return latest.outcome;
       });
     const most = Math.min(MOST_PROBES, jobs.length);
     let probes = 0;
-    while (probes < most && latest.outcome.status !== 'ok' && !this.#isOver) {
-      await live.work([present(jobs[probes++])], watched, this.signals, this.hooks);
+    while (probes < most && latest.outcome.status !== 'ok' && !isOver()) {
+      await server.work([present(jobs[probes++])], watched, signals, hooks);
     }
     if (latest.outcome.status !== 'failed' || probes === jobs.length) return jobs.slice(probes);
     throw unavailable(
@@ -196,68 +176,151 @@ class BatchWork<J extends Job> {
   }
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
-  async #pass(jobs: readonly J[]) {
-    const { stop } = this.signals;
-    const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
-    const results = await Results.open(this.#dir, stop);
-    const answers = new Answers(this.by, this.options, results);
+  async function pass(asked: readonly J[]) {
+    const requests = await readRequests(dir, state.batch?.parts ?? [], signals.stop);
+    const results = await Results.open(dir, signals.stop);
+    const answers = new Answers(by, options, results);
     const awaited = new Set<string>();
-    this.#written = 0;
+    /** Requests that were written by this look. */
+    let written = 0;
     let isWhole = false;
     try {
-      const look = await this.#lookAt(jobs, answers, requests);
-      if (look.isRelearnt || this.#isOver) return look;
+      const look = await lookAtAll();
+      if (look.isRelearnt || isOver()) return look;
       isWhole = true;
-      if (!this.#isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
-      await this.#withdraw(requests, results, awaited);
-      const missing = jobs.filter((job) => {
+      if (!isLive) for (const name of look.missing.values()) if (requests.has(name)) awaited.add(name);
+      await withdraw();
+      const missing = asked.filter((job) => {
         const name = look.missing.get(job);
         return name !== undefined && !awaited.has(name);
       });
-      if (!this.#isLive) await this.#write(missing, answers, requests, awaited);
+      if (!isLive) await write(missing);
       else if (missing.length > 0) {
-        const first: Solve<J> = (job, ask) =>
-          this.solve(job, answersFirst(answers, requests, this.#files.kept(job), ask));
-        await this.live?.work(missing, first, this.signals, this.hooks);
+        const first: Solve<J> = (job, ask) => work.solve(job, answersFirst(answers, requests, files.kept(job), ask));
+        await live?.work(missing, first, signals, hooks);
       }
       return look;
     } finally {
-      this.state.report = this.#reportOf(jobs, answers, requests, results, awaited, isWhole);
+      state.report = reportNow();
+    }
+
+    /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
+    async function lookAtAll() {
+      /** Those that have not come to their end. */
+      const left = new Set(asked);
+      /** Of these, the ids of the requests that each waits for next, or that are still to be written. */
+      const missing = new Map<J, string>();
+      const errors: unknown[] = [];
+      const lookAtOne = async (job: J) => {
+        if (errors.length > 0 || isOver()) return;
+        const kept = files.kept(job);
+        const end = await missingOf(
+          job,
+          answers.asker(kept, (cost) => files.replayed(job, cost)),
+        );
+        if (end === undefined) left.delete(job);
+        // What is held is not to be asked where it was not: none of its results is newer than its record.
+        else if (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.id);
+      };
+      const slots = pLimit(AT_ONCE);
+      await Promise.all(asked.map((job) => slots(() => lookAtOne(job).catch((error: unknown) => errors.push(error)))));
+      for (const error of errors) if (!(error instanceof Relearnt)) throw error;
+      // Where a result has shown that requests have to be made in another way, not every job was looked at.
+      return { missing, left: [...left], isRelearnt: errors.length > 0 };
+    }
+
+    /**
+     * Takes back the files that nobody has been given, as far as the folder shows, where they hold requests that are not awaited (any more):
+     * what is still missing of them is written anew, or asked live.
+     */
+    async function withdraw(): Promise<void> {
+      const { sent = [] } = (await readSubmission(dir)) ?? {};
+      const given = new Set(sent.map(({ part }) => part));
+      const stale = new Set<string>();
+      for (const [name, part] of requests) {
+        if (results.has(name)) given.add(part);
+        else if (!awaited.has(name)) stale.add(part);
+      }
+      for (const { file } of state.batch?.parts ?? []) {
+        if (given.has(file) || !stale.has(file)) continue;
+        const batch = present(state.batch);
+        await save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
+        await rm(join(dir, file), { force: true });
+        for (const [name, part] of requests) {
+          if (part !== file) continue;
+          awaited.delete(name);
+          // What is asked live now went into a file all the same: later results are not those of a later request.
+          if (!isLive) requests.delete(name);
+        }
+      }
+    }
+
+    /** Writes the requests that jobs are missing. Each is made when its turn comes, so that no text is held. */
+    async function write(missing: readonly J[]): Promise<void> {
+      const ids: string[] = [];
+      await writeParts(dir, state.batch?.parts ?? [], lines(missing, ids), async (part) => {
+        const batch = present(state.batch);
+        await save({ ...batch, parts: [...batch.parts, part] });
+        for (const id of ids.splice(0, part.requests)) {
+          requests.set(id, part.file);
+          awaited.add(id);
+          written++;
+        }
+      });
+    }
+
+    /** @param ids takes the id of each */
+    async function* lines(missing: readonly J[], ids: string[]): AsyncGenerator<string> {
+      for (const job of missing) {
+        if (isOver()) return;
+        const found = await missingOf(job, answers.asker(files.kept(job), WAS_TOLD));
+        if (found === undefined) continue;
+        const spent = reachedIn(run.ledger, settings);
+        if (spent !== undefined) {
+          throw new UserError(
+            `${spent}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
+            EXIT.later,
+          );
+        }
+        const { id, body, way } = found;
+        const url = `/v1${way.path}` as const;
+        if (state.batch === undefined) await save(begun(url));
+        ids.push(id);
+        yield `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
+      }
+    }
+
+    function reportNow(): BatchReport {
+      const names = new Set(asked.map((job) => jobName(files.kept(job).id)));
+      // Of what is not asked about now, results may come that a later command takes.
+      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
+      const countIn = (file: string, isIt: (name: string) => boolean) =>
+        [...requests].filter(([id, part]) => part === file && isIt(id)).length;
+      const parts = (state.batch?.parts ?? []).map(({ file, requests, bytes }) => ({
+        file,
+        requests,
+        bytes,
+        answered: countIn(file, (name) => results.has(name)),
+        awaited: countIn(file, (name) => awaited.has(name)),
+      }));
+      return {
+        dir,
+        model: state.batch?.model ?? endpoints.model,
+        parts,
+        awaited: awaited.size,
+        written,
+        isLive,
+        isOver: isWhole && (isLive || ![...requests.keys()].some(isOpen)),
+        // A file that was written anew meanwhile may have been given to an engine before.
+        notes: results.notes((id) => requests.has(id) || answers.taken.has(id)),
+      };
     }
   }
 
-  /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
-  async #lookAt(jobs: readonly J[], answers: Answers, requests: Requests) {
-    /** Those that have not come to their end. */
-    const left = new Set(jobs);
-    /** Of these, the ids of the requests that each waits for next, or that are still to be written. */
-    const missing = new Map<J, string>();
-    const errors: unknown[] = [];
-    const lookAtOne = async (job: J) => {
-      const kept = this.#files.kept(job);
-      const ask = answers.asker(kept, (cost) => this.#files.replayed(job, cost));
-      const end = await this.#missingOf(job, ask);
-      if (end === undefined) left.delete(job);
-      // What is held is not to be asked where it was not: none of its results is newer than its record.
-      else if (requests.has(end.id) || !kept.isHeld || end.log.batched !== kept.batched) missing.set(job, end.id);
-    };
-    const queue = jobs.values();
-    const worker = async () => {
-      for (const job of queue) {
-        if (errors.length > 0 || this.#isOver) return;
-        await lookAtOne(job).catch((error: unknown) => errors.push(error));
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    for (const error of errors) if (!(error instanceof Relearnt)) throw error;
-    // Where a result has shown that requests have to be made in another way, not every job was looked at.
-    return { missing, left: [...left], isRelearnt: errors.length > 0 };
-  }
-
   /** Solves a job as far as answers go. @returns its first question without one; undefined where it has come to its end */
-  async #missingOf(job: J, ask: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
+  async function missingOf(job: J, ask: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
     const ends: Missing[] = [];
-    await this.solve(job, async (asking) => {
+    await work.solve(job, async (asking) => {
       const answered = await ask(asking);
       if (answered.status !== 'missing') return answered;
       ends.push(answered);
@@ -266,124 +329,27 @@ class BatchWork<J extends Job> {
     return ends[0];
   }
 
-  /**
-   * Takes back the files that nobody has been given, as far as the folder shows, where they hold requests that are not awaited (any more):
-   * what is still missing of them is written anew, or asked live.
-   */
-  async #withdraw(requests: Requests, results: Results, awaited: Set<string>): Promise<void> {
-    const { sent = [] } = (await readSubmission(this.#dir)) ?? {};
-    const given = new Set(sent.map(({ part }) => part));
-    const stale = new Set<string>();
-    for (const [name, part] of requests) {
-      if (results.has(name)) given.add(part);
-      else if (!awaited.has(name)) stale.add(part);
-    }
-    for (const { file } of this.state.batch?.parts ?? []) {
-      if (given.has(file) || !stale.has(file)) continue;
-      const batch = present(this.state.batch);
-      await this.#save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
-      await rm(join(this.#dir, file), { force: true });
-      for (const [name, part] of requests) {
-        if (part !== file) continue;
-        awaited.delete(name);
-        // What is asked live now went into a file all the same: later results are not those of a later request.
-        if (!this.#isLive) requests.delete(name);
-      }
-    }
-  }
-
-  /** Writes the requests that the jobs are missing. Each is made when its turn comes, so that no text is held. */
-  async #write(jobs: readonly J[], answers: Answers, requests: Requests, awaited: Set<string>): Promise<void> {
-    const ids: string[] = [];
-    await writeParts(this.#dir, this.state.batch?.parts ?? [], this.#lines(jobs, answers, ids), async (part) => {
-      const batch = present(this.state.batch);
-      await this.#save({ ...batch, parts: [...batch.parts, part] });
-      for (const id of ids.splice(0, part.requests)) {
-        requests.set(id, part.file);
-        awaited.add(id);
-        this.#written++;
-      }
-    });
-  }
-
-  /** @param ids takes the id of each */
-  async *#lines(jobs: readonly J[], answers: Answers, ids: string[]): AsyncGenerator<string> {
-    const { run, settings } = this.by;
-    for (const job of jobs) {
-      if (this.#isOver) return;
-      const missing = await this.#missingOf(job, answers.asker(this.#files.kept(job), WAS_TOLD));
-      if (missing === undefined) continue;
-      const spent = reachedIn(run.ledger, settings);
-      if (spent !== undefined) {
-        throw new UserError(
-          `${spent}, so nothing more was written; every result that has come is read, and the same command with a larger budget continues`,
-          EXIT.later,
-        );
-      }
-      const { id, body, way } = missing;
-      const url = `/v1${way.path}` as const;
-      if (this.state.batch === undefined) await this.#save(this.#begun(url));
-      ids.push(id);
-      yield `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
-    }
-  }
-
-  #begun(url: Batch['url']): Batch {
-    const { command, endpoints, run } = this.by;
-    const [address] = this.live === undefined ? [] : endpoints.baseUrls;
+  function begun(url: Batch['url']): Batch {
+    const [address] = live === undefined ? [] : endpoints.baseUrls;
     return {
       run: { kind: run.kind, dir: run.dir, fingerprint: fingerprintOf(run.identity), identity: run.identity },
       model: endpoints.model,
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
-      ...this.#learnt(),
-      command,
+      ...learnt(),
+      command: by.command,
       parts: [],
     };
   }
 
-  async #save(batch: Batch): Promise<void> {
-    await writeBatch(this.#dir, batch);
-    this.state.batch = batch;
+  async function save(batch: Batch): Promise<void> {
+    await writeBatch(dir, batch);
+    state.batch = batch;
   }
 
-  #learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
-    const { dialect } = this.options;
+  function learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
+    const { dialect } = options;
     return { dropped: dialect.dropped(), isRenamed: dialect.isRenamed() || undefined };
-  }
-
-  #reportOf(
-    jobs: readonly J[],
-    { taken }: Answers,
-    requests: Requests,
-    results: Results,
-    awaited: ReadonlySet<string>,
-    isWhole: boolean,
-  ): BatchReport {
-    const { batch } = this.state;
-    const names = new Set(jobs.map((job) => jobName(this.#files.kept(job).id)));
-    // Of what is not asked about now, results may come that a later command takes.
-    const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
-    const countIn = (file: string, isIt: (name: string) => boolean) =>
-      [...requests].filter(([id, part]) => part === file && isIt(id)).length;
-    const parts = (batch?.parts ?? []).map(({ file, requests, bytes }) => ({
-      file,
-      requests,
-      bytes,
-      answered: countIn(file, (name) => results.has(name)),
-      awaited: countIn(file, (name) => awaited.has(name)),
-    }));
-    return {
-      dir: this.#dir,
-      model: batch?.model ?? this.by.endpoints.model,
-      parts,
-      awaited: awaited.size,
-      written: this.#written,
-      isLive: this.#isLive,
-      isOver: isWhole && (this.#isLive || ![...requests.keys()].some(isOpen)),
-      // A file that was written anew meanwhile may have been given to an engine before.
-      notes: results.notes((id) => requests.has(id) || taken.has(id)),
-    };
   }
 }
 

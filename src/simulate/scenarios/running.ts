@@ -3,10 +3,8 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { openDataset } from '../../benchmark/dataset.js';
-import { holdsRows } from '../../benchmark/hub/source-record.js';
+import { holdsRows } from '../../benchmark/hub/client.js';
 import { listFolder } from '../../benchmark/prompts.js';
-import { chooseRows } from '../../benchmark/selection.js';
 import { domainName } from '../../core/domains.js';
 import { present, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
@@ -19,16 +17,14 @@ import type { Io, Question } from '../../core/types.js';
 import {
   askedIdentity,
   type ChosenRows,
-  choiceOf,
   manifestOfData,
   placeOfRow,
-  requireData,
-  requireUsable,
   withChosenRows,
+  withData,
 } from '../../infer/chosen-rows.js';
 import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
-import { INFER_OPTIONS, type InferSettings, takenShard } from '../../infer/options.js';
-import { printBill } from '../../run/bill.js';
+import { INFER_OPTIONS, type InferSettings } from '../../infer/options.js';
+import { printBill } from '../../run/bill-text.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
@@ -152,20 +148,14 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   const usual = INFER_OPTIONS['data-dir'].default;
   const names = settings.dataDir === usual ? await readdir(resolve(io.cwd, usual)).catch(() => []) : undefined;
   if (names?.some((file) => holdsRows({ name: file })) === false) return listDocument(suite);
-  await requireData(settings.dataDir, io);
-  const dataset = await openDataset(resolve(io.cwd, settings.dataDir), io.stop);
-  try {
-    requireUsable(dataset, settings, io);
+  return withData(settings, io, async ({ dataset, chosen }) => {
     const rows = new Map<string, number>();
-    const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard: takenShard(settings, io) }, dataset));
     const fitting = fittingIn(dataset, suite.scenarios, io);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }
     return listDocument(suite, rows);
-  } finally {
-    await dataset.close();
-  }
+  });
 }
 
 const PROMPT = /\.txt$/;

@@ -3,8 +3,8 @@
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readSourceRecord, SOURCE_RECORD } from '../../../src/benchmark/hub/client.js';
 import { type DatasetOptions, fetchDataset } from '../../../src/benchmark/hub/dataset.js';
-import { readSourceRecord, SOURCE_RECORD } from '../../../src/benchmark/hub/source-record.js';
 import { EXIT } from '../../../src/core/errors.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { COMMIT, closeServers, entryOf, failure, openHub, sha256, smallEntryOf } from '../../support/hub.js';

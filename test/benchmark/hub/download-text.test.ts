@@ -1,7 +1,7 @@
 // What is said of downloads, where names may be hostile.
 
 import { expect, test } from 'vitest';
-import { downloadText, progressText, sizeText } from '../../../src/benchmark/hub/download-text.js';
+import { downloadText, progressText, sizeText } from '../../../src/benchmark/hub/client.js';
 
 test('a download names what, how much and where; its progress how far it is', () => {
   expect(downloadText({ name: 'hf:user/repo/m.gguf', bytes: 22_134_529_280 }, '/models')).toBe(

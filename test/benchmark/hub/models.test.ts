@@ -3,7 +3,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { TransferProgress } from '../../../src/benchmark/hub/download-text.js';
+import type { TransferProgress } from '../../../src/benchmark/hub/client.js';
 import { AGENTWORLD, resolveModel } from '../../../src/benchmark/hub/models.js';
 import { EXIT, UserError } from '../../../src/core/errors.js';
 import { failure, filesIn, hashOf, MODEL, openHub, SHA256 } from '../../support/hub.js';

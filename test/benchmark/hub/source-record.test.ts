@@ -8,7 +8,7 @@ import {
   SOURCE_RECORD,
   type SourceRecord,
   sourceRecordText,
-} from '../../../src/benchmark/hub/source-record.js';
+} from '../../../src/benchmark/hub/client.js';
 import { temporaryFolder } from '../../support/cli.js';
 
 const RECORD: SourceRecord = {

@@ -6,7 +6,7 @@ import { mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import type { TransferProgress } from '../../../src/benchmark/hub/download-text.js';
+import type { TransferProgress } from '../../../src/benchmark/hub/client.js';
 import { resolveModel } from '../../../src/benchmark/hub/models.js';
 import { EXIT } from '../../../src/core/errors.js';
 import { ROOT } from '../../support/cli.js';

@@ -3,7 +3,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { joinJournals } from '../../../src/cli/merge/journals.js';
+import { joinJournals } from '../../../src/cli/merge/parts.js';
 import { type JournalRecord, sealed, viewJournal } from '../../../src/run/journal.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { randomFrom } from '../../support/random.js';
@@ -31,10 +31,10 @@ async function joined(parts: Readonly<Record<string, readonly JournalRecord[]>>)
   return { join, lines: (await readFile(path, 'utf8')).split('\n').length - 1, standing: await standingIn(path) };
 }
 
-async function writtenLines(folder: string, lines: Iterable<Uint8Array>): Promise<string> {
+async function writtenLines(folder: string, lines: AsyncIterable<Uint8Array>): Promise<string> {
   const path = `${folder}/joined`;
   await writeFile(path, '');
-  for (const piece of lines) await appendFile(path, piece);
+  for await (const piece of lines) await appendFile(path, piece);
   return path;
 }
 

@@ -67,6 +67,19 @@ describe('the manifest of a merged run', () => {
     ]);
   });
 
+  test('has the price of the part that ended last, and of a part nothing but the counts that there are', () => {
+    const priced = (model: string, endedAt: string) => ({
+      price: { model, source: 'list', input: 1, output: 1 },
+      endedAt,
+    });
+    const usage = JSON.parse('{"__proto__": {"polluted": 1}, "promptTokens": 3}');
+    const late = partOf('1/3', { ...priced('late', '2026-02-02'), unrecorded: { calls: 1, usage } });
+    const merged = mergedManifest(undefined, [late, partOf('2/3', priced('early', '2026-02-01'))], IDENTITY);
+    expect(merged.price?.model).toBe('late');
+    expect(merged.unrecorded?.usage).toEqual({ promptTokens: 8 });
+    expect({}).not.toHaveProperty('polluted');
+  });
+
   test('keeps what the merged run has asked itself since', () => {
     const grown = { ...one, pace: { calls: 25, seconds: 0.5 }, label: 'own', startedAt: '2026-01-09T00:00:00.000Z' };
     const again = mergedManifest(grown, [partOf('1/3', { label: 'part' })], IDENTITY);

@@ -1,7 +1,7 @@
 // What earlier runs measured, taken together.
 
 import { describe, expect, test } from 'vitest';
-import { Measured } from '../../../src/run/bill.js';
+import { measuredIn } from '../../../src/run/bill.js';
 import type { DomainCost } from '../../../src/run/manifest.js';
 
 function run(name: string, costs: Readonly<Record<string, DomainCost>>, pace?: { calls: number; seconds: number }) {
@@ -17,7 +17,7 @@ const cost = (rows: number, completionTokens: number, chars = 0, promptTokens = 
 
 describe('characters a token', () => {
   test('are summed over the runs, by domain where one was measured', () => {
-    const measured = new Measured([
+    const measured = measuredIn([
       run('a', { mcp: cost(2, 0, 300, 100) }),
       run('b', { mcp: cost(1, 0, 500, 100), web: cost(1, 0, 400, 200) }),
     ]);
@@ -27,16 +27,16 @@ describe('characters a token', () => {
   });
 
   test('that no tokenizer has are not believed', () => {
-    expect(new Measured([run('a', { mcp: cost(1, 0, 1_000_000, 1) })]).charactersPerToken()).toBeUndefined();
-    expect(new Measured([run('a', { mcp: cost(1, 0, 10, 1_000) })]).charactersPerToken()).toBeUndefined();
-    const partly = new Measured([run('a', { mcp: cost(1, 0, 100, 0), web: cost(1, 0, 300, 100) })]);
+    expect(measuredIn([run('a', { mcp: cost(1, 0, 1_000_000, 1) })]).charactersPerToken()).toBeUndefined();
+    expect(measuredIn([run('a', { mcp: cost(1, 0, 10, 1_000) })]).charactersPerToken()).toBeUndefined();
+    const partly = measuredIn([run('a', { mcp: cost(1, 0, 100, 0), web: cost(1, 0, 300, 100) })]);
     expect([partly.charactersPerToken('mcp'), partly.charactersPerToken()?.ratio]).toEqual([undefined, 4]);
   });
 });
 
 describe('output tokens a row', () => {
   test('are the mean of the runs, by domain and in all', () => {
-    const measured = new Measured([
+    const measured = measuredIn([
       run('a', { mcp: cost(10, 1_000), web: cost(10, 3_000) }),
       run('b', { mcp: cost(10, 2_000) }),
     ]);
@@ -45,8 +45,8 @@ describe('output tokens a row', () => {
   });
 
   test('are unknown where no server counted them', () => {
-    expect(new Measured([run('a', { mcp: { rows: 3, usage: { promptTokens: 7 } } })]).output()).toBeUndefined();
-    expect(new Measured([]).output()).toBeUndefined();
+    expect(measuredIn([run('a', { mcp: { rows: 3, usage: { promptTokens: 7 } } })]).output()).toBeUndefined();
+    expect(measuredIn([]).output()).toBeUndefined();
   });
 });
 
@@ -56,8 +56,8 @@ test('the share of caches is that of servers that tell', () => {
     run('a', { mcp: told(10, 100), web: { rows: 1, usage: { promptTokens: 1_000 } } }),
     run('b', { mcp: told(50, 100) }),
   ];
-  expect(new Measured(runs).cachedShare()).toBeCloseTo(0.3);
-  expect(new Measured([]).cachedShare()).toBeUndefined();
+  expect(measuredIn(runs).cachedShare).toBeCloseTo(0.3);
+  expect(measuredIn([]).cachedShare).toBeUndefined();
 });
 
 test('the pace is that of all calls over all of their time', () => {
@@ -66,6 +66,6 @@ test('the pace is that of all calls over all of their time', () => {
     run('b', {}, { calls: 20, seconds: 180 }),
     run('c', {}, { calls: 0, seconds: 0 }),
   ];
-  expect(new Measured(runs).callsPerMinute()).toBe(30);
-  expect(new Measured([run('c', {})]).callsPerMinute()).toBeUndefined();
+  expect(measuredIn(runs).callsPerMinute).toBe(30);
+  expect(measuredIn([run('c', {})]).callsPerMinute).toBeUndefined();
 });

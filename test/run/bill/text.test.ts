@@ -1,7 +1,7 @@
 // The bill for a terminal: what is known, what is not, and from what.
 
 import { describe, expect, test } from 'vitest';
-import type { Bill, BillDocument, Charges } from '../../../src/model/bill.js';
+import type { Bill, BillDocument, Charges } from '../../../src/run/bill.js';
 import { billText } from '../../../src/run/bill-text.js';
 
 const LOOK = { columns: 80, color: false };
@@ -39,6 +39,7 @@ const DOCUMENT: BillDocument = {
 const billOf = (document: Partial<BillDocument> = {}): Bill => ({
   document: { ...DOCUMENT, ...document },
   asksAgent: false,
+  overlong: undefined,
 });
 
 /** The text without its line breaks. */
