@@ -130,9 +130,10 @@ export class Results {
         // A copy of the requests answers none of them.
         else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) this.#odd.push(place);
         else {
-          const { custom_id: id } = line;
           const found = { path, offset, length: bytes.length };
-          this.#lines.set(id, [...(this.#lines.get(id) ?? []), found]);
+          const before = this.#lines.get(line.custom_id);
+          if (before === undefined) this.#lines.set(line.custom_id, [found]);
+          else before.push(found);
         }
       }
     } catch (error) {

@@ -24,7 +24,7 @@ import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
 import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
-import { type AnswerOptions, Answers, type Missing, Relearnt } from '../../model/batch/answers.js';
+import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt } from '../../model/batch/answers.js';
 import {
   type Batch,
   clearRemains,
@@ -191,7 +191,7 @@ class BatchWork<J extends Job> {
     const { stop } = this.signals;
     const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
     const results = await Results.open(this.#dir, stop);
-    const answers = new Answers(this.by, this.options, results);
+    const answers = openAnswers(this.by, this.options, results);
     const awaited = new Set<string>();
     this.#written = 0;
     let isWhole = false;
