@@ -1,14 +1,13 @@
 // Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
 
 import { isInteger, type JsonObject } from '../core/json.js';
-import { openRedaction } from '../core/redaction.js';
 import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
 import type { ServerFacts } from './bill.js';
 import { openContextWatch, type ServedContext } from './context.js';
-import { openEndpoint, openModels } from './endpoint/endpoint.js';
+import { openEndpoint, openModels, type RawRequests } from './endpoint/endpoint.js';
 import { type Dialect, openDialect } from './endpoint/request.js';
-import { type HttpProxy, readAddress } from './http/address.js';
+import type { HttpProxy } from './http/address.js';
 import type { TimeLimits } from './http/time-limits.js';
 import { Wire } from './http/wire.js';
 import type { ScheduleOptions } from './schedule/lane.js';
@@ -36,6 +35,7 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly dropped: readonly string[];
   /** What is known of the parameters, where a backend shares it with another; else each learns by itself. */
   readonly dialect?: Dialect;
+  readonly raw?: RawRequests;
 }
 
 /** A backend, and what it learnt about the servers that it asks. */
@@ -122,15 +122,13 @@ export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
   const { baseUrls, proxies, apiKey, model } = named;
   return Promise.all(
     baseUrls.map(async (baseUrl, index) => {
-      const proxy = proxies[index];
-      const address = readAddress(baseUrl, apiKey);
-      const wire = new Wire(address, apiKey, proxy);
+      const wire = new Wire(baseUrl, apiKey, proxies[index]);
       try {
-        const known = openModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
+        const known = openModels(wire);
         const [names, context] = await Promise.all([known.names(), known.context(model)]);
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         return {
-          host: address.host,
+          host: wire.address.host,
           ...(name === undefined ? {} : { model: name }),
           ...(context === undefined ? {} : { contextTokens: context.tokens, refusesBudgets: context.refusesBudgets }),
         };

@@ -5,12 +5,12 @@ import { z } from 'zod';
 import { EXIT, type ExitCode, interruption, UserError, unavailable } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
-import { openRedaction, type Redact } from '../../core/redaction.js';
+import type { Redact } from '../../core/redaction.js';
 import type { FailureClass } from '../../core/types.js';
 import type { AttemptFailure } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';
-import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';
 
@@ -86,19 +86,19 @@ export class BatchApi {
   readonly baseUrl: string;
   readonly #options: ApiOptions;
   readonly #wire: Wire;
-  readonly #redact: Redact;
   /** The latest failure that was told. */
   #told: string | undefined;
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
   constructor(options: ApiOptions) {
     const { baseUrl, apiKey, proxy } = options;
-    const address = readAddress(baseUrl, apiKey);
     this.#options = options;
+    this.#wire = new Wire(baseUrl, apiKey, proxy);
+    const { address } = this.#wire;
     this.host = address.host;
-    this.baseUrl = address.baseUrl + openQuery(address);
-    this.#redact = openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]);
-    this.#wire = new Wire(address, apiKey, proxy);
+    // What of the query is not a secret, such as the version of an API, later commands send along.
+    const open = Object.entries(address.query).filter(([, value]) => !address.secrets.includes(value));
+    this.baseUrl = address.baseUrl + (open.length === 0 ? '' : `?${new URLSearchParams(open)}`);
   }
 
   /** Sends a file of requests. `onSent` is told its bytes so far. */
@@ -108,14 +108,12 @@ export class BatchApi {
         alive();
         onSent(bytes);
       });
-      return this.#wire.ask((client) => client.post('/files', { body, headers, signal }));
+      return this.#wire.stream('/files', headers, body, signal);
     });
   }
 
   file(id: string): Promise<ServedFile> {
-    return this.#document(readServedFile, (signal) =>
-      this.#wire.ask((client) => client.files.retrieve(id, { signal })),
-    );
+    return this.#document(readServedFile, (signal) => this.#wire.get(`/files/${encodeURIComponent(id)}`, signal));
   }
 
   /**
@@ -123,7 +121,7 @@ export class BatchApi {
    * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
   content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
-    const send: Send = (signal) => this.#wire.ask((client) => client.files.content(id, { signal }));
+    const send: Send = (signal) => this.#wire.get(`/files/${encodeURIComponent(id)}/content`, signal);
     return this.#ask(send, async (response, alive) => {
       const take = await open();
       let bytes = 0;
@@ -140,41 +138,36 @@ export class BatchApi {
 
   /**
    * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
-   * @param url the path that the requests name
+   * @param endpoint the path that the requests name
    */
   create(
     inputFileId: string,
-    url: string,
+    endpoint: string,
     metadata: Readonly<Record<string, string>>,
     found: () => Promise<ServedBatch | undefined>,
   ): Promise<ServedBatch> {
-    // The client names the paths that it knows; the part's own goes out as it is.
-    const endpoint = url as '/v1/chat/completions';
-    const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata } as const;
-    const send: Send = (signal) => this.#wire.ask((client) => client.batches.create(batch, { signal }));
-    return this.#document(this.#readBatch, send, found);
+    const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata };
+    const body = Buffer.from(JSON.stringify(batch));
+    return this.#document(this.#readBatch, (signal) => this.#wire.post('/batches', body, signal), found);
   }
 
   batch(id: string): Promise<ServedBatch> {
-    return this.#document(this.#readBatch, (signal) =>
-      this.#wire.ask((client) => client.batches.retrieve(id, { signal })),
-    );
+    return this.#document(this.#readBatch, (signal) => this.#wire.get(`/batches/${encodeURIComponent(id)}`, signal));
   }
 
   cancel(id: string): Promise<ServedBatch> {
-    return this.#document(this.#readBatch, (signal) =>
-      this.#wire.ask((client) => client.batches.cancel(id, { signal })),
-    );
+    const path = `/batches/${encodeURIComponent(id)}/cancel`;
+    return this.#document(this.#readBatch, (signal) => this.#wire.post(path, Buffer.of(), signal));
   }
 
   /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
   async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
     let after: string | undefined;
     for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
-      const query = { limit: PAGE, ...(after !== undefined && { after }) };
+      const path = `/batches?limit=${PAGE}${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`;
       const page = await this.#document(
         (value) => PAGE_OF_BATCHES.safeParse(value).data,
-        (signal) => this.#wire.ask((client) => client.batches.list(query, { signal })),
+        (signal) => this.#wire.get(path, signal),
       );
       const batches = page.data.flatMap((value) => this.#readBatch(value) ?? []);
       const found = batches.find(holds);
@@ -189,7 +182,7 @@ export class BatchApi {
     return this.#wire.close();
   }
 
-  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#redact);
+  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#wire.redact);
 
   #document<T>(read: (value: unknown) => T | undefined, send: Send, found?: () => Promise<T | undefined>): Promise<T> {
     return this.#ask(send, async (response) => read(parseObject(await readStart(response, MOST_DOCUMENT))), found);
@@ -264,9 +257,8 @@ export class BatchApi {
   }
 
   #situation() {
-    const { apiKey, proxy } = this.#options;
-    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-    const known = { host: this.host, hasKey, proxy, redact: this.#redact, asked: ASKED, nowMs: Date.now() };
+    const { hasKey, proxy, redact } = this.#wire;
+    const known = { host: this.host, hasKey, proxy, redact, asked: ASKED, nowMs: Date.now() };
     return { ...known, model: '', flagPrefix: '', sent: [] } as const;
   }
 
@@ -308,19 +300,13 @@ function formOf(file: FileToSend, onSent: (bytes: number) => void) {
   return { headers, body: body() };
 }
 
-/** What of an address's query is no secret, such as the version of an API: later commands send it along. */
-function openQuery({ query, secrets }: Address): string {
-  const open = Object.entries(query).filter(([, value]) => !secrets.includes(value));
-  return open.length === 0 ? '' : `?${new URLSearchParams(open)}`;
-}
-
 /** What may be left out, or be of another form than expected, without making the whole unreadable. */
 function perhaps<T extends z.ZodType>(schema: T) {
   return schema.optional().catch(undefined);
 }
 
 /** An id becomes part of an address. Some gateways pack whole documents into theirs. */
-const id = z.string().regex(/^[\x21-\x7e]{1,2048}$/);
+const id = z.string().regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,2048}$/);
 const count = z.int().nonnegative();
 /** Seconds since 1970. */
 const time = perhaps(z.number().positive());

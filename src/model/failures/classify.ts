@@ -9,7 +9,7 @@ import { type CallContext, type Classified, RULES, type Situation } from './rule
 
 /** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
 export interface Evidence {
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** The body as text. */
   readonly body?: string;
   readonly headers?: { get(name: string): string | null };
@@ -135,6 +135,5 @@ function rootOf(error: unknown): { code: string; message: string } {
     message = asText(told.message) || message;
     cause = Array.isArray(told.errors) && told.errors.length > 0 ? told.errors[0] : told.cause;
   }
-  // The client keeps nothing of a connection that was not made in time.
-  return { code: code === '' && message === 'Request timed out.' ? 'ETIMEDOUT' : code, message };
+  return { code, message };
 }

@@ -1,88 +1,91 @@
-// The wire to one server: the openai client straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
+// The wire to one server, straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
 
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Agent, Dispatcher } from 'undici';
-import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import { type Address, type HttpProxy, proxyFor } from './address.js';
+import { openRedaction, type Redact } from '../../core/redaction.js';
+import { type Address, type HttpProxy, proxyFor, readAddress } from './address.js';
 
-const JSON_BODY = { 'content-type': 'application/json' };
 /** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
-type Client = import('openai').default;
-
-/** Nothing is loaded before the first request, so that help and refusals stay fast. */
+/** Keep-alive, and a connection for each call in flight. Nothing is loaded before the first request, so that help and refusals stay fast. */
 export class Wire {
-  #opened: ReturnType<typeof openClient> | undefined;
-
-  constructor(
-    private readonly address: Address,
-    private readonly apiKey: string,
-    private readonly proxy: HttpProxy | undefined,
-  ) {}
+  readonly address: Address;
+  readonly secrets: readonly string[];
+  readonly redact: Redact;
+  readonly hasKey: boolean;
+  #opened: Promise<Dispatcher> | undefined;
 
   /**
-   * Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. Resolves when the head of the
-   * answer has come, whatever its status.
+   * @param apiKey empty sends `Bearer EMPTY`
+   * @param others further secrets that are sent
+   * @throws UserError (2) for a base URL or a key that cannot be used
    */
-  post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
-    return this.ask((client) => client.post(path, { body, headers: JSON_BODY, signal }));
+  constructor(
+    baseUrl: string,
+    private readonly apiKey: string,
+    readonly proxy: HttpProxy | undefined,
+    others: readonly string[] = [],
+  ) {
+    this.address = readAddress(baseUrl, apiKey);
+    this.secrets = [apiKey, ...this.address.secrets, ...(proxy?.secrets ?? []), ...others];
+    this.redact = openRedaction(this.secrets);
+    this.hasKey = apiKey !== '' && apiKey !== 'EMPTY';
   }
 
   /** `path` stands behind the base URL, or is a whole URL. */
   get(path: string, signal: AbortSignal): Promise<WireResponse> {
-    return this.ask((client) => client.get(path, { signal }));
+    return this.#send('GET', path, {}, null, signal);
   }
 
-  /** Sends what a method of the client asks, and resolves as `post` does. */
-  async ask(method: (client: Client) => { asResponse(): Promise<Response> }): Promise<WireResponse> {
-    this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
-    const { client } = await this.#opened;
-    const response: unknown = await method(client).asResponse();
-    if (response instanceof WireResponse) return response;
-    throw new TypeError('the response is not of this transport');
+  /** Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. */
+  post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
+    return this.#send('POST', path, { 'content-type': 'application/json' }, body, signal);
+  }
+
+  /** Sends pieces as the server takes them. */
+  stream(path: string, headers: Record<string, string>, body: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+    return this.#send('POST', path, headers, Readable.from(body), signal);
+  }
+
+  /** Resolves when the head of the answer has come, whatever its status. No redirect is followed. */
+  async #send(
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body: Uint8Array | Readable | null,
+    signal: AbortSignal,
+  ): Promise<WireResponse> {
+    const { baseUrl, query, basic: authorization = `Bearer ${this.apiKey || 'EMPTY'}` } = this.address;
+    const url = new URL(path.startsWith('/') ? baseUrl + path : path);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const { request } = await import('undici');
+    const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
+    this.#opened ??= openDispatcher(this.proxy, options);
+    const answered = request(url, {
+      dispatcher: await this.#opened,
+      method,
+      // Some gateways refuse whoever does not name himself. No encoding is asked for, since none is decoded.
+      headers: {
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'agentworldbench',
+        authorization,
+        ...headers,
+      },
+      body,
+      signal,
+    });
+    // While a connection is being made, undici would not end the call.
+    return new WireResponse(await Promise.race([answered, abortOf(signal)]));
   }
 
   /** Closes all connections; calls still in flight fail. Never rejects: if opening failed, the calls have reported it. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
-    await opened?.dispatcher.destroy();
+    await opened?.destroy();
   }
-}
-
-/** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
-async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined) {
-  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-  const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
-    import('openai'),
-    import('undici'),
-    openDispatcher(proxy, options),
-  ]);
-  const send = async (url: string, init: RequestInit): Promise<WireResponse> => {
-    const method = init.method === 'POST' ? 'POST' : 'GET';
-    const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
-    const answered = request(url, { dispatcher, method, headers, body, signal });
-    // While a connection is being made, undici would not end the call.
-    return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
-  };
-  // The client fills in what is not given from OPENAI_… variables: what belongs to OpenAI must reach no other host.
-  const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
-  const client = new OpenAI({
-    apiKey: apiKey === '' ? 'EMPTY' : apiKey,
-    adminAPIKey: null,
-    webhookSecret: null,
-    ...strangers,
-    baseURL: address.baseUrl,
-    defaultQuery: address.query,
-    ...(address.basic !== undefined && { defaultHeaders: { authorization: address.basic } }),
-    // The client looks at no more of a response than `WireResponse` has, and gives a URL as text, and one signal a call.
-    fetch: send as unknown as typeof fetch,
-    maxRetries: 0,
-    timeout: LONGEST_TIMER_MS,
-    logLevel: 'off',
-  });
-  return { client, dispatcher };
 }
 
 /** Opens what sends requests, through a proxy where one is given. */
@@ -93,26 +96,6 @@ async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Optio
   return new ProxyAgent({ ...options, uri: url, ...(token !== undefined && { token }) });
 }
 
-/** A stream is read as the server takes it, and closed where the request fails. */
-function bodyOf(body: RequestInit['body']): string | Uint8Array | Readable | null {
-  if (body === null || body === undefined) return null;
-  if (typeof body === 'string' || body instanceof Uint8Array) return body;
-  if (!(body instanceof ReadableStream)) throw new TypeError('a body is text, bytes or a stream');
-  // Node has one kind of stream of the web: only the names of its types differ.
-  return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
-}
-
-/** The client's own telemetry is left out: no server needs it. No content encoding is asked for, since none is decoded. */
-function headersOf(init: RequestInit): Record<string, string> {
-  const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
-  const headers: Record<string, string> = {};
-  for (const [name, value] of given) if (!name.startsWith('x-stainless-')) headers[name] = value;
-  headers['accept-encoding'] = 'identity';
-  return headers;
-}
-
-const NEVER = new AbortController().signal;
-
 /** Rejects when the signal is aborted. */
 function abortOf(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
@@ -120,36 +103,15 @@ function abortOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/**
- * Throws what a call came to, but for an abort of somebody else under another name: the client takes any error named `AbortError` for
- * its own abort and drops its message, and a proxy's refusal has that name, too.
- */
-function notAborted(signal: AbortSignal): (error: unknown) => never {
-  return (error) => {
-    const isStrange = error instanceof Error && error.name === 'AbortError' && !signal.aborted;
-    throw isStrange ? new Error(error.message, { cause: error }) : error;
-  };
-}
-
-/** What the wire answers: those parts of a `Response` that the openai client looks at, and `read` for the body. */
+/** An answer whose body is still to come. */
 export class WireResponse {
-  /** The client would keep only the `error` member of an error's body (older vLLM and FastAPI have none): the reader judges the status. */
-  readonly ok = true;
   readonly status: number;
-  readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
+  readonly headers: { get(name: string): string | null };
   readonly #body: Dispatcher.ResponseData['body'];
 
-  constructor(
-    readonly url: string,
-    { statusCode, headers, body }: Dispatcher.ResponseData,
-    private readonly signal: AbortSignal,
-  ) {
-    const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value);
+  constructor({ statusCode, headers, body }: Dispatcher.ResponseData) {
     this.status = statusCode;
-    this.headers = {
-      get: (name) => text(headers[name.toLowerCase()]) ?? null,
-      entries: () => Object.entries(headers).map(([name, value]) => [name, text(value) ?? '']),
-    };
+    this.headers = { get: (name) => [headers[name] ?? []].flat().join(', ') || null };
     this.#body = body;
     // Whoever reads it is told.
     body.on('error', () => {});
@@ -174,7 +136,7 @@ export class WireResponse {
         }
         body.destroy();
       });
-    }).catch(notAborted(this.signal));
+    });
   }
 }
 
