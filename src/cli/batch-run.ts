@@ -12,21 +12,52 @@ import { Appender } from '../disk/group-commit.js';
 import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { openEndpoints } from '../model/backend.js';
-import { type Batch, isLive, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
-import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js';
-import { Results } from '../model/batch/results.js';
+import {
+  type Batch,
+  bodyIn,
+  isLive,
+  readSubmission,
+  requestsIn,
+  requireAsWritten,
+  resultsToFetch,
+  unwritable,
+} from '../model/batch/folder.js';
+import { openResults } from '../model/batch/results.js';
 import type { HttpAnswer } from '../model/endpoint/endpoint.js';
+import { ASKING_OPTIONS } from '../run/options.js';
 import { openProgress } from '../run/progress.js';
 import { drainOnInterrupt } from '../run/session.js';
 import { localTarget, targetAt } from '../run/target.js';
-import { defineCommand } from '../settings/command.js';
-import { type Opened, openBatchFolder, readingCommand } from './batch/client.js';
-import { RUN_OPTIONS, type RunSettings } from './batch/options.js';
+import { httpUrl } from '../settings/address.js';
+import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
+import { FOLDER_OPTION, type Opened, openBatchFolder, readingCommand } from './batch/client.js';
 
 /** The file of the folder that answers go to. */
 const ANSWERS = 'answers.jsonl';
 /** Requests stand in the order of their prefixes: those that lie together go to one endpoint. */
 const GROUP = 32;
+
+const RUN_OPTIONS = {
+  ...FOLDER_OPTION,
+  local: {
+    ...ASKING_OPTIONS.local,
+    help: 'serve this GGUF file or hub model here, under the name that the requests have; AWB_… variables of awb serve apply',
+  },
+  ...under('Model', {
+    'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the requests', { check: httpUrl }),
+    'model-api-key': option.text('KEY', 'key, sent as bearer token', { secret: true }),
+  }),
+  concurrency: ASKING_OPTIONS.concurrency,
+  'call-timeout': ASKING_OPTIONS['call-timeout'],
+  'max-attempts': ASKING_OPTIONS['max-attempts'],
+  'retry-minutes': ASKING_OPTIONS['retry-minutes'],
+  'wait-ready': ASKING_OPTIONS['wait-ready'],
+  'keep-going': ASKING_OPTIONS['keep-going'],
+  rpm: ASKING_OPTIONS.rpm,
+  tpm: ASKING_OPTIONS.tpm,
+} as const satisfies OptionTable;
+
+type RunSettings = Settings<typeof RUN_OPTIONS>;
 
 export const command = defineCommand({
   description:
@@ -81,16 +112,14 @@ async function requireNotAwaited(dir: string, shown: string): Promise<void> {
 }
 
 /** A request to be asked, and where its line lies. */
-interface RequestJob extends Job, Place {
-  readonly id: string;
-}
+type RequestJob = Job & Place & Readonly<{ id: string }>;
 
 /**
  * The requests that have no result yet.
  * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
  */
 async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
-  const answered = (await Results.open(dir)).ids();
+  const { ids: answered } = await openResults(dir);
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
     await requireAsWritten(dir, part);
@@ -129,11 +158,7 @@ async function openAnswers(dir: string) {
 }
 
 /** How many requests there are, how many were answered now, and how many of them otherwise than by a reply. */
-interface AnswerTally {
-  readonly total: number;
-  answered: number;
-  refused: number;
-}
+type AnswerTally = { readonly total: number; answered: number; refused: number };
 
 /**
  * Asks all that is left; each answer is on the disk before its slot is used again.

@@ -21,8 +21,8 @@ import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf
 import { classify } from '../failures/classify.js';
 import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
-import { requestId } from './requests.js';
-import type { Result, Results } from './results.js';
+import { requestId } from './folder.js';
+import type { Results } from './results.js';
 
 export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
@@ -67,26 +67,17 @@ export function openAnswers(
   /** The ids of requests whose results were asked for. */
   const taken = new Set<string>();
 
-  const read = (result: Exclude<Result, { kind: 'unasked' }>, way: Way, body: Body) => {
-    const known = { host, model, flagPrefix, hasKey, isHeld, redact, asked: way.words, nowMs: Date.now() };
-    const situation = () => ({ ...known, sent: Object.keys(body) });
-    const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
-    if (result.kind === 'completion') reading.take(result.completion);
-    else {
-      const { status, body: said } = result;
-      const isGood = status !== undefined && status >= 200 && status <= 299;
-      if (!isGood) return classify({ status, body: said }, situation());
-      reading.feed(Buffer.from(said));
-    }
-    return reading.outcome(situation);
-  };
-
   /** The first result that can be used, or else the first failure; undefined where nobody has worked on the request. */
   const resultOf = (id: string, way: Way, body: Body): AttemptReply | AttemptFailure | undefined => {
     let failure: AttemptFailure | undefined;
+    const known = { host, model, flagPrefix, hasKey, isHeld, redact, asked: way.words, nowMs: Date.now() };
+    const situation = () => ({ ...known, sent: Object.keys(body) });
     for (const { result, path } of results.of(id)) {
-      if (result.kind === 'unasked') continue;
-      const attempt = read(result, way, body);
+      if (result === 'unasked') continue;
+      const { status = 0 } = result;
+      const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
+      reading.feed(Buffer.from(result.body));
+      const attempt = status >= 200 && status <= 299 ? reading.outcome(situation) : classify(result, situation());
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
     }

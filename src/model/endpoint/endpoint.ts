@@ -58,14 +58,8 @@ export interface RawRequests {
   readonly answers: WeakMap<ModelRequest, HttpAnswer>;
 }
 
-/** An answer over HTTP, whatever its status. */
-export interface HttpAnswer {
-  readonly status: number;
-  /** Empty where the server names none. */
-  readonly requestId: string;
-  /** A JSON document, as it came. */
-  readonly body: string;
-}
+/** An answer over HTTP, whatever its status: a JSON document, as it came. `requestId` is empty where the server names none. */
+export type HttpAnswer = Readonly<{ status: number; requestId: string; body: string }>;
 
 /** The key of an entry of /models under which `awb serve` describes its model. */
 const FACTS_KEY = 'agentworldbench';
@@ -100,7 +94,12 @@ export function openEndpoint(options: EndpointOptions) {
     /** Asks again as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
-        if (!isFirst) deadlineMs += await turn(abort);
+        if (!isFirst && pace?.isLimited) {
+          const since = performance.now();
+          const wait = (ms: number) => pace.clock.sleep(ms, abort);
+          await pace.turn(0, wait, () => abort.aborted);
+          deadlineMs += performance.now() - since;
+        }
         isFirst = false;
         const body = requestBody(options, request, attemptIndex, maxTokens);
         // A request for one token only has the server count the prompt.
@@ -205,7 +204,7 @@ export function openEndpoint(options: EndpointOptions) {
     if (abort.aborted) return INTERRUPTED;
     const clocks = startClocks(options.clocks, stream, abort, leftMs);
     try {
-      const attempt = await take(await wire.post(path, Buffer.from(body), clocks.signal), clocks);
+      const attempt = await take(await wire.send(path, clocks.signal, Buffer.from(body)), clocks);
       return abort.aborted && attempt.status === 'failed' ? INTERRUPTED : attempt;
     } catch (error) {
       if (abort.aborted) return INTERRUPTED;
@@ -214,14 +213,6 @@ export function openEndpoint(options: EndpointOptions) {
     } finally {
       clocks.stop();
     }
-  };
-
-  /** Waits until one more request may start. @returns the milliseconds that it took */
-  const turn = async (abort: AbortSignal): Promise<number> => {
-    if (!pace?.isLimited) return 0;
-    const since = performance.now();
-    await pace.turn(0, { wait: (ms) => pace.clock.sleep(ms, abort), isOff: () => abort.aborted });
-    return performance.now() - since;
   };
 
   /** The failure of an unknown model, with the models that there are. */
@@ -299,7 +290,7 @@ export function openModels(wire: Wire) {
   /** The JSON object at that path; an empty one if there is none, or the server cannot be reached. */
   const documentAt = async (path: string): Promise<JsonObject> => {
     try {
-      const response = await wire.get(path, AbortSignal.timeout(MODELS_MS));
+      const response = await wire.send(path, AbortSignal.timeout(MODELS_MS));
       return parseObject(await readStart(response, MOST_MODELS_TEXT)) ?? {};
     } catch {
       return {};

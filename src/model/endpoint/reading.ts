@@ -53,7 +53,7 @@ export class Reading {
   readonly #document = new GrowingText();
   readonly #content = new GrowingText();
   readonly #reasoning = new GrowingText();
-  #kind: 'unknown' | 'events' | 'document' | 'parsed' = 'unknown';
+  #kind: 'unknown' | 'events' | 'document' = 'unknown';
   #events = 0;
   #broken: Malformed | undefined;
   #hasMessage = false;
@@ -93,21 +93,13 @@ export class Reading {
     return this.#broken === undefined;
   }
 
-  /** Takes a whole completion that was parsed elsewhere, in place of a body. */
-  take(completion: JsonObject): void {
-    this.#kind = 'parsed';
-    this.#read(() => this.#readCompletion(completion));
-  }
-
   /** What the body came to, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#read(() => {
       this.#grow(this.#decoder.end());
-      if (this.#kind === 'events') this.#stream.end();
-      else if (this.#kind !== 'parsed') this.#readDocument(this.#document.toString());
-      if (this.#kind === 'events' && this.#events === 0) {
-        throw new Malformed('the reply is neither JSON nor a stream of events');
-      }
+      if (this.#kind !== 'events') return this.#readDocument(this.#document.toString());
+      this.#stream.end();
+      if (this.#events === 0) throw new Malformed('the reply is neither JSON nor a stream of events');
     });
     if (this.finished) return this.#completed(context);
     const { isPage, told } = this.#broken?.more ?? {};

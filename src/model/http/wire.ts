@@ -34,28 +34,16 @@ export class Wire {
     this.hasKey = apiKey !== '' && apiKey !== 'EMPTY';
   }
 
-  /** `path` stands behind the base URL, or is a whole URL. */
-  get(path: string, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send('GET', path, {}, null, signal);
-  }
-
-  /** Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. */
-  post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
-    return this.#send('POST', path, { 'content-type': 'application/json' }, body, signal);
-  }
-
-  /** Sends pieces as the server takes them. */
-  stream(path: string, headers: Record<string, string>, body: AsyncIterable<Uint8Array>, signal: AbortSignal) {
-    return this.#send('POST', path, headers, Readable.from(body), signal);
-  }
-
-  /** Resolves when the head of the answer has come, whatever its status. No redirect is followed. */
-  async #send(
-    method: 'GET' | 'POST',
+  /**
+   * Gets what is at a path behind the base URL, or at a whole URL, or posts a body there: bytes, so that it is held only once while the
+   * call lasts, or pieces as the server takes them. Resolves when the head of the answer has come, whatever its status. No redirect is
+   * followed.
+   */
+  async send(
     path: string,
-    headers: Record<string, string>,
-    body: Uint8Array | Readable | null,
     signal: AbortSignal,
+    body?: Uint8Array | AsyncIterable<Uint8Array>,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
   ): Promise<WireResponse> {
     const { baseUrl, query, basic: authorization = `Bearer ${this.apiKey || 'EMPTY'}` } = this.address;
     const url = new URL(path.startsWith('/') ? baseUrl + path : path);
@@ -65,16 +53,16 @@ export class Wire {
     this.#opened ??= openDispatcher(this.proxy, options);
     const answered = request(url, {
       dispatcher: await this.#opened,
-      method,
+      method: body === undefined ? 'GET' : 'POST',
       // Some gateways refuse whoever does not name himself. No encoding is asked for, since none is decoded.
       headers: {
         accept: 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'agentworldbench',
         authorization,
-        ...headers,
+        ...(body !== undefined && headers),
       },
-      body,
+      body: body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body),
       signal,
     });
     // While a connection is being made, undici would not end the call.

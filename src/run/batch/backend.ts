@@ -28,14 +28,16 @@ import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt }
 import {
   type Batch,
   clearRemains,
+  jobIn,
+  jobName,
   readBatch,
+  readRequests,
   readSubmission,
   resultFiles,
   writeBatch,
   writeParts,
 } from '../../model/batch/folder.js';
-import { jobIn, jobName, readRequests } from '../../model/batch/requests.js';
-import { Results } from '../../model/batch/results.js';
+import { openResults, type Results } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { wordsOf } from '../../settings/words.js';
@@ -190,7 +192,7 @@ class BatchWork<J extends Job> {
   async #pass(jobs: readonly J[]) {
     const { stop } = this.signals;
     const requests = await readRequests(this.#dir, this.state.batch?.parts ?? [], stop);
-    const results = await Results.open(this.#dir, stop);
+    const results = await openResults(this.#dir, stop);
     const answers = openAnswers(this.by, this.options, results);
     const awaited = new Set<string>();
     this.#written = 0;
