@@ -5,23 +5,18 @@ import type { RunKind } from '../core/identity.js';
 import type { Domain } from '../core/types.js';
 import type { FitNotice, SizedRow } from './context.js';
 
+type Numbers<Name extends string> = Readonly<Record<Name, number>>;
+
 /** An estimate between its bounds; nothing bounds it where `at_most` is null. */
-export interface Estimated {
-  readonly expected: number;
-  readonly at_least: number;
+export interface Estimated extends Numbers<'expected' | 'at_least'> {
   readonly at_most: number | null;
 }
 
-/** What asking some rows takes. */
-export interface Charges {
-  /** Rows (times repeats, or judgements) that a model has to be asked for. */
-  readonly rows: number;
-  readonly calls: number;
-  /** UTF-16 units of all messages. */
-  readonly characters: number;
-  readonly prompt_tokens: number;
-  /** Those of the prompt that the one before it began with, too: a prefix cache can serve them. */
-  readonly cached_tokens: number;
+/**
+ * What asking some rows (times repeats, or judgements) takes. `characters` are UTF-16 units of all messages. `cached_tokens` are those of
+ * the prompt that the one before it began with, too: a prefix cache can serve them.
+ */
+export interface Charges extends Numbers<'rows' | 'calls' | 'characters' | 'prompt_tokens' | 'cached_tokens'> {
   /** Thinking included. */
   readonly output_tokens: Estimated;
   /** US dollars without and with that cache; null where nobody knows the price. */
@@ -35,50 +30,15 @@ export interface EarlierRuns {
   readonly models: readonly string[];
 }
 
-/** From what tokens are counted. */
-type TokenBasis =
-  | { readonly by: 'tokenizer'; readonly file: string }
-  | ({ readonly by: 'measured'; readonly characters_per_token: number; readonly calls: number } & EarlierRuns)
-  | { readonly by: 'guess'; readonly characters_per_token: number };
-
-/** From what the output is estimated: earlier runs, the true replies of the data, or a mean that holds for any reply. */
-type OutputBasis =
-  /** Domains that were not measured stand at the mean of the others. */
-  | ({ readonly by: 'measured'; readonly rows: number; readonly guessed_domains: readonly Domain[] } & EarlierRuns)
-  | { readonly by: 'truth' }
-  | { readonly by: 'guess'; readonly tokens_per_call: number };
-
-/** How long the asking takes, and what that is limited by. */
-export interface TimeBasis extends Partial<EarlierRuns> {
-  readonly seconds: number;
+/** How long the asking takes, and what that is limited by. `per_minute` are calls, or tokens under `tpm`. */
+export interface TimeBasis extends Partial<EarlierRuns>, Numbers<'seconds' | 'per_minute'> {
   /** Set where no rate is known: the limits alone say that it takes no less. */
   readonly at_least: boolean;
   readonly by: 'rate' | 'measured' | 'rpm' | 'tpm';
-  /** Calls, or tokens under `tpm`, a minute. */
-  readonly per_minute: number;
-}
-
-/** How much of their prompts, 0 to 1, earlier runs' servers had in their caches, and what the run then costs. */
-interface MeasuredCache extends EarlierRuns {
-  readonly share: number;
-  readonly usd: number | null;
-}
-
-/** What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed or changed. */
-interface AskedAgain extends EarlierRuns {
-  /** Calls for each that the bill counts: more than 1. */
-  readonly times: number;
-  readonly calls: number;
-  readonly prompt_tokens: number;
-  readonly usd: number | null;
 }
 
 /** A budget in one unit: what it is, what earlier sessions have spent of it, and which share of the bill the rest pays, 0 to 1. */
-export interface BudgetShare {
-  readonly budget: number;
-  readonly spent: number;
-  readonly covers: number;
-}
+export type BudgetShare = Numbers<'budget' | 'spent' | 'covers'>;
 
 /** What is not known is null. Tokens are whole numbers; dollars are not rounded. */
 export interface BillDocument {
@@ -87,35 +47,39 @@ export interface BillDocument {
   /** Whom the rows are put to. */
   readonly model: string;
   readonly hosts: readonly string[];
-  readonly rows: {
-    readonly chosen: number;
-    readonly done: number;
-    readonly without_call: number;
-    /** Those that cannot be asked. */
-    readonly absent: number;
-    readonly to_ask: number;
-  };
+  /** `absent` are those that cannot be asked. */
+  readonly rows: Numbers<'chosen' | 'done' | 'without_call' | 'absent' | 'to_ask'>;
   readonly domains: readonly (Charges & { readonly domain: Domain })[];
   readonly total: Charges;
-  readonly tokens_by: TokenBasis;
-  readonly output_by: OutputBasis;
+  /** From what tokens are counted. */
+  readonly tokens_by:
+    | { readonly by: 'tokenizer'; readonly file: string }
+    | ({ readonly by: 'measured' } & Numbers<'characters_per_token' | 'calls'> & EarlierRuns)
+    | { readonly by: 'guess'; readonly characters_per_token: number };
+  /**
+   * From what the output is estimated: earlier runs (domains that were not measured stand at the mean of the others), the true replies of
+   * the data, or a mean that holds for any reply.
+   */
+  readonly output_by:
+    | ({ readonly by: 'measured'; readonly rows: number; readonly guessed_domains: readonly Domain[] } & EarlierRuns)
+    | { readonly by: 'truth' }
+    | { readonly by: 'guess'; readonly tokens_per_call: number };
   /** What a call's output is held to. */
   readonly max_tokens: number | null;
   readonly price: Price | null;
   readonly time: TimeBasis | null;
-  readonly measured_cache: MeasuredCache | null;
-  readonly asked_again: AskedAgain | null;
+  /** How much of their prompts, 0 to 1, earlier runs' servers had in their caches, and what the run then costs. */
+  readonly measured_cache: (EarlierRuns & { readonly share: number; readonly usd: number | null }) | null;
+  /**
+   * What the bill comes to with as many calls made again as in earlier runs: for verdicts that could not be read, and for rows that failed
+   * or changed. `times` are calls for each that the bill counts: more than 1.
+   */
+  readonly asked_again:
+    | (EarlierRuns & Numbers<'times' | 'calls' | 'prompt_tokens'> & { readonly usd: number | null })
+    | null;
   /** `is_spent` where the run would stop at once. */
-  readonly budget: {
-    readonly is_spent: boolean;
-    readonly usd: BudgetShare | null;
-    readonly tokens: BudgetShare | null;
-  } | null;
-  readonly servers: readonly {
-    readonly host: string;
-    readonly model: string | null;
-    readonly context_tokens: number | null;
-  }[];
+  readonly budget: Readonly<Record<'usd' | 'tokens', BudgetShare | null> & { is_spent: boolean }> | null;
+  readonly servers: readonly Readonly<{ host: string; model: string | null; context_tokens: number | null }>[];
   /** Rows that are too long for the smallest context that a server tells, the longest first. */
   readonly overlong: readonly SizedRow[];
   /** What else the user should know. */
