@@ -127,11 +127,8 @@ export function serverFacts(named: NamedEndpoints): Promise<ServerFacts[]> {
         const known = openModels(wire);
         const [names, context] = await Promise.all([known.names(), known.context(model)]);
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
-        return {
-          host: wire.address.host,
-          ...(name === undefined ? {} : { model: name }),
-          ...(context === undefined ? {} : { contextTokens: context.tokens, refusesBudgets: context.refusesBudgets }),
-        };
+        const { tokens: contextTokens, refusesBudgets } = context ?? {};
+        return { host: wire.address.host, model: name, contextTokens, refusesBudgets };
       } finally {
         await wire.close();
       }

@@ -98,8 +98,8 @@ export interface Bill {
 export interface ServerFacts {
   readonly host: string;
   /** The name under which it has the model. */
-  readonly model?: string;
-  readonly contextTokens?: number;
+  readonly model?: string | undefined;
+  readonly contextTokens?: number | undefined;
   /** Whether it refuses a prompt that fits without its whole output budget. */
-  readonly refusesBudgets?: boolean;
+  readonly refusesBudgets?: boolean | undefined;
 }

@@ -187,12 +187,12 @@ export async function fetchResults(client: BatchClient): Promise<void> {
 
 async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
   const { api, dir } = client;
-  const told = (await unlessRefused(api.file(id), () => true, undefined))?.bytes;
+  const told = (await unlessRefused(api.file(id), () => true))?.bytes;
   const file = await freeName(dir, nameOf(client, sent, kind), told);
   const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const isGone = ({ http }: Refused) => GONE.includes(http);
   const bytes =
-    (await sizeOf(join(dir, file))) ?? (await unlessRefused(download(client, id, file, told, most), isGone, undefined));
+    (await sizeOf(join(dir, file))) ??
+    (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
   if (bytes === undefined) {
     client.loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
     await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
@@ -202,10 +202,10 @@ async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): 
   client.loading.say(`${file}: ${sizeText(bytes)}`);
 }
 
-async function unlessRefused<T, Other>(asked: Promise<T>, isIt: (refused: Refused) => boolean, other: Other) {
+async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
-    if (error instanceof Refused && isIt(error)) return other;
-    throw error;
+    if (!(error instanceof Refused) || !isIt(error)) throw error;
+    return undefined;
   });
 }
 

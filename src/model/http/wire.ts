@@ -56,7 +56,7 @@ export class Wire {
       method: body === undefined ? 'GET' : 'POST',
       // Some gateways refuse whoever does not name himself. No encoding is asked for, since none is decoded.
       headers: {
-        accept: 'application/json',
+        accept: '*/*',
         'accept-encoding': 'identity',
         'user-agent': 'agentworldbench',
         authorization,
