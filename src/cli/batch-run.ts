@@ -123,8 +123,8 @@ async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
     await requireAsWritten(dir, part);
-    for await (const { bytes: _, ...request } of requestsIn(dir, part, answered)) {
-      jobs.push({ ...request, group: String(Math.floor(jobs.length / GROUP)) });
+    for await (const { id, path, offset, length } of requestsIn(dir, part, answered)) {
+      jobs.push({ id, path, offset, length, group: String(Math.floor(jobs.length / GROUP)) });
     }
   }
   return jobs;
