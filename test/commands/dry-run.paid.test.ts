@@ -70,7 +70,8 @@ test('of judge is within a tenth of what is paid, for verdicts of 200 to 800 tok
   const { url } = await serverOf(() => {
     const most = 200 + 600 * random();
     const facts: string[] = [];
-    while (tokensIn(facts.join('')) + 60 < most) facts.push(`${facts.length}. It is so.\n`);
+    for (let tokens = 60; tokens < most; tokens += tokensIn(facts.at(-1) ?? ''))
+      facts.push(`${facts.length}. It is so.\n`);
     return `${facts.join('')}${verdict(4)}`;
   });
   const out = join(dir, 'judged');
