@@ -9,7 +9,7 @@ import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import type { Io } from '../core/types.js';
-import { agreementText } from '../report/agreement/text.js';
+import { agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';

@@ -20,11 +20,11 @@ import { chosenVariants } from '../judge/calibrate/variants.js';
 import { MODES } from '../judge/modes.js';
 import { openMode } from '../judge/opening.js';
 import { calibrationState } from '../judge/records.js';
-import { calibrationText } from '../report/calibration/text.js';
-import { trustLine, trustOf } from '../report/trust.js';
-import { type ReadCalibration, readCalibration } from '../results/calibration/reading.js';
+import { calibrationText } from '../report/calibration.js';
+import { trustOf, trustText } from '../report/trust.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { policyHash, requirePageName, writeText } from '../results/output.js';
+import { type ReadCalibration, readCalibration } from '../results/read-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
 import { showBill } from '../run/bill.js';
 import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
@@ -209,7 +209,7 @@ export function calibrationDocument(
       .join(', '),
     source,
     verdict: judgeVerdict(calibration),
-    trust: { line: trustLine(trust), ...trust },
+    trust: { line: trustText(trust), ...trust },
     limits: limitsDocument(limitResults(calibration, limits)),
     ...calibration,
     notes: [...notesOn(calibration), ...manifest.notices],

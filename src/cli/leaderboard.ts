@@ -6,13 +6,13 @@ import { keysOf } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';
-import { FORMATS } from '../report/formats.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
 import { deliver, formatOf, policyHash } from '../results/output.js';
 import { defineCommand, EXPLAIN, type OptionTable, option, type Settings, under } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
+import { FORMATS } from '../view/board.js';
 
 const OPTIONS = {
   ...under('Runs', {

@@ -6,7 +6,7 @@ import { keysOf } from '../core/groups.js';
 import { shellLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
-import { panelText } from '../report/panel/text.js';
+import { panelText } from '../report/agreement.js';
 import {
   defineCommand,
   type OptionTable,

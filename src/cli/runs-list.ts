@@ -7,10 +7,8 @@ import { bytesText, counted } from '../core/figures.js';
 import { printable } from '../core/printable.js';
 import { bold, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { measureOf } from '../judge/modes.js';
-import { runsDocument, runsTable } from '../report/stored-runs.js';
 import { DEFAULT_DB, type KnownRun, withKnownRuns } from '../results/databases.js';
-import { listedRuns } from '../results/stored-runs.js';
+import { listedRuns, runsDocument, runsTable } from '../results/stored-runs.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 
@@ -55,7 +53,7 @@ async function listRuns(
       const own = runs.filter((run) => run.path === db);
       const all = count === 0 ? 'no runs' : counted(count, 'run');
       const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
-      const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns, measureOf), look)}`;
+      const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns), look)}`;
       return `${bold(printable(title), look)}\n${table}`;
     });
     io.stdout.write(blocks.join('\n'));

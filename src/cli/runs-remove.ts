@@ -6,11 +6,9 @@ import { bytesText, counted } from '../core/figures.js';
 import { oneLine } from '../core/printable.js';
 import { terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { measureOf } from '../judge/modes.js';
-import { removalDocument, runsTable } from '../report/stored-runs.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
 import { storedRunToChange } from '../results/find.js';
-import { listedRuns, wayBack } from '../results/stored-runs.js';
+import { listedRuns, removalDocument, runsTable, wayBack } from '../results/stored-runs.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { Space } from '../store/runs.js';
@@ -57,7 +55,7 @@ async function removeRuns(settings: Settings<typeof OPTIONS>, io: Io): Promise<E
     io.stdout.write(`${[`removed: ${names.join(', ')}`, roomText(shownPath(db, io), space), ...lines].join('\n')}\n`);
   } else {
     const { columns, isTTY } = io.stdout;
-    const table = terminal(runsTable(runs, columns, measureOf), { columns, color: color && isTTY });
+    const table = terminal(runsTable(runs, columns), { columns, color: color && isTTY });
     const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
     io.stdout.write(`${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`);
   }

@@ -5,7 +5,7 @@ import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { DEFAULT_DB, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRunToChange } from '../results/find.js';
-import { isGiven } from '../results/scored.js';
+import { isGiven } from '../results/stored-runs.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 

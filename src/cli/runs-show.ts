@@ -3,11 +3,9 @@
 import { EXIT, type ExitCode, heedStop } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { measureOf } from '../judge/modes.js';
-import { runDocument, runText } from '../report/stored-runs.js';
 import { RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { storedRun } from '../results/find.js';
-import { shownRun } from '../results/stored-runs.js';
+import { runDocument, runText, shownRun } from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
@@ -36,11 +34,11 @@ async function showRun(settings: Settings<typeof OPTIONS>, io: Io): Promise<Exit
     if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
   };
   return withKnownRuns(settings.db, io, async (known) => {
-    const run = await shownRun(storedRun(settings.run, known, note, io), note, io);
+    const run = await shownRun(storedRun(settings.run, known, note, io), note);
     await heedStop(io);
     const { explain } = settings;
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY, explain };
-    io.stdout.write(settings.json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, measureOf, look));
+    io.stdout.write(settings.json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, look, io));
     return EXIT.done;
   });
 }

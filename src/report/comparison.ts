@@ -2,7 +2,7 @@
 // moved most, Markdown and CSV.
 
 import { z } from 'zod';
-import { type Comparison, type Difference, type DifferenceSet, FIGURES, type Figure } from '../core/comparison.js';
+import type { Comparison, Difference, DifferenceSet, Figure } from '../core/comparison.js';
 import { asciiJson, documentOf, FIGURE, SPREAD } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { intervalText, signed, twoDecimals } from '../core/figures.js';
@@ -10,8 +10,7 @@ import { oneLine, shortened } from '../core/printable.js';
 import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
 import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS } from '../core/types.js';
-import { csvText } from './formats/csv.js';
-import { markdownTable, markdownText } from './formats/markdown.js';
+import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
 
 /** A run as a comparison names it. Its texts may be hostile. */
@@ -76,9 +75,6 @@ export function openingOf({ base, candidate, comparison }: ComparisonView): stri
   const ends = low > 0 ? { low, high } : { low: high, high: low };
   return `${one} is ${low > 0 ? 'better' : 'worse'} than ${other} by ${points(value)} points (95 % interval ${intervalText(ends, points)}; ${over}).`;
 }
-
-/** The figures as documents list them. */
-const TOTAL_FIRST = ['total', ...DIMENSIONS] as const;
 
 /** A run, as JSON names it. */
 export const RUN = z.strictObject({
@@ -190,14 +186,16 @@ export function comparisonSource(comparison: Comparison, weaknesses: ReadonlyMap
 }
 
 function differencesSource(set: DifferenceSet) {
-  const sources = FIGURES.map((figure) => {
-    const found = set[figure];
-    if (found === undefined) return [figure, undefined];
+  const sources = Object.entries(set).map(([figure, found]) => {
     const { difference, adjustedP: pAdjusted, split } = found;
-    return [
-      figure,
-      { ...difference, ...found, difference: difference.value, pAdjusted, variance: varianceSource(split) },
-    ];
+    const source = {
+      ...difference,
+      ...found,
+      difference: difference.value,
+      pAdjusted,
+      variance: varianceSource(split),
+    };
+    return [figure, source];
   });
   return Object.fromEntries(sources);
 }
@@ -210,48 +208,54 @@ export const COMPARISON_FORMATS = {
   csv: { endings: ['.csv'], print: csv },
 } satisfies Record<string, OutputFormat<ComparisonView, Look>>;
 
+/** What stands above the table: judge and rubric pack on one line, how far the judges can be trusted, and what else is to be known. */
+function headOf({ base, candidate, notes }: ComparisonView): string[] {
+  const parts = [base.judge && `judge ${base.judge}`, base.rubricPack && `rubric pack ${base.rubricPack}`].filter(
+    Boolean,
+  );
+  const judged = parts.length === 0 ? [] : [oneLine(parts.join(', '), 200)];
+  return [...judged, ...trustTexts(base.trust, candidate.trust), ...notes];
+}
+
 function terminalText(view: ComparisonView, look: Look): string {
-  const { base, candidate, comparison, notes } = view;
+  const { comparison, weaknesses } = view;
   const table = differenceTable(comparison, view.dimensions ? 'all' : 'overall');
   const text = (line: string) => wrapped(line, look.columns);
-  const opening = text(openingOf(view)).map((line) => bold(line, look));
-  const head = [...judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes].flatMap(text);
-  const moved =
-    comparison.moved.length === 0
-      ? []
-      : [`Rows that moved most:\n${movedLines(view, look.columns)}${text(HOW_TO_READ_ONE).join('\n')}\n`];
-  const blocks = [`${[...opening, ...head].join('\n')}\n`, terminal(table, look), ...moved];
-  return [...blocks, legendOf(table.legend ?? [], look)].join('\n');
+  const moved = comparison.moved.flatMap((row) => {
+    const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
+    const why = weaknesses.get(row.key);
+    const reason = why === undefined ? [] : [`          ${shortened(why, Math.max(20, look.columns - 10))}`];
+    return [`${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}`, ...reason];
+  });
+  const blocks = [
+    [...text(openingOf(view)).map((line) => bold(line, look)), ...headOf(view).flatMap(text)],
+    [terminal(table, look).trimEnd()],
+    moved.length === 0 ? [] : ['Rows that moved most:', ...moved, ...text(HOW_TO_READ_ONE)],
+    [legendOf(table.legend ?? [], look).trimEnd()],
+  ];
+  return `${blocks
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
 }
 
 /** Says what the rows' keys are for. */
 const HOW_TO_READ_ONE =
   'To read one: awb report --run CANDIDATE --compare BASE -o report.html, then open report.html#row=KEY.';
 
-function movedLines({ comparison, weaknesses }: ComparisonView, columns: number): string {
-  const lines = comparison.moved.map((row) => {
-    const figures = `${signed(row.difference).padStart(8)}  ${twoDecimals(row.base)} -> ${twoDecimals(row.candidate)}`;
-    const why = weaknesses.get(row.key);
-    const reason = why === undefined ? '' : `          ${shortened(why, Math.max(20, columns - 10))}\n`;
-    return `${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}\n${reason}`;
-  });
-  return lines.join('');
-}
-
 function markdown(view: ComparisonView): string {
-  const { base, candidate, comparison, weaknesses, notes } = view;
+  const { base, candidate, comparison, weaknesses } = view;
   const moved = comparison.moved.map(({ key, domain, turnIdx, ...row }) => [
     ...[signed(row.difference), twoDecimals(row.base), twoDecimals(row.candidate), domainName(domain)],
     ...[String(turnIdx), oneLine(key, 40), shortened(weaknesses.get(key) ?? '', 200)],
   ]);
   const columns = columnsOf('Change, Base, Candidate, <Domain, <Turn, <Row, <Why');
-  const lines = [...judgedWith(view), ...trustTexts(base.trust, candidate.trust), ...notes];
   return [
     `### ${markdownText(`${candidate.name} against ${base.name}`)}`,
     '',
     `**${markdownText(openingOf(view))}**`,
     '',
-    ...lines.flatMap((line) => [markdownText(line), '']),
+    ...headOf(view).flatMap((line) => [markdownText(line), '']),
     markdownTable(differenceTable(comparison, view.dimensions ? 'all' : 'overall')),
     ...(moved.length === 0
       ? []
@@ -259,29 +263,22 @@ function markdown(view: ComparisonView): string {
   ].join('\n');
 }
 
+const CSV_KEYS = [
+  ...(['base', 'candidate', 'difference', 'low', 'high', 'se', 'df', 'p', 'p_adjusted'] as const),
+  ...(['wins', 'ties', 'losses', 'smallest_effect'] as const),
+];
+
 /** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
-function csv({ comparison }: ComparisonView): string {
-  const whole = { domain: 'overall', rows: meanIn(comparison).rows, figures: comparison.overall };
-  const lines = [...comparison.domains, whole].flatMap((set) =>
-    TOTAL_FIRST.flatMap((figure) => {
-      const found = set.figures[figure];
-      if (found === undefined) return [];
-      const { value, low, high, se, df, rows } = found.difference;
-      const { base, candidate, wins, ties, losses, p, adjustedP, smallestEffect } = found;
-      const estimate = [set.domain, figure, set.rows, rows, base, candidate, value, low, high, se, df];
-      return [[...estimate, p, adjustedP, wins, ties, losses, smallestEffect]];
+function csv(view: ComparisonView): string {
+  const { domains, overall } = comparisonDocument(view);
+  const sets = [...Object.entries(domains), ['overall', { ...overall, rows: meanIn(view.comparison).rows }] as const];
+  const lines = sets.flatMap(([domain, set]) =>
+    (['total', ...DIMENSIONS] as const).flatMap((figure) => {
+      const found = set[figure];
+      return found === null ? [] : [[domain, figure, set.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]];
     }),
   );
-  return csvText([CSV_COLUMNS.split(','), ...lines]);
-}
-
-const CSV_COLUMNS =
-  'domain,figure,rows,compared,base,candidate,difference,low,high,se,df,p,p_adjusted,wins,ties,losses,smallest_effect';
-
-/** Judge and rubric pack on one line; none where neither is known. */
-function judgedWith({ base: { judge, rubricPack } }: ComparisonView): string[] {
-  const parts = [...(judge ? [`judge ${judge}`] : []), ...(rubricPack ? [`rubric pack ${rubricPack}`] : [])];
-  return parts.length === 0 ? [] : [oneLine(parts.join(', '), 200)];
+  return csvText([['domain', 'figure', 'rows', 'compared', ...CSV_KEYS], ...lines]);
 }
 
 const COLUMNS = columnsOf(
@@ -302,30 +299,27 @@ const SHOWN_P = 0.05;
 export function differenceTable(comparison: Comparison, dimensions: 'none' | 'overall' | 'all'): MarkedTable {
   const { domains, overall } = comparison;
   const { name, rows } = meanIn(comparison);
-  const ofDomain = (figure: Figure) =>
-    domains.map((each): Line => {
-      const domain = domainName(each.domain);
-      const found = each.figures[figure];
-      return { name: figure === 'total' ? domain : `${domain} ${figure}`, rows: each.rows, found };
+  const ofDomains = (figure: Figure) =>
+    domains.map(({ domain, rows: own, figures }): Line => {
+      const shown = domainName(domain);
+      return [figure === 'total' ? shown : `${shown} ${figure}`, own, figures[figure]];
     });
   const lines: Line[][] = [
-    ofDomain('total'),
-    [{ name, rows, found: overall.total }],
-    ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure) => ({ name: figure, rows, found: overall[figure] }))]),
-    ...(dimensions === 'all' ? DIMENSIONS.map(ofDomain) : []),
+    ofDomains('total'),
+    [[name, rows, overall.total]],
+    ...(dimensions === 'none' ? [] : [DIMENSIONS.map((figure): Line => [figure, rows, overall[figure]])]),
+    ...(dimensions === 'all' ? DIMENSIONS.map(ofDomains) : []),
   ];
-  const totals = [...domains.map(({ figures }) => figures.total), overall.total];
+  const totals = domains.map(({ figures }) => figures.total);
   const fixed = overall.total?.onTheseRows;
-  const variance = varianceText(
-    overall.total?.split,
-    totals.slice(0, -1).flatMap((total) => total?.split ?? []),
-  );
+  const splits = totals.flatMap((total) => total?.split ?? []);
+  const variance = varianceText(overall.total?.split, splits);
   return {
     columns: COLUMNS,
     groups: lines.map((group) => group.map(differenceRow)),
-    toneOf: (group, row, column) => (TONED.includes(column) ? toneOf(lines[group]?.[row]?.found) : undefined),
+    toneOf: (group, row, column) => (TONED.includes(column) ? toneOf(lines[group]?.[row]?.[2]) : undefined),
     footnotes: [
-      ...(lines.flat().some(({ found }) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
+      ...(lines.flat().some(([, , found]) => isStarred(found)) ? ['*: p holds among all domains, too (Holm).'] : []),
       ...(fixed === undefined
         ? []
         : [
@@ -336,7 +330,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
     legend: [
       'Rows: rated in both runs, of those that either chose (one number where all are). Base and Candidate: scores on these rows, with empty, refused and confusing predictions at rating 1.',
       '95 %: interval of the paired difference for new rows like these, clustered by trajectory. p: permutation test by trajectory. Both are of each line taken alone; * where the p adjusted for all domains is below 0.05, too. Detectable: the smallest true difference that these rows would have shown, with 80 % power.',
-      ...withoutIntervalNote(totals.map((found) => found?.difference)),
+      ...withoutIntervalNote([...totals, overall.total].map((found) => found?.difference)),
       'A domain in which every row differs alike may hide others: Overall allows for as many as its trajectories leave open.',
       ...(name === 'Overall' ? [] : [`${name}: mean of the domains; Overall needs all seven and no other.`]),
     ],
@@ -344,11 +338,7 @@ export function differenceTable(comparison: Comparison, dimensions: 'none' | 'ov
 }
 
 /** A line of the table: what it is called, and of how many rows it could be. */
-interface Line {
-  readonly name: string;
-  readonly rows: number;
-  readonly found: Difference | undefined;
-}
+type Line = readonly [name: string, rows: number, found: Difference | undefined];
 
 /** Whether the candidate is shown to be better or worse. */
 function toneOf(found: Difference | undefined): Tone | undefined {
@@ -357,27 +347,17 @@ function toneOf(found: Difference | undefined): Tone | undefined {
   return high < 0 ? 'bad' : undefined;
 }
 
-function differenceRow({ name, rows, found }: Line): string[] {
+function differenceRow([name, rows, found]: Line): string[] {
   if (found === undefined) return [name, rowsText(0, rows), ...COLUMNS.slice(2).map(() => NONE)];
   const { difference, base, candidate, wins, ties, losses, p, smallestEffect } = found;
+  const chance = p === undefined ? NONE : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
   return [
-    name,
-    rowsText(difference.rows, rows),
-    twoDecimals(base),
-    twoDecimals(candidate),
-    signed(difference.value),
-    intervalText(difference, signed) ?? NONE,
-    `${chanceText(p)}${isStarred(found) ? '*' : ''}`,
-    `${wins}/${ties}/${losses}`,
-    smallestEffect === undefined ? NONE : twoDecimals(smallestEffect),
+    ...[name, rowsText(difference.rows, rows), twoDecimals(base), twoDecimals(candidate), signed(difference.value)],
+    ...[intervalText(difference, signed) ?? NONE, `${chance}${isStarred(found) ? '*' : ''}`],
+    ...[`${wins}/${ties}/${losses}`, smallestEffect === undefined ? NONE : twoDecimals(smallestEffect)],
   ];
 }
 
 function isStarred(found: Difference | undefined): boolean {
   return found?.adjustedP !== undefined && found.adjustedP < SHOWN_P;
-}
-
-function chanceText(p: number | undefined): string {
-  if (p === undefined) return NONE;
-  return p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
 }

@@ -1,21 +1,21 @@
-// The formats of a leaderboard: one file each, and one key in this list.
+// A leaderboard in every format of text, each with what files of it end in. Whatever its texts hold, they stay text.
 
+import { z } from 'zod';
+import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../core/document.js';
+import { present, UserError } from '../core/errors.js';
+import { intervalText, twoDecimals } from '../core/figures.js';
+import { shortenedByWords } from '../core/printable.js';
+import { askedName } from '../core/rollout.js';
 import type { OutputFormat } from '../core/table.js';
-import type { Look } from '../core/terminal.js';
-import { csvBoard } from './formats/csv.js';
-import { htmlBoard } from './formats/html.js';
-import { huggingFaceBoard } from './formats/hugging-face.js';
-import { jsonBoard } from './formats/json.js';
-import { latexBoard } from './formats/latex.js';
-import { markdownBoard } from './formats/markdown.js';
-import { terminalBoard } from './formats/terminal.js';
-import type { Sha256 } from './html.js';
-import type { Leaderboard } from './leaderboard/board.js';
+import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
+import { DOMAINS } from '../core/types.js';
+import { COSTS, costsSource } from './costs.js';
+import { type Block, type BoardRow, figureIds, type Leaderboard, legendOn, remarksOn } from './leaderboard/board.js';
+import { csvText, latexText, markdownTable, markdownText } from './markup.js';
+import { TRUST, trustDocument } from './trust.js';
 
 /** What formats need to know beside the leaderboard. */
-interface BoardLook extends Look {
-  /** For the policy of the HTML page. */
-  readonly sha256: Sha256;
+export interface BoardLook extends Look {
   /** Whether figures of another judge or rubric pack may go into a file for the official data set. */
   readonly unofficial: boolean;
 }
@@ -23,10 +23,270 @@ interface BoardLook extends Look {
 /** A leaderboard in each format. Whatever its texts hold, they stay text. */
 export const FORMATS = {
   terminal: { endings: [], print: terminalBoard },
-  md: { endings: ['.md'], print: markdownBoard },
+  md: { endings: ['.md'], print: ({ blocks }) => blocks.map(markdownBlock).join('\n') },
   csv: { endings: ['.csv'], print: csvBoard },
-  json: { endings: ['.json'], print: jsonBoard },
-  latex: { endings: ['.tex'], print: latexBoard },
-  html: { endings: ['.html', '.htm'], print: (board, { sha256 }) => htmlBoard(board, sha256) },
+  json: { endings: ['.json'], print: (board) => `${asciiJson(leaderboardDocument(board))}\n` },
+  latex: {
+    endings: ['.tex'],
+    print: ({ blocks }) => `% needs \\usepackage{booktabs}\n${blocks.map(latexBlock).join('\n')}`,
+  },
   hf: { endings: ['.yaml', '.yml'], print: (board, { unofficial }) => huggingFaceBoard(board, unofficial) },
 } satisfies Record<string, OutputFormat<Leaderboard, BoardLook>>;
+
+/** Some columns of a block as a table: its own runs, then the published rows; what stands out is marked. */
+function tableOf({ columns, rows }: Block, footnotes: readonly string[], shown = [...columns.keys()]): MarkedTable {
+  const isOwn = ({ run }: BoardRow) => run !== undefined;
+  const groups = [rows.filter(isOwn), rows.filter((row) => !isOwn(row))].filter((some) => some.length > 0);
+  return {
+    columns: shown.flatMap((column) => columns[column] ?? []),
+    groups: groups.map((some) => some.map(({ texts }) => shown.map((column) => texts[column] ?? ''))),
+    footnotes,
+    isStrong: (group, row, column) => groups[group]?.[row]?.marked.has(columns[shown[column] ?? -1]?.id ?? '') ?? false,
+  };
+}
+
+/** Widest cell in a terminal. */
+const CELL_COLUMNS = 40;
+
+function terminalBoard({ blocks }: Leaderboard, look: Look): string {
+  const mark = look.color ? 'Green' : '*';
+  const texts = blocks.map((block) => {
+    const title = wrapped(block.heading, look.columns).map((line) => bold(line, look));
+    const judge = block.judge.flatMap((line) => wrapped(line, look.columns));
+    const marks = block.markNote === undefined ? [] : [`${mark}: best of its column, or not shown to be worse.`];
+    const rows = block.rows.map((row) => ({
+      ...row,
+      texts: row.texts.map((text) => shortenedByWords(text, CELL_COLUMNS)),
+    }));
+    const all = tableOf({ ...block, rows }, [...marks, ...block.notes]);
+    const places = [...block.columns.keys()];
+    // What says the same of every run gives way where there is no room.
+    const alike = fits(all, look) ? [] : places.filter((column) => isAlike(block, column));
+    const facts = alike.map((column) => `${block.columns[column]?.heading} ${block.rows[0]?.texts[column]}`);
+    const telling = places.filter((column) => !alike.includes(column));
+    const footnotes = [...marks, `Of every run: ${facts.join(', ')}.`, ...block.notes];
+    const table = alike.length === 0 ? all : tableOf({ ...block, rows }, footnotes, telling);
+    return `${[...title, ...judge].join('\n')}\n\n${terminal(table, look)}`;
+  });
+  const legend = blocks.flatMap((block) => legendOn(block, mark));
+  return [...texts, legendOf(legend, look)].join('\n');
+}
+
+function isAlike({ columns, rows }: Block, column: number): boolean {
+  const own = rows.filter(({ run }) => run !== undefined);
+  const texts = new Set(own.map((row) => row.texts[column]));
+  return ['coverage', 'rows'].includes(columns[column]?.id ?? '') && texts.size === 1;
+}
+
+function markdownBlock(block: Block): string {
+  return [
+    `### ${markdownText(block.heading)}`,
+    '',
+    ...block.judge.flatMap((text) => [markdownText(text), '']),
+    markdownTable(tableOf(block, remarksOn(block, 'Bold'))),
+  ].join('\n');
+}
+
+function latexBlock(block: Block): string {
+  const line = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
+  const { columns, groups, isStrong } = tableOf(block, []);
+  const cell = (text: string, isBold = false) => (isBold ? `\\textbf{${latexText(text)}}` : latexText(text));
+  return [
+    '\\begin{table}',
+    '  \\centering',
+    `  \\caption{${latexText(block.heading)}}`,
+    `  \\begin{tabular}{${columns.map(({ align }) => align.charAt(0)).join('')}}`,
+    '  \\toprule',
+    line(columns.map(({ short }) => latexText(short))),
+    '  \\midrule',
+    ...groups.flatMap((rows, group) =>
+      rows.map((cells, row) => line(cells.map((text, column) => cell(text, isStrong?.(group, row, column))))),
+    ),
+    '  \\bottomrule',
+    '  \\end{tabular}',
+    ...[...block.judge, ...remarksOn(block, 'Bold')].map((note) => `  \\par{\\footnotesize ${latexText(note)}}`),
+    '\\end{table}',
+    '',
+  ].join('\n');
+}
+
+/** The benchmark's data set on the Hub. */
+const DATASET = 'Qwen/AgentWorldBench';
+
+/**
+ * The scores of one run as a file for `.eval_results/` in the model's repository: a list of entries with `dataset.id`,
+ * `dataset.task_id`, `value`, `date` and `notes` (https://huggingface.co/docs/hub/eval-results). The tasks are named here as the
+ * domains are, and `overall`, since the data set declares none. The values are official figures, as are those that others publish.
+ * @throws UserError (2) where there is not exactly one run with scores, and where it was not judged as published ones, unless
+ * `unofficial` allows that; the file then says so.
+ */
+function huggingFaceBoard(board: Leaderboard, unofficial: boolean): string {
+  const rows = board.blocks.flatMap((block) =>
+    block.rows.filter((row) => row.run !== undefined && block.measure === undefined).map((row) => ({ block, row })),
+  );
+  const [only] = rows;
+  if (only === undefined || rows.length > 1) {
+    const found = rows.length === 0 ? 'none of these runs has ratings' : `these are ${rows.length} runs`;
+    throw new UserError(`--format hf writes the scores of one run, and ${found}; choose one with --run`);
+  }
+  const { block, row } = only;
+  if (!block.isOfficial && !unofficial) {
+    throw new UserError(
+      `--format hf writes scores of ${DATASET}, and this run was not judged as those are (${block.title}); judge it with the official judge and rubric pack, or add --unofficial, which the file will say`,
+    );
+  }
+  const tasks: readonly string[] = ['overall', ...DOMAINS];
+  return [
+    "# For .eval_results/ in the model's repository; see https://huggingface.co/docs/hub/eval-results\n",
+    ...(block.isOfficial ? [] : [`# ${UNOFFICIAL}\n`]),
+    ...tasks.flatMap((task) => entryOf(block, row, task)),
+  ].join('');
+}
+
+const UNOFFICIAL = 'NOT THE OFFICIAL JUDGE, RUBRIC PACK OR PROTOCOL: not comparable with published figures.';
+
+function entryOf(block: Block, row: BoardRow, task: string): string[] {
+  const figure = row.figures.get(task);
+  if (figure === undefined || row.run === undefined) return [];
+  const value = figure.official ?? figure.value;
+  const counted =
+    twoDecimals(value) === twoDecimals(figure.value)
+      ? ''
+      : `; ${twoDecimals(figure.value)} with the model's failures at rating 1`;
+  const around = intervalText(figure);
+  const interval = around === undefined ? '' : `; 95 % interval${counted === '' ? '' : ' of that'} ${around}`;
+  const rows = `; ${figure.rows} rows${row.isComplete ? '' : ', incomplete'}`;
+  const notes = `${block.isOfficial ? '' : `${UNOFFICIAL} `}${block.title}${counted}${interval}${rows}`;
+  const lines = [
+    '- dataset:',
+    `    id: ${DATASET}`,
+    `    task_id: ${task}`,
+    `  value: ${twoDecimals(value)}`,
+    `  date: ${asciiJson(row.run.at.slice(0, 10))}`,
+    `  notes: ${asciiJson(notes)}`,
+    '',
+  ];
+  return [lines.join('\n')];
+}
+
+/** `best` is also true for what cannot be told from the best, and `official` is the same figure as the official script counts it. */
+const BOARD_FIGURE = z.strictObject({
+  value: FIGURE,
+  ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
+  best: z.boolean(),
+  official: FIGURE,
+});
+const ROW = z.strictObject({
+  name: z.string(),
+  published: z.boolean(),
+  label: TEXT,
+  world_model: TEXT,
+  db: TEXT,
+  run: FIGURE,
+  judged_at: TEXT,
+  chosen: FIGURE,
+  valid: FIGURE,
+  coverage: FIGURE,
+  complete: z.boolean(),
+  fewer_rows: z.boolean(),
+  macro_of: z.number(),
+  figures: z.record(z.string(), BOARD_FIGURE.nullable()),
+  costs: COSTS,
+});
+
+/** Figures are unrounded, with the model's failures at rating 1; one that a run lacks is null. */
+export const LEADERBOARD = z.strictObject({
+  schema: z.literal('awb.leaderboard/2'),
+  blocks: z.array(
+    z.strictObject({
+      title: z.string(),
+      official: z.boolean(),
+      judged_with: z.strictObject({
+        kind: z.string(),
+        judge: TEXT,
+        judge_snapshot: TEXT,
+        rubric_pack: TEXT,
+        rubric_fingerprint: TEXT,
+        verdicts: TEXT,
+        sampling: z.record(z.string(), z.unknown()).nullable(),
+        protocol: TEXT,
+        rollout: z.string().optional(),
+      }),
+      judge_trust: TRUST.nullable(),
+      measure: TEXT,
+      columns: z.array(z.string()),
+      rows: z.array(ROW),
+      notes: z.array(z.string()),
+    }),
+  ),
+});
+
+function leaderboardDocument({ blocks }: Leaderboard) {
+  return documentOf(LEADERBOARD, {
+    schema: 'awb.leaderboard/2',
+    blocks: blocks.map((block) => ({
+      ...block,
+      official: block.isOfficial,
+      judgedWith: { ...block.judgedWith, judgeSnapshot: block.judgedWith.snapshot },
+      judgeTrust: trustDocument(block.trust),
+      columns: figureIds(block),
+      rows: block.rows.map((row) => rowSource(block, row)),
+      notes: remarksOn(block, 'best'),
+    })),
+  });
+}
+
+function rowSource(block: Block, row: BoardRow) {
+  const { run, name } = row;
+  return {
+    ...run?.card,
+    ...run,
+    ...row,
+    published: run === undefined,
+    worldModel: run === undefined ? name : run.worldModel,
+    run: run?.number,
+    judgedAt: run?.at,
+    complete: row.isComplete,
+    fewerRows: row.fewer.length > 0,
+    figures: Object.fromEntries(figureIds(block).map((id) => [id, figureSource(row, id)])),
+    costs: costsSource(run?.costs),
+  };
+}
+
+/** A figure of a row; null where it has none. A published row holds no other figures than official ones. */
+function figureSource({ run, figures, marked }: BoardRow, id: string) {
+  const figure = figures.get(id);
+  if (figure === undefined) return null;
+  const official = run === undefined ? figure.value : figure.official;
+  // What is known only in part is a lower end, and no value.
+  if (figure.isLeast) return { ...figure, value: null, low: figure.value, best: false, official };
+  return { ...figure, best: marked.has(id), official };
+}
+
+/** What stands in front of a run's figures in CSV: keys of the document, of a row, of its block, or of how that was judged. */
+const RUN_KEYS = [
+  ...['block', 'kind', 'measure', 'name', 'label', 'world_model', 'published', 'db', 'run', 'judged_at', 'judge'],
+  ...['judge_snapshot', 'rubric_pack', 'rubric_fingerprint', 'verdicts', 'protocol', 'chosen', 'valid', 'coverage'],
+  ...['complete', 'fewer_rows', 'macro_of'],
+];
+
+/** The figures of a line are those of any block, whether or not its own shows them. */
+function csvBoard(board: Leaderboard): string {
+  const ids = [...new Set(board.blocks.flatMap(figureIds))];
+  const lines = leaderboardDocument(board).blocks.flatMap((block, index) => {
+    const { protocol, rollout } = block.judged_with;
+    const judged = { ...block.judged_with, protocol: askedName(protocol ?? undefined, rollout) };
+    return block.rows.map((row, at) => {
+      const known = new Map<string, unknown>(
+        Object.entries({ ...judged, measure: block.measure, ...row, block: index + 1 }),
+      );
+      const figures = ids.flatMap((id) => {
+        const figure = figureSource(present(board.blocks[index]?.rows[at]), id);
+        return [figure?.value, figure?.low, figure?.high, figure?.best ?? false, figure?.official];
+      });
+      return [...RUN_KEYS.map((key) => known.get(key)), ...figures];
+    });
+  });
+  const head = ids.flatMap((id) => [id, `${id}_low`, `${id}_high`, `${id}_best`, `${id}_official`]);
+  return csvText([[...RUN_KEYS, ...head], ...lines]);
+}

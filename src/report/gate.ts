@@ -19,7 +19,7 @@ import { columnsOf, NONE } from '../core/table.js';
 import { type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import type { Policy } from '../stats/policy.js';
 import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
-import { markdownTable, markdownText } from './formats/markdown.js';
+import { markdownTable, markdownText } from './markup.js';
 import { trustTexts } from './trust.js';
 
 /** A gate's decision with all that is told of it. Names and domains may be hostile. */

@@ -2,7 +2,7 @@
 
 import { countedPoints } from '../core/points.js';
 import { DIMENSIONS, type Domain, type Estimate, type JudgedRow, type ScoreCard } from '../core/types.js';
-import { csvText } from './formats/csv.js';
+import { csvText } from './markup.js';
 
 /** Which run lines are of. */
 export interface RunNames {

@@ -1,8 +1,10 @@
-// Score cards -> tables of ratings, of measures and of decision equivalence, and what the numbers of measures mean.
+// Scored runs -> tables: of ratings, of measures and what their numbers mean, of decision equivalence, of scenarios, and of a rollout (by
+// distance from the last true observation, where starts differ by step, too, and how it drifts).
 
+import { type EstimateDocument, estimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
 import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
-import { twoDecimals } from '../core/figures.js';
+import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
 import { oneLine } from '../core/printable.js';
@@ -16,6 +18,9 @@ import {
   type ScoreSet,
 } from '../core/types.js';
 import { percent } from '../stats/coverage.js';
+import type { Drift, DriftCard, Drifts, RolloutBin, RolloutCard, RolloutPart } from '../stats/rollout.js';
+import type { ScenarioFigures, ScenarioPart } from '../stats/scenarios.js';
+import { pointsText } from './trust.js';
 
 /** So many measures have room for an interval each. */
 const MOST_WITH_INTERVALS = 2;
@@ -33,7 +38,7 @@ export function overallName(card: ScoreCard, figures: 'withFailures' | 'scores' 
 }
 
 /** The domain that has least coverage, where that is less than the whole run's, such as `least: Web 90 %`. */
-export function leastText({ domains, coverage }: ScoreCard): string | undefined {
+export function leastText({ domains, coverage }: Pick<ScoreCard, 'domains' | 'coverage'>): string | undefined {
   const [least] = [...domains].sort((a, b) => a.coverage - b.coverage);
   if (least === undefined || least.coverage >= coverage) return undefined;
   return `least: ${domainName(least.domain)} ${percent(least.coverage)}`;
@@ -46,36 +51,34 @@ export function leastText({ domains, coverage }: ScoreCard): string | undefined 
  */
 export function scoreTable(card: ScoreCard): Table | undefined {
   if (card.overall.total === undefined && card.domains.some(hasMeasures)) return undefined;
-  const overall = overallName(card);
+  const name = overallName(card);
   const beside = besideMean(card);
   // Of a domain in which the model failed on every row, the official script knows nothing: its mean is of fewer.
-  const official = overallName(card, 'scores') === overall ? card.overall.total : undefined;
+  const official = overallName(card, 'scores') === name ? card.overall.total : undefined;
   const recall = card.overallMeasures[FACTS_RECALL];
-  const overallRows = [
-    scoreRow(overall, counts(without(card, beside)), card.overallWithFailures, official),
-    scoreRow('micro', counts(card), {}, card.overallMicro.total),
-    ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall }, undefined)]),
-  ];
   return {
     columns: SCORE_COLUMNS,
     groups: [
       card.domains.map((score) =>
         scoreRow(domainName(score.domain), counts(score), score.withFailures, score.scores.total),
       ),
-      overallRows,
+      [
+        scoreRow(name, counts(card, beside), card.overallWithFailures, official),
+        scoreRow('micro', counts(card), {}, card.overallMicro.total),
+        ...(recall === undefined ? [] : [scoreRow('facts recall', String(recall.rows), { total: recall })]),
+      ],
     ],
     footnotes: ['Failures of the model count at rating 1; Official leaves them out.', ...besideNote(beside)],
     legend: [
       'Predictions (Pred.): those that are valid to the official script, of those chosen (rows times repeats).',
       'Total: mean of the five dimensions. 95 %: its interval, clustered by trajectory.',
-      ...withoutIntervalNote([
-        ...card.domains.map((score) => score.withFailures.total),
-        card.overallWithFailures.total,
-      ]),
+      ...withoutIntervalNote(
+        [...card.domains.map((score) => score.withFailures), card.overallWithFailures].map(({ total }) => total),
+      ),
       'Failures of the model: empty, refused and confusing predictions. Official: Total as the official script counts it. micro: its mean over samples, of all domains.',
-      overall === 'Overall'
+      name === 'Overall'
         ? 'Overall: mean of the seven domains.'
-        : `${overall}: mean of the domains; the published Overall needs all seven and no other.`,
+        : `${name}: mean of the domains; the published Overall needs all seven and no other.`,
       ...(recall === undefined
         ? []
         : ['facts recall: the share of determined facts that were met, 0-100, of the predictions that have any.']),
@@ -89,9 +92,8 @@ export function officialTable(card: ScoreCard): Table | undefined {
     [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
   );
   if (differing.length === 0) return undefined;
-  const row = (name: string, predictions: string, scores: ScoreSet) =>
-    scoreRow(name, predictions, scores, undefined).slice(0, -1);
-  const mean = row(overallName(card, 'scores'), counts(without(card, besideMean(card))), card.overall);
+  const row = (name: string, predictions: string, scores: ScoreSet) => scoreRow(name, predictions, scores).slice(0, -1);
+  const mean = row(overallName(card, 'scores'), counts(card, besideMean(card)), card.overall);
   return {
     columns: [...columnsOf('<Official'), ...SCORE_COLUMNS.slice(1, -1)],
     groups: [
@@ -172,34 +174,35 @@ function besideNote(domains: readonly DomainScore[]): string[] {
   return domains.length === 0 ? [] : [`Beside the seven, and not in the mean: ${names}.`];
 }
 
-type Counts = Pick<DomainScore, 'valid' | 'chosen'>;
-
-function without(card: ScoreCard, domains: readonly DomainScore[]): Counts {
-  const left = (count: keyof Counts) => domains.reduce((sum, domain) => sum - domain[count], card[count]);
-  return { valid: left('valid'), chosen: left('chosen') };
+/** Valid ones of those chosen, without those of some domains. */
+function counts(
+  { valid, chosen }: Pick<DomainScore, 'valid' | 'chosen'>,
+  without: readonly DomainScore[] = [],
+): string {
+  const [left, all] = without.reduce(([a, b], domain) => [a - domain.valid, b - domain.chosen], [valid, chosen]);
+  return `${left}/${all}`;
 }
 
-function counts({ valid, chosen }: Counts): string {
-  return `${valid}/${chosen}`;
+function scoreRow(name: string, predictions: string, scores: ScoreSet, official?: Estimate): string[] {
+  const figures = DIMENSIONS.map((dimension) => figure(scores[dimension]));
+  return [name, predictions, ...figures, figure(scores.total), intervalCell(scores.total), figure(official)];
 }
 
-function scoreRow(name: string, predictions: string, scores: ScoreSet, official: Estimate | undefined): string[] {
-  return [
-    name,
-    predictions,
-    ...DIMENSIONS.map((dimension) => figure(scores[dimension])),
-    figure(scores.total),
-    intervalCell(scores.total),
-    figure(official),
-  ];
-}
+/** What stands in place of an equivalence, and why. */
+const MISSING = {
+  'does not look': [
+    'none',
+    'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
+  ],
+  few: ['too few', `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`],
+} as const;
 
 /** Decision equivalence as a table: the three raw figures, and what they come to. */
 export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard): Table {
   const row = (name: string, { rows, predicted, ceiling, floor, found }: Equivalence) => {
-    const value = typeof found === 'string' ? missingText(found) : twoDecimals(found.value);
-    const interval = typeof found === 'string' ? NONE : intervalCell(found.interval);
-    return [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals), value ?? NONE, interval];
+    const raw = [name, String(rows), ...[predicted, ceiling, floor].map(twoDecimals)];
+    if (typeof found === 'string') return [...raw, MISSING[found][0], NONE];
+    return [...raw, twoDecimals(found.value), intervalCell(found.interval)];
   };
   const names = domains.map(({ domain }) => domain);
   return {
@@ -207,31 +210,14 @@ export function equivalenceTable({ domains, overall, macroOf }: EquivalenceCard)
       '<Domain, Rows, Predicted|Pred., Ceiling|Ceil., Floor, Decision eq.|Dec. eq., 95 % interval|95 %',
     ),
     groups: [domains.map((own) => row(domainName(own.domain), own)), [row(meanName(names, macroOf), overall)]],
-    footnotes: missingNotes([...domains, overall]),
-    legend: EQUIVALENCE_NOTES,
+    footnotes: Object.entries(MISSING).flatMap(([reason, [, why]]) =>
+      [...domains, overall].some(({ found }) => found === reason) ? [why] : [],
+    ),
+    legend: [
+      'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
+      'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
+    ],
   };
-}
-
-/** What a reader must know of decision equivalence. */
-const EQUIVALENCE_NOTES = [
-  'Decision eq.: (predicted - floor) / (ceiling - floor), of 100. It tells how far an agent does after the predicted observation what it does after the true one, and is the part of transfer that needs no training.',
-  'Predicted: how often the agent acts alike after the prediction and after the truth. Ceiling: after the truth, asked twice. Floor: after the observation of another row.',
-] as const;
-
-/** Why some have no equivalence, a sentence for each reason that occurs. */
-function missingNotes(all: readonly Equivalence[]): string[] {
-  const why = {
-    'does not look':
-      'None: the interval of ceiling minus floor holds 0, or lies below it. What it is shown is not seen to matter to the agent, so it tells nothing of predictions.',
-    few: `Too few: fewer than ${LEAST_CLUSTERS} trajectories (for the mean of domains: in any of them).`,
-  };
-  return Object.entries(why).flatMap(([reason, note]) => (all.some(({ found }) => found === reason) ? [note] : []));
-}
-
-/** What stands in place of an equivalence. */
-function missingText(found: Equivalence['found']): string | undefined {
-  if (found === 'few') return 'too few';
-  return found === 'does not look' ? 'none' : undefined;
 }
 
 /** What a measure is and what it measures, such as `text measure of prediction against ground truth`. */
@@ -242,17 +228,10 @@ export function kindText(measure: Measure): string {
 
 /** Its range and which way is better, such as `0-100` (where larger is better) or `from 0 on, smaller is better`. */
 export function measureText({ range: [low, high], better }: Measure): string {
-  const way =
-    typeof better === 'object'
-      ? `, best at ${better.target}`
-      : { larger: '', smaller: ', smaller is better', neither: ', neither way better' }[better];
-  return `${rangeText(low, high)}${way}`;
-}
-
-function rangeText(low: number, high: number): string {
-  if (Number.isFinite(low) && Number.isFinite(high)) return `${low}-${high}`;
-  if (Number.isFinite(low)) return `from ${low} on`;
-  return Number.isFinite(high) ? `up to ${high}` : 'without ends';
+  const ways = { larger: '', smaller: ', smaller is better', neither: ', neither way better' };
+  const way = typeof better === 'object' ? `, best at ${better.target}` : ways[better];
+  if (!Number.isFinite(low)) return `${Number.isFinite(high) ? `up to ${high}` : 'without ends'}${way}`;
+  return `${Number.isFinite(high) ? `${low}-${high}` : `from ${low} on`}${way}`;
 }
 
 /** Whether it is read as scores are: from 0 to 100, a larger one better. */
@@ -268,4 +247,212 @@ export function decimalsOf({ range: [low, high] }: Measure): number {
 /** A text with a capital at its start. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Longest name of a scenario that a table shows whole. */
+const SCENARIO_COLUMNS = 28;
+
+/** The measures in the order of the columns. */
+const SHOWN = ['followed', 'leaked', 'undisturbed'] as const;
+const FIGURE_COLUMNS = 'Rows, Followed|Foll., 95 %, Leaked|Leak., 95 %, Undisturbed|Undist., 95 %, Twin';
+
+/** A row for each domain, and the mean of the domains. */
+export function scenarioDomainTable({ domains, overall }: ScenarioFigures): Table {
+  const names = Object.keys(domains);
+  return {
+    columns: columnsOf(`<Domain, ${FIGURE_COLUMNS}`),
+    groups: [
+      Object.entries(domains).map(([domain, part]) => scenarioRow(domainName(domain), part)),
+      [scenarioRow(meanName(names, domainsOfMean(names).length), overall)],
+    ],
+    footnotes: [],
+    legend: [
+      'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
+      ...withoutIntervalNote(
+        [...Object.values(domains), overall].flatMap((part) => [
+          ...SHOWN.map((measure) => part[measure]),
+          part.twin_false_positives,
+        ]),
+      ),
+    ],
+  };
+}
+
+/** A row for each scenario. */
+export function scenarioTable({ scenarios }: ScenarioFigures): Table {
+  return {
+    columns: columnsOf(`<Scenario, ${FIGURE_COLUMNS}`),
+    groups: [Object.entries(scenarios).map(([name, part]) => scenarioRow(oneLine(name, SCENARIO_COLUMNS), part))],
+    footnotes: [],
+  };
+}
+
+function scenarioRow(name: string, part: ScenarioPart): string[] {
+  const cells = SHOWN.flatMap((measure) => [pointsCell(part[measure]), wholeInterval(part[measure] ?? {})]);
+  return [name, String(part.samples), ...cells, pointsCell(part.twin_false_positives)];
+}
+
+function pointsCell(estimate: EstimateDocument | null): string {
+  return estimate === null ? NONE : pointsText(estimate.value);
+}
+
+/** Its ends without decimals, so that the table keeps its width; an end that rounds to 0 or 100 need not be there. */
+function wholeInterval({ low, high }: Partial<EstimateDocument>): string {
+  return low == null || high == null ? NONE : `${low.toFixed(0)}–${high.toFixed(0)}`;
+}
+
+/** The curves over all rows; by domain, too, where that is wanted. */
+export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
+  const [start = 0, ...others] = card.starts;
+  const isOne = card.starts.length === 1;
+  const domains = (byDomain ? card.domains : []).map((part) => [`${domainName(part.domain)} `, part] as const);
+  const parts = [...domains, ['', card.all] as const];
+  const place = start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
+  return [
+    {
+      columns: columnsUnder('Distance', card),
+      groups: parts.map(([name, part]) =>
+        part.distances.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.offScript === 0)),
+      ),
+      footnotes: [],
+      legend: [
+        `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
+        ...legendFor(card),
+        ...withoutIntervalNote(parts.flatMap(([, { distances }]) => distances).map(({ score }) => score)),
+      ],
+    },
+    ...(isOne
+      ? []
+      : [
+          {
+            columns: columnsUnder('Turn', card),
+            groups: [card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false))],
+            footnotes: [],
+          },
+        ]),
+    ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
+  ];
+}
+
+const INTERVAL = '95 % interval|95 %';
+const ON_SCRIPT = 'On script|On scr.';
+
+function columnsUnder(first: string, { measure, all, drift }: RolloutCard): Column[] {
+  const heading = measure === undefined ? 'Score' : oneLine(measure, 16);
+  const further = [
+    INTERVAL,
+    ...(all.offScript > 0 ? [ON_SCRIPT] : []),
+    ...(drift === undefined ? [] : ['Forced', 'Change', INTERVAL]),
+  ];
+  return [
+    ...columnsOf(`<${first}, Rows`),
+    { heading, short: heading, align: 'right' },
+    ...columnsOf(further.join(', ')),
+  ];
+}
+
+/** @param isAllOnScript whether no row of its part is off-script, so that what is on script is the score */
+function binRow(name: string, bin: RolloutBin, { all, drift }: RolloutCard, isAllOnScript: boolean): string[] {
+  const { score, onScript, paired } = bin;
+  return [
+    ...[name, String(score.rows), figure(score), intervalCell(score)],
+    ...(all.offScript > 0 ? [figure(isAllOnScript ? score : onScript)] : []),
+    ...(drift === undefined ? [] : [figure(paired?.forced), ...signedCells(paired?.difference)]),
+  ];
+}
+
+function rangeText({ from, to }: RolloutBin): string {
+  return from === to ? String(from) : `${from} to ${to}`;
+}
+
+function legendFor({ measure, all: { predictions, offScript }, drift }: RolloutCard): string[] {
+  return [
+    `${measure === undefined ? 'Score: Total, mean' : 'Means'} over rows. Only long trajectories reach far, so the rows of two distances are not the same.`,
+    ...(offScript === 0
+      ? []
+      : [
+          `On script: without the ${counted(offScript, 'prediction')} of ${predictions} whose recorded action refers to something that the rollout never showed (off-script).`,
+        ]),
+    ...(drift === undefined
+      ? []
+      : ['Forced: the same rows predicted with true histories. Change: rollout less forced, row by row.']),
+  ];
+}
+
+/** A line for each domain, and one for their mean. @param measure what is told of, where nothing was rated */
+function driftTable(drift: DriftCard, measure: string | undefined): Table {
+  const hasOnScript = drift.overall.onScript !== undefined;
+  const row = (name: string, { all, onScript }: Drifts) => [
+    ...[name, String(all?.slope?.rows ?? 0), String(all?.slope?.clusters ?? 0), ...signedCells(all?.slope)],
+    ...(hasOnScript ? [signedCells(onScript?.slope)[0]] : []),
+    ...signedCells(all?.difference),
+  ];
+  const slopes = [...drift.domains, drift.overall].map(({ all }) => all?.slope);
+  return {
+    columns: columnsOf(
+      `<Drift, Rows, Traj., A step, ${INTERVAL}, ${hasOnScript ? `${ON_SCRIPT}, ` : ''}Change, ${INTERVAL}`,
+    ),
+    groups: [
+      drift.domains.map(({ domain, ...drifts }) => row(domainName(domain), drifts)),
+      [row(overallDriftName(drift), drift.overall)],
+    ],
+    footnotes:
+      drift.unpaired === 0
+        ? []
+        : [`${counted(drift.unpaired, 'row')} of the rollout without a teacher-forced partner, left out here.`],
+    legend: [
+      `A step: how many points${measure === undefined ? '' : ` of ${oneLine(measure, 16)}`} the rollout loses (below 0) or gains each step against the teacher-forced predictions of the same rows: the slope of the paired difference within trajectories, its interval clustered by these. Change: the paired difference, mean over rows.`,
+      ...withoutIntervalNote(slopes),
+    ],
+  };
+}
+
+/** A difference, and its interval. */
+function signedCells(estimate: Estimate | undefined): [string, string] {
+  if (estimate === undefined) return [NONE, NONE];
+  return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
+}
+
+/** What the mean over the domains that have a drift is called. */
+export function overallDriftName({ domains }: DriftCard): string {
+  const having = domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
+  return meanName(having, domainsOfMean(having).length);
+}
+
+/** The member `rollout` of a scored run's document. */
+export function rolloutDocument({ measure, starts, all, domains, drift }: RolloutCard) {
+  return {
+    measure: measure ?? null,
+    from: starts,
+    ...partDocument(all),
+    domains: Object.fromEntries(domains.map(({ domain, ...part }) => [domain, partDocument(part)])),
+    drift: drift && {
+      paired: drift.paired,
+      unpaired: drift.unpaired,
+      domains: Object.fromEntries(drift.domains.map(({ domain, ...drifts }) => [domain, driftsDocument(drifts)])),
+      overall: driftsDocument(drift.overall),
+    },
+  };
+}
+
+function partDocument({ predictions, offScript: off_script, chains, distances, steps }: RolloutPart) {
+  return { predictions, off_script, chains, by_distance: distances.map(binDocument), by_step: steps.map(binDocument) };
+}
+
+/** What a bin lacks is no member of its document. */
+function binDocument({ from, to, score, onScript, paired }: RolloutBin) {
+  return {
+    ...{ from, to, score: estimateDocument(score) },
+    on_script: onScript && estimateDocument(onScript),
+    teacher_forced: paired && estimateDocument(paired.forced),
+    difference: paired && estimateDocument(paired.difference),
+  };
+}
+
+function driftsDocument({ all, onScript }: Drifts) {
+  const figures = ({ slope, difference }: Partial<Drift> = {}) => ({
+    slope: slope ? estimateDocument(slope) : null,
+    difference: difference ? estimateDocument(difference) : null,
+  });
+  return { ...figures(all), on_script: onScript && figures(onScript) };
 }

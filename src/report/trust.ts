@@ -5,39 +5,22 @@ import { z } from 'zod';
 import { FIGURE } from '../core/document.js';
 import { counted } from '../core/figures.js';
 import type { VarianceSplit } from '../core/types.js';
-import type { Calibration, JudgeTrust } from '../stats/calibration/document.js';
+import { type Calibration, TRUST as JUDGE_TRUST, type JudgeTrust } from '../stats/calibration/document.js';
 
 /** What a calibration says of a judge; `uncalibrated` where nobody calibrated it as it was asked. */
 export type Trust = JudgeTrust | 'uncalibrated';
 
-/** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`. */
-export function trustText(trust: Trust): string {
-  return trustLine(trust === 'uncalibrated' ? undefined : trust);
-}
-
 /** One line where two runs have the same to say of their judges, else one for each. No line for a run that asked none. */
 export function trustTexts(base: Trust | undefined, candidate: Trust | undefined): string[] {
-  const texts = [base, candidate].map((trust) => trust && trustText(trust));
-  const [ofBase, ofCandidate] = texts;
-  if (ofBase === undefined || ofCandidate === undefined || ofBase === ofCandidate) {
-    return [ofBase ?? ofCandidate].filter((text) => text !== undefined);
-  }
-  const named = (text: string, side: string) => text.replace(/^judge:/, `judge of the ${side}:`);
-  return [named(ofBase, 'base'), named(ofCandidate, 'candidate')];
+  const texts = new Set([base, candidate].flatMap((trust) => (trust === undefined ? [] : [trustText(trust)])));
+  if (texts.size < 2) return [...texts];
+  return [...texts].map((text, at) => text.replace(/^judge:/, `judge of the ${at === 0 ? 'base' : 'candidate'}:`));
 }
 
 /** The same in JSON, unrounded. A figure that the calibration could not tell is null. */
 export const TRUST = z.union([
   z.strictObject({ calibrated: z.literal(false) }),
-  z.strictObject({
-    calibrated: z.literal(true),
-    ceiling: FIGURE,
-    noise: FIGURE,
-    damages: z.number(),
-    blind: z.number(),
-    undecided: z.number(),
-    gullible: FIGURE,
-  }),
+  z.strictObject({ calibrated: z.literal(true), ...JUDGE_TRUST.shape }),
 ]);
 
 /** Null where no judge was asked. */
@@ -61,8 +44,8 @@ export function trustOf({ overall }: Calibration): JudgeTrust {
 }
 
 /** Such as `judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4`; without a calibration `judge: uncalibrated`. */
-export function trustLine(trust: JudgeTrust | undefined): string {
-  if (trust === undefined) return 'judge: uncalibrated';
+export function trustText(trust: Trust): string {
+  if (trust === 'uncalibrated') return 'judge: uncalibrated';
   const { ceiling, noise, gullible, damages, blind, undecided } = trust;
   const open = undecided === 0 ? '' : ` (${undecided} undecided)`;
   const parts = [
@@ -91,23 +74,22 @@ export function signedPoints(value: number): string {
  * @param parts of which it is the mean: the splits of the domains
  */
 export function varianceText(split: VarianceSplit | undefined, parts: readonly VarianceSplit[]): string | undefined {
-  const isRepeated = ({ generation, judge }: VarianceSplit) => generation !== undefined || judge !== undefined;
-  if (split === undefined || !parts.some(isRepeated)) return undefined;
+  const isRepeated = (name: 'generation' | 'judge') => parts.some((part) => part[name] !== undefined);
+  if (split === undefined || !(isRepeated('generation') || isRepeated('judge'))) return undefined;
   const { row, generation, judge } = split;
   const whole = row + (generation ?? 0) + (judge ?? 0);
   if (whole === 0) return undefined;
-  const share = (part: number) => `${Math.round((part / whole) * 100)} %`;
   const why = (name: 'generation' | 'judge', once: string) =>
-    parts.some((part) => part[name] !== undefined) ? 'not separable in all domains' : `not separable: ${once}`;
-  if (generation === undefined && judge === undefined)
-    return 'rows, generation and judge are not separable in all domains';
+    ` (${isRepeated(name) ? 'not separable in all domains' : `not separable: ${once}`})`;
+  const share = (name: string, part: number) => `${name} ${Math.round((part / whole) * 100)} %`;
   if (generation === undefined) {
-    return `rows with generation ${share(row)} (${why('generation', 'no repeats')}), judge ${share(judge ?? 0)}`;
+    if (judge === undefined) return 'rows, generation and judge are not separable in all domains';
+    return `${share('rows with generation', row)}${why('generation', 'no repeats')}, ${share('judge', judge)}`;
   }
   if (judge === undefined) {
-    return `rows ${share(row)}, generation with judge ${share(generation)} (${why('judge', 'judged once')})`;
+    return `${share('rows', row)}, ${share('generation with judge', generation)}${why('judge', 'judged once')}`;
   }
-  return `rows ${share(row)}, generation ${share(generation)}, judge ${share(judge)}`;
+  return [share('rows', row), share('generation', generation), share('judge', judge)].join(', ');
 }
 
 /** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */

@@ -94,11 +94,7 @@ export function predictionHash(shown: string): string {
  * @returns the predictions by row, and what is odd about the files, a sentence each
  * @throws UserError as `readJudged`
  */
-export async function readPredictions(
-  paths: readonly string[],
-  wanted: ReadonlySet<string>,
-  stop: AbortSignal,
-): Promise<{ readonly predictions: ReadonlyMap<string, readonly JudgedPrediction[]>; readonly warnings: string[] }> {
+export async function readPredictions(paths: readonly string[], wanted: ReadonlySet<string>, stop: AbortSignal) {
   const found: { id: string; sha256: string; row: JudgedRow }[] = [];
   const warnings: string[] = [];
   for (const path of paths) {
@@ -109,29 +105,19 @@ export async function readPredictions(
     });
     warnings.push(...file.warnings);
   }
-  const predictions = new Map(
-    Array.from(
-      groupBy(found, ({ id }) => id),
-      ([id, own]) => [
-        id,
-        Array.from(
-          groupBy(own, ({ sha256 }) => sha256),
-          ([sha256, [first, ...more]]): JudgedPrediction => {
-            return { sha256, rows: [first.row, ...more.map(({ row }) => row)] };
-          },
-        ),
-      ],
-    ),
-  );
+  const predictions = new Map<string, JudgedPrediction[]>();
+  for (const [id, own] of groupBy(found, (one) => one.id)) {
+    const byText = [...groupBy(own, ({ sha256 }) => sha256)];
+    predictions.set(
+      id,
+      byText.map(([sha256, [first, ...more]]) => ({ sha256, rows: [first.row, ...more.map(({ row }) => row)] })),
+    );
+  }
   return { predictions, warnings };
 }
 
 /** What the judge gave a prediction, averaged over its judgements. Of a row that could not be judged nothing is known. */
 export function judgeFigures({ rows }: Pick<JudgedPrediction, 'rows'>): Partial<Record<Figure, number>> {
-  const figures: Partial<Record<Figure, number>> = {};
-  for (const figure of FIGURES) {
-    const value = meanFigure(rows, (row) => possibleRating(row, figure));
-    if (value !== undefined) figures[figure] = value;
-  }
-  return figures;
+  const means = FIGURES.map((figure) => [figure, meanFigure(rows, (row) => possibleRating(row, figure))] as const);
+  return Object.fromEntries(means.filter(([, value]) => value !== undefined));
 }

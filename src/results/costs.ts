@@ -49,7 +49,22 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     const { log, usd } = judged?.get(rowId(row.key, row.repeat, row.index)) ?? {};
     return { row, log, usd, prediction: predicted?.get(rowId(row.key, row.repeat)) };
   });
-  const asked = (isScenarios ? callsBeside : predictionsIn)(judgements, predicted);
+  // Calls between: of a run on scenarios twins, and steps before the last of a chain, which belong to the domain of the samples at their
+  // place; of a rollout the turns between those of its chains.
+  const placeOf = isScenarios ? placeIn : (id: string) => chainOf(id) ?? '';
+  const domains = new Map(
+    judgements.map(({ row }) => [isScenarios ? placeIn(row.key) : (row.rollout?.chain ?? ''), row.domain]),
+  );
+  if (!isScenarios) domains.delete('');
+  const between = [...(predicted ?? [])].flatMap(([id, spent]) => {
+    const domain = domains.get(placeOf(id));
+    return domain === undefined ? [] : [[domain, spent] as const];
+  });
+  // Each prediction once, however often it was judged.
+  const once = new Map(
+    judgements.map(({ row, prediction }) => [rowId(row.key, row.repeat), [row.domain, prediction] as const]),
+  );
+  const asked = isScenarios ? between : [...once.values(), ...between];
   const took = judgements.map(({ row, log, usd }) => [row.domain, { log, usd }] as const);
   const costs = {
     ...told,
@@ -59,31 +74,7 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
   return { judgements, costs };
 }
 
-type SpentByDomain = readonly (readonly [Domain, Spent | undefined])[];
-
-/** What predicting took: each prediction once, however often it was judged, and of a rollout the turns between those of its chains. */
-function predictionsIn(judgements: readonly StoredJudgement[], predicted: ReadonlyMap<string, Spent> = new Map()) {
-  const once = new Map(
-    judgements.map(({ row, prediction }) => [rowId(row.key, row.repeat), [row.domain, prediction] as const]),
-  );
-  const chains = new Map(judgements.flatMap(({ row }) => (row.rollout ? [[row.rollout.chain, row.domain]] : [])));
-  return [...once.values(), ...knownOf(predicted, (id) => chains.get(chainOf(id) ?? ''))];
-}
-
-/** What a run on scenarios took: twins, and steps before the last of a chain, belong to the domain of the samples at their place. */
-function callsBeside(judgements: readonly StoredJudgement[], predicted: ReadonlyMap<string, Spent> = new Map()) {
-  const domains = new Map(judgements.map(({ row }) => [placeIn(row.key), row.domain]));
-  return knownOf(predicted, (id) => domains.get(placeIn(id)));
-}
-
-function knownOf(predicted: ReadonlyMap<string, Spent>, domainOf: (id: string) => Domain | undefined): SpentByDomain {
-  return [...predicted].flatMap(([id, spent]) => {
-    const domain = domainOf(id);
-    return domain === undefined ? [] : [[domain, spent] as const];
-  });
-}
-
-function spendingOf(rows: SpentByDomain, price: Price | undefined): Spending {
+function spendingOf(rows: readonly (readonly [Domain, Spent | undefined])[], price: Price | undefined): Spending {
   const domains = costsByDomain(rows);
   return { price, total: sumOf(domains.values()), domains };
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { PROVENANCE, type Provenance } from '../core/decision.js';
 import { heedStop, inputMissing } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
 import { parseObject } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -70,12 +71,8 @@ export async function withKnownRuns<T>(
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
 export function latestOf(known: readonly KnownRun[]): KnownRun[] {
-  const byIdentity = new Map<string, KnownRun>();
-  for (const each of known) {
-    const before = byIdentity.get(each.run.identity);
-    if (before === undefined || before.run.scoredAt < each.run.scoredAt) byIdentity.set(each.run.identity, each);
-  }
-  return [...byIdentity.values()];
+  const later = (a: KnownRun, b: KnownRun) => (a.run.scoredAt < b.run.scoredAt ? b : a);
+  return [...groupBy(known, ({ run }) => run.identity).values()].map((alike) => alike.reduce(later));
 }
 
 /** The runs of a label, else those of a number; the one that the name means first, where nothing stands beside it. */
@@ -104,11 +101,11 @@ const MOST_LISTED = 40;
 
 /** Runs as an error lists them, a line each. */
 export function listOfRuns(known: readonly KnownRun[]): string[] {
-  const lines = known.slice(0, MOST_LISTED).map(({ run, db }) => {
+  const lines = known.map(({ run, db }) => {
     const name = run.label ?? run.worldModel;
     return `  ${run.id}${name === undefined ? '' : `: ${oneLine(name, 80)}`} (${db})`;
   });
-  const left = known.length - lines.length;
+  const left = lines.splice(MOST_LISTED).length;
   return [...lines, ...(left > 0 ? [`  and ${left} more`] : [])];
 }
 

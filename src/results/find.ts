@@ -13,7 +13,6 @@ import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { calibrationsIn } from './calibration/reading.js';
 import { isComparable } from './comparability.js';
 import {
   DEFAULT_DB,
@@ -25,7 +24,7 @@ import {
   runsNamed,
   withKnownRuns,
 } from './databases.js';
-import { type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
+import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
 export interface Naming {
@@ -80,35 +79,31 @@ async function readRuns(
   const choose = async (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
     const runs = new Map<Found, ReadRun>();
     const read = async (one: Found) => {
-      const run =
-        runs.get(one) ??
-        (isStored(one) ? readStoredRun(one, manifestOf(one)) : await readJudgedRun(one, calibrations, note, io));
+      const before = runs.get(one);
+      if (before !== undefined) return before;
+      const run = isStored(one)
+        ? readStoredRun(one, manifestOf(one))
+        : await readJudgedRun(one, calibrations, note, io);
       runs.set(one, run);
       await heedStop(io);
       return run;
     };
-    const doSuit = async (choice: Choice) => {
-      try {
-        return suits(await Promise.all(choice.map(read)));
-      } catch (error) {
-        // One that cannot be read stands in the way of no other.
-        if (error instanceof UserError && !io.stop.aborted) return false;
-        throw error;
-      }
-    };
     const found = names.map((name) => findRuns(name, known, note, io));
     const choices = choicesOf(found);
-    let taken = present(choices[0]);
     const suitable: Choice[] = [];
-    if (choices.length > 1) {
-      for (const choice of choices) {
-        if (await doSuit(choice)) suitable.push(choice);
-        // Others matter only where the first must not move.
-        if (suitable.length > 0 && fixed === undefined) break;
+    for (const choice of choices.length > 1 ? choices : []) {
+      // Others matter only where the first must not move.
+      if (suitable.length > 0 && fixed === undefined) break;
+      try {
+        if (suits(await Promise.all(choice.map(read)))) suitable.push(choice);
+      } catch (error) {
+        // One that cannot be read stands in the way of no other.
+        if (!(error instanceof UserError) || io.stop.aborted) throw error;
       }
-      taken = suitable[0] ?? taken;
     }
-    const rivals = (suitable.length > 0 ? suitable : choices).flatMap((other) => rivalIn(other, taken) ?? []);
+    const eligible = suitable.length > 0 ? suitable : choices;
+    const taken = present(eligible[0]);
+    const rivals = eligible.flatMap((other) => rivalIn(other, taken) ?? []);
     if (fixed !== undefined && rivals.length > 0) {
       const lines = [...taken.slice(0, 1).filter(isStored), ...rivals].map(
         ({ run, db: file }) => `  ${run.id}: ${shownPath(run.source, io)} (${file}): ${fixed(String(run.id))}`,
@@ -186,14 +181,11 @@ function noteNamesakes(name: string, taken: Found | undefined, found: readonly F
 
 /** The error (2) for a name that no run has, with the runs that there are. */
 export function unknownRun(name: string, known: readonly KnownRun[], what = 'run'): UserError {
-  const near = nearest(
-    name,
-    known.flatMap(({ run }) => run.label ?? []),
-  );
+  const labels = known.flatMap(({ run }) => run.label ?? []);
+  const near = nearest(name, labels);
   const hint = near === undefined ? 'awb score adds one.' : `did you mean "${shown(near)}"?`;
-  const advice = known.length === 0 ? 'the SQLite file holds no runs; awb score RUN adds one' : `${hint} The runs are`;
-  const lines = [`there is no ${what} "${shown(name)}"; ${advice}`, ...listOfRuns(known)];
-  return new UserError(lines.join('\n'));
+  const runs = known.length === 0 ? 'The SQLite file holds no runs' : 'The runs are';
+  return new UserError([`there is no ${what} "${shown(name)}"; ${hint} ${runs}`, ...listOfRuns(known)].join('\n'));
 }
 
 /** The stored runs that a name can be of: a label, a number, or a judged file. @throws UserError (2) where there is none. */

@@ -60,8 +60,8 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
   const { policy: path, maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
   if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
   const flags = { 'max-drop': maxDrop, 'max-domain-drop': maxDomainDrop, alpha, 'min-overall': minOverall };
-  const given = Object.entries({ ...flags, min: Object.keys(min)[0], looks: looks[0] });
-  const [flag] = given.find(([, value]) => value !== undefined) ?? [];
+  const lists = { min: Object.keys(min)[0], looks: looks[0] };
+  const [flag] = Object.entries({ ...flags, ...lists }).find(([, value]) => value !== undefined) ?? [];
   if (flag !== undefined) {
     throw new UserError(`--policy and --${flag} exclude each other; write it into ${path}, or leave one out`);
   }
@@ -82,13 +82,11 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
 /** @throws UserError (2) for what no policy can demand. */
 function policyOfFlags(settings: PolicySettings, domains: readonly Domain[], hasBase: boolean): Policy {
   const { maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
-  const scores = Object.entries(min).map(([domain, text]) => [domain, text.trim() === '' ? Number.NaN : Number(text)]);
-  const wrong = scores.find(([, score]) => !Number.isFinite(score));
-  if (wrong !== undefined) {
-    const [domain = ''] = wrong;
-    const given = oneLine(`${domain}=${min[domain]}`, 60);
-    throw new UserError(`--min "${given}": expected a score, such as terminal=50`);
-  }
+  const scores = Object.entries(min).map(([domain, text]) => {
+    const score = text.trim() === '' ? Number.NaN : Number(text);
+    if (Number.isFinite(score)) return [domain, score] as const;
+    throw new UserError(`--min "${oneLine(`${domain}=${text}`, 60)}": expected a score, such as terminal=50`);
+  });
   const flags = {
     ...{ maxDomainDrop, alpha, maxDrop: hasBase ? maxDrop : null },
     looks: looks.length === 0 ? undefined : looks.map(Number),
@@ -106,28 +104,21 @@ export function policyFingerprint(policy: Policy): string {
   return createHash('sha256').update(canonicalJson(policy)).digest('hex');
 }
 
-/** Who is held against what. */
+/** Who is held against what; a published row stands in place of a base. */
 export interface Sides {
   readonly candidate: ReadRun;
   readonly base?: ReadRun | undefined;
-  /** Stands in place of a base. */
-  readonly published?: PublishedBase | undefined;
+  readonly published?: ReturnType<typeof publishedBase> | undefined;
 }
 
 const PUBLISHED_PREFIX = 'published:';
-
-/** A row of the published table as the base of a gate. */
-interface PublishedBase {
-  readonly row: NonNullable<Evidence['published']>;
-  readonly shown: ShownRun;
-}
 
 export function isPublished(name: string | undefined): name is string {
   return name?.startsWith(PUBLISHED_PREFIX) ?? false;
 }
 
-/** The published row of this name. @throws UserError (2) with the names there are. */
-export function publishedBase(base: string): PublishedBase {
+/** The row of the published table of this name, as the base of a gate. @throws UserError (2) with the names there are. */
+export function publishedBase(base: string) {
   const name = base.slice(PUBLISHED_PREFIX.length);
   const row = PUBLISHED.find(({ model }) => model.toLowerCase() === name.toLowerCase());
   if (row === undefined) {
@@ -137,23 +128,24 @@ export function publishedBase(base: string): PublishedBase {
     throw new UserError(`there is no published row "${oneLine(name, 80)}"; ${hint}`);
   }
   const { text: source, judge } = PUBLISHED_SOURCE;
-  return {
-    row: { name: row.model, scores: Object.fromEntries(row.scores) },
-    shown: { name: `published ${row.model}`, source, judge, rubricPack: 'official' },
-  };
+  const shown: ShownRun = { name: `published ${row.model}`, source, judge, rubricPack: 'official' };
+  return { row: { name: row.model, scores: Object.fromEntries(row.scores) }, shown };
 }
 
 /**
  * What the sides show, and what a reader has to know of them.
  * @throws UserError (65) where no row can be compared.
  */
-export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: Evidence; readonly notes: string[] } {
-  const { base, candidate, published } = sides;
+export function evidenceOf(
+  { base, candidate, published }: Sides,
+  policy: Policy,
+): { readonly evidence: Evidence; readonly notes: string[] } {
   const impossible = { base: base === undefined ? 0 : impossibleRows(base), candidate: impossibleRows(candidate) };
   const repeats = { base: base && repeatsOf(base.rows), candidate: repeatsOf(candidate.rows) };
   const own = { candidate: candidate.card, usage: usageOf(candidate), impossible, repeats };
-  if (published !== undefined)
+  if (published !== undefined) {
     return { evidence: { ...own, published: published.row }, notes: publishedNotes(candidate) };
+  }
   if (base === undefined) return { evidence: own, notes: [] };
   const pair = { base, candidate };
   const comparison = compareRuns(base, candidate, { moved: 0 });
@@ -163,8 +155,9 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
     throw nothingToCompare(pair, comparison.reason);
   }
   const shared = sharedBy(pair);
-  const known = PROVENANCE.filter((name) => shared[name].state !== 'unknown');
-  const states: Evidence['shared'] = Object.fromEntries(known.map((name) => [name, shared[name].state]));
+  const states: Evidence['shared'] = Object.fromEntries(
+    PROVENANCE.map((name) => [name, shared[name].state] as const).filter(([, state]) => state !== 'unknown'),
+  );
   const allowed = PROVENANCE.filter((name) => !policy.requireEqual.includes(name));
   return {
     evidence: { ...own, comparison, shared: states },
@@ -175,10 +168,11 @@ export function evidenceOf(sides: Sides, policy: Policy): { readonly evidence: E
 /** The world model's tokens a row, and what it and the judge cost. */
 function usageOf({ costs, made }: ReadRun): NonNullable<Evidence['usage']> {
   const { rows = 0, usage } = costs.world_model?.total ?? {};
-  const cost = billOf(costs.world_model?.total, made.meta.cost);
-  const judgeCost = billOf(costs.judge?.total);
-  const tokensPerRow = usage?.completionTokens === undefined || rows === 0 ? undefined : usage.completionTokens / rows;
-  return { tokensPerRow, cost, judgeCost };
+  return {
+    tokensPerRow: usage?.completionTokens === undefined || rows === 0 ? undefined : usage.completionTokens / rows,
+    cost: billOf(costs.world_model?.total, made.meta.cost),
+    judgeCost: billOf(costs.judge?.total),
+  };
 }
 
 /** What was recorded; where that is not all of it, what the user gave (`--meta cost=12.5`) goes first. */
@@ -189,15 +183,14 @@ function billOf(recorded: Cost | undefined, given = ''): Bill | undefined {
   return recorded?.usd === undefined ? undefined : { usd: recorded.usd, unpriced: recorded.unpriced };
 }
 
-const ADVICE_ONLY =
-  'Advice only: nothing can be paired with a published row, its figures have an error of their own, and judge and rubric pack must be the official ones.';
-
 function publishedNotes(candidate: ReadRun): string[] {
   const { judge = 'a judge that is not recorded', rubricPack } = shownRun(candidate);
-  if (judge === PUBLISHED_SOURCE.judge && rubricPack === 'official') return [ADVICE_ONLY];
+  const pack =
+    rubricPack === undefined ? 'a rubric pack that is not recorded' : `rubric pack ${oneLine(rubricPack, 80)}`;
+  const differs = `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with ${pack}.`;
   return [
-    ADVICE_ONLY,
-    `NOT THE SAME: the published rows were judged by ${PUBLISHED_SOURCE.judge} with the official rubric pack; this run by ${oneLine(judge, 80)} with ${rubricPack === undefined ? 'a rubric pack that is not recorded' : `rubric pack ${oneLine(rubricPack, 80)}`}.`,
+    'Advice only: nothing can be paired with a published row, its figures have an error of their own, and judge and rubric pack must be the official ones.',
+    ...(judge === PUBLISHED_SOURCE.judge && rubricPack === 'official' ? [] : [differs]),
   ];
 }
 

@@ -8,10 +8,10 @@ import type { BoardRun, IsTied } from '../report/leaderboard/board.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/multiple.js';
-import { trustIn } from './calibration/reading.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
 import type { Note } from './read-run.js';
+import { trustIn } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -52,14 +52,10 @@ export function boardRun(known: KnownRun): BoardRun {
   const asked = askedWord(kind) === 'agent' ? ('agent' as const) : undefined;
   const said = { kind, rates: ratesDimensions(kind), lead: leadOf(kind), asked, verdicts: verdictsOf(made) };
   return {
+    ...run,
     id: `${db}#${run.id}`,
     db,
     number: run.id,
-    label: run.label,
-    source: run.source,
-    card: run.card,
-    costs: run.costs,
-    equivalence: run.equivalence,
     worldModel: made.worldModel,
     judgedWith: { ...said, judge, snapshot, rubricPack, rubricFingerprint, method, sampling, protocol, rollout },
     trust: trustIn(made, calibrations),
@@ -99,17 +95,12 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
     if (compared.status !== 'ok') return undefined;
     const ofDomain = compared.domains.find((each) => each.domain === domain)?.figures;
     const figures = new Map(Object.entries((domain === undefined ? compared.overall : ofDomain) ?? {}));
-    const {
-      se,
-      df,
-      low,
-      value: difference = 0,
-    } = figures.get(measure === undefined ? name : 'total')?.difference ?? {};
-    if (se === undefined || df === undefined) return undefined;
-    const value = isOrdered === (better === 'larger') ? difference : -difference;
+    const found = figures.get(measure === undefined ? name : 'total')?.difference;
+    if (found?.se === undefined || found.df === undefined) return undefined;
+    const value = isOrdered === (better === 'larger') ? found.value : -found.value;
     // Where there is no interval (few trajectories in common, or few that all say the same), nothing shows that a run is worse.
-    if (value >= 0 || low !== undefined) return value + critical(runs)(df) * se >= 0;
-    return undefined;
+    if (value < 0 && found.low === undefined) return undefined;
+    return value + critical(runs)(found.df) * found.se >= 0;
   };
 }
 

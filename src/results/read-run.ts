@@ -1,47 +1,38 @@
-// A run that was found, by name or by path -> its rows, its scores and what made it.
+// A run that was found, by name or by path -> its rows, its scores and what made it; and how far its judge can be trusted by the
+// calibrations that are known.
 
-import { basename } from 'node:path';
-import { readJudged } from '../benchmark/judged.js';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { readCalibrated, readJudged } from '../benchmark/judged.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
-import type { RunCosts } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
+import { inputMissing, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
 import { fingerprintOf } from '../core/identity.js';
 import { impossibleFigures } from '../core/points.js';
 import { oneLine, printable } from '../core/printable.js';
-import type { Domain, Io, JudgedRow, ScoreCard } from '../core/types.js';
-import { measureOf } from '../judge/modes.js';
+import type { Domain, Io } from '../core/types.js';
+import { variantFacts } from '../judge/calibrate/variants.js';
+import { asksJudge, measureOf } from '../judge/modes.js';
 import type { RunNames } from '../report/run-csv.js';
-import type { Trust } from '../report/trust.js';
+import { type Trust, trustOf } from '../report/trust.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { shownPath } from '../settings/shown-path.js';
 import { aggregate } from '../stats/aggregate.js';
+import { calibrationOf } from '../stats/calibration/calibration.js';
 import { LEAST_COVERAGE, percent, shortDomains } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { calibrationBeside, trustIn } from './calibration/reading.js';
+import { openExistingStore } from '../store/store.js';
 import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';
 
 /** A run with its rows. Its texts may be hostile. */
-export interface ReadRun {
+export interface ReadRun extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen'> {
   /** Its number, where it was read from a SQLite file. */
   readonly id?: number;
-  /** Its label, its model, or its file, on one line. */
-  readonly name: string;
-  /** The judged file; it need not be there any more. */
-  readonly source: string;
-  /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
-  readonly sha256: string;
-  readonly rows: readonly JudgedRow[];
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
-  readonly manifest: Partial<Manifest> | undefined;
-  readonly made: MadeWith;
-  /** What is known of its judge; absent where it asked none. */
-  readonly trust?: Trust | undefined;
-  readonly card: ScoreCard;
-  readonly costs: RunCosts;
 }
 
 /** Two runs, one to be held against the other. */
@@ -54,17 +45,21 @@ export interface Pair {
 export type Note = (text: string) => void;
 
 /** A run as a SQLite file holds it, under the manifest that was read of it. */
-export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Manifest | undefined): ReadRun {
+export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
   const made = madeWith(manifest);
   return {
     id: run.id,
+    /** Its label, its model, or its file, on one line. */
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
+    /** The judged file; it need not be there any more. */
     source: run.source,
+    /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
     sha256: run.sourceSha256,
     rows: store.judgements(run.id),
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
+    /** What is known of its judge; undefined where it asked none. */
     trust: trustIn(made, calibrations),
     card: run.card,
     costs: run.costs,
@@ -125,4 +120,77 @@ export function namesOf({ made, manifest, sha256 }: Pick<ReadRun, 'made' | 'mani
   const { fingerprint, startedAt } = manifest ?? {};
   const id = fingerprint === undefined ? sha256 : fingerprintOf({ fingerprint, startedAt });
   return { label: made.label, id: id.slice(0, 32) };
+}
+
+/** A calibration that was read. */
+export type ReadCalibration = Awaited<ReturnType<typeof readCalibration>>;
+
+/**
+ * Reads calibration.jsonl and its manifest. @throws UserError: 66 and 65 for either, 130 or 143 once `stop` is aborted.
+ * @param source path of calibration.jsonl
+ */
+export async function readCalibration(source: string, stop?: AbortSignal) {
+  const manifest = await readManifest(manifestBeside(source));
+  if (manifest === undefined) {
+    throw inputMissing(
+      `there is no ${manifestBeside(source)}, which says what judge ${source} is of; the same awb calibrate command writes it`,
+    );
+  }
+  return { source, manifest, calibration: calibrationOf(await readCalibrated(source, stop), variantFacts()) };
+}
+
+/**
+ * The calibration in the folder of a judged file, where it is one of that file's judge: its judgements are read for no other. What is
+ * wrong with it is noted.
+ */
+export async function calibrationBeside(
+  judgedFile: string,
+  judgeKey: string | undefined,
+  note: (text: string) => void,
+  stop?: AbortSignal,
+): Promise<StoredCalibration[]> {
+  const source = join(dirname(judgedFile), 'calibration.jsonl');
+  try {
+    const manifest = await readManifest(manifestBeside(source));
+    if (manifest === undefined || judgeKey === undefined || madeWith(manifest).judgeKey !== judgeKey) return [];
+    const { calibration } = await readCalibration(source, stop);
+    return [{ judgeKey, at: manifest.endedAt ?? manifest.startedAt, trust: trustOf(calibration) }];
+  } catch (error) {
+    if (!(error instanceof UserError) || stop?.aborted) throw error;
+    note(`the calibration beside ${oneLine(judgedFile, 200)} is left out: ${error.message}`);
+    return [];
+  }
+}
+
+/**
+ * What the newest calibration says of a run's judge: of the same judge and snapshot, told the same, read and sampled in the same way.
+ * Undefined for a run that asked no judge.
+ */
+export function trustIn(
+  { mode, judgeKey }: Pick<MadeWith, 'mode' | 'judgeKey'>,
+  calibrations: readonly StoredCalibration[],
+): Trust | undefined {
+  if (!asksJudge(mode)) return undefined;
+  if (judgeKey === undefined) return 'uncalibrated';
+  const own = calibrations.filter((calibration) => calibration.judgeKey === judgeKey);
+  const [newest] = own.sort((a, b) => (a.at < b.at ? 1 : -1));
+  return newest?.trust ?? 'uncalibrated';
+}
+
+/** The calibrations of those SQLite files that are there. What is wrong with one is noted: nobody asked for what else is in it. */
+export function calibrationsIn(files: readonly string[], note: (text: string) => void, io: Io): StoredCalibration[] {
+  const paths = [...new Set(files.map((file) => resolve(io.cwd, file)))].filter((path) => existsSync(path));
+  return paths.flatMap((path) => {
+    let store: ReturnType<typeof openExistingStore> | undefined;
+    try {
+      store = openExistingStore(path);
+      return store.calibrations();
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      note(`calibrations of judges are not taken from ${shownPath(path, io)}: ${error.message}`);
+      return [];
+    } finally {
+      store?.close();
+    }
+  });
 }

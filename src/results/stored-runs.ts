@@ -1,28 +1,193 @@
-// A run of a SQLite file -> all that is listed and shown of it, and how it is stored again once it is removed.
+// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of one run) and as JSON; and how one is stored again once it is
+// removed. Texts of runs may be hostile.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { z } from 'zod';
 import { journalBeside } from '../benchmark/judged-path.js';
+import { documentOf, ESTIMATE, FIGURE, TEXT } from '../core/document.js';
+import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
-import { canonicalJson, isObject } from '../core/json.js';
-import { shellLine } from '../core/printable.js';
+import { bytesText, counted } from '../core/figures.js';
+import { groupBy, keysOf } from '../core/groups.js';
+import { canonicalJson, isObject, parseObject } from '../core/json.js';
+import { oneLine, printable, shellLine, shortenedByWords, widthOf } from '../core/printable.js';
+import { askedName } from '../core/rollout.js';
+import { columnsOf, figure, NONE, type Table } from '../core/table.js';
+import { bold, type Look, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
-import { askedWord } from '../judge/modes.js';
-import type { JudgedFileState, ListedRun, ShownRun } from '../report/stored-runs.js';
-import { trustText } from '../report/trust.js';
-import { worldModelManifest } from '../run/made-with.js';
-import type { Manifest } from '../run/manifest.js';
-import { programName } from '../settings/command.js';
+import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
+import { COSTS, costsSource } from '../report/costs.js';
+import { CARD, COUNTS, cardSource, cardTables, countLines } from '../report/score.js';
+import { leadingMeasure } from '../report/score-table.js';
+import { TRUST, trustDocument, trustText } from '../report/trust.js';
+import { type MadeWith, madeWith, worldModelManifest } from '../run/made-with.js';
+import { checkedManifest, type Manifest } from '../run/manifest.js';
+import { programName, toolVersion } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import type { StoredRun } from '../store/runs.js';
-import { type KnownRun, manifestOf, wordsFor } from './databases.js';
+import { isCovered, percent } from '../stats/coverage.js';
+import type { RunRecord, StoredName, StoredRun } from '../store/runs.js';
+import { rolloutOf } from './comparability.js';
+import { judgedAt, type KnownRun, manifestOf, wordsFor } from './databases.js';
 import { type Note, type ReadRun, readStoredRun, warningsOn } from './read-run.js';
-import { rolloutOf } from './rollout.js';
-import { isGiven } from './scored.js';
+
+/** The record of a run, under the label given or else under its own. */
+export function recordOf(
+  { source, sha256, manifest, made }: Pick<ReadRun, 'source' | 'sha256' | 'manifest' | 'made'>,
+  label: string | undefined,
+): Omit<RunRecord, 'costs'> {
+  return {
+    identity: identityOf(made) ?? `file ${sha256}`,
+    label: label ?? made.label,
+    kind: made.mode,
+    source,
+    sourceSha256: sha256,
+    worldModel: made.worldModel,
+    judgeModel: made.judge,
+    rubricPack: made.rubricPack,
+    rubricFingerprint: made.rubricFingerprint,
+    protocol: askedName(made.protocol, made.rollout),
+    meta: made.meta,
+    manifest: manifest && JSON.stringify(manifest),
+    startedAt: made.startedAt,
+    endedAt: made.endedAt,
+    scoredAt: new Date().toISOString(),
+    toolVersion: toolVersion(),
+  };
+}
+
+/**
+ * The label of a run that is scored again without one. A label that the user gave it in the SQLite file is kept; else the run's own
+ * holds, which may be another one by now.
+ */
+export function keptLabel(before: StoredName, own: string | undefined): string | undefined {
+  return isGiven(before) ? before.label : own;
+}
+
+/**
+ * Whether a run has a label from the user, by `awb score --label` or `awb runs rename`: one that its stored manifest does not tell, as
+ * far as that can be read.
+ */
+export function isGiven({ label, manifest }: StoredName): boolean {
+  return label !== undefined && label !== madeBefore(manifest)?.label;
+}
+
+/** What made a stored run; undefined without a manifest, or where it is damaged. */
+function madeBefore(manifest: string | undefined): MadeWith | undefined {
+  const found = manifest === undefined ? undefined : parseObject(manifest);
+  try {
+    return found && madeWith(checkedManifest(found, 'the manifest'));
+  } catch (error) {
+    // A damaged one tells nothing; where the label is from cannot be known then, and it is kept.
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * What a run is known by, over continuing, moving, renaming and labelling: who judged whom, and when each of the two began, which
+ * continuing does not change. The fingerprints will not do: two checkpoints under one name have equal ones, and a run's own
+ * changes when the judge's snapshot becomes known. Undefined for a file without a manifest, which is known by its bytes.
+ */
+function identityOf(made: MadeWith): string | undefined {
+  const { mode: kind, judge: judgeModel, rubricFingerprint, startedAt, worldModel, predictedAt: inferredAt } = made;
+  if (startedAt === undefined) return undefined;
+  // Files hold this text: its keys and their order tell whether a run stands there already.
+  return JSON.stringify({ kind, judgeModel, rubricFingerprint, startedAt, worldModel, inferredAt });
+}
+
+/** The mode of runs that need no judge, and whose page shows one of them alone. */
+const SCENARIOS = 'scenarios';
+
+/**
+ * Command lines to be pasted after a run was scored. The labels and paths in them may be hostile.
+ * @param db absolute path of the SQLite file
+ * @param runs all runs of the file, this one too
+ * @param unforced its judged file, where it is a rollout of which the drift was not told
+ */
+export function nextSteps(
+  id: number,
+  db: string,
+  runs: readonly StoredRun[],
+  unforced: string | undefined,
+  io: Io,
+): string[] {
+  const where = wordsFor(db, io);
+  const line = (...words: string[]) => `${programName(io)} ${shellLine([...words, ...where])}`;
+  const scored = runs.find((run) => run.id === id);
+  const kind = scored?.kind ?? '';
+  const base = checkpointBefore(scored, runs);
+  const [own, other] = [namedOnLine(scored, runs), base && namedOnLine(base, runs)];
+  const drift = unforced && `${line('score', unforced, '--teacher-forced', 'RUN')}   # its rows without --rollout`;
+  // A report reads both judged files.
+  const beside = other && kind !== SCENARIOS && existsSync(base?.source ?? '') ? ['--compare', other] : [];
+  const isAlone = runs.every((run) => run.id === id || run.kind !== kind);
+  return [
+    ...(drift ? [drift] : []),
+    ...(other && ratesDimensions(kind) ? [line('compare', other, own), line('gate', other, own)] : []),
+    isAlone ? `${line('score', 'RUN')}   # another run, in the same file` : line('leaderboard'),
+    line('report', '--run', own, ...beside),
+  ];
+}
+
+/** What to do about a run whose scores must not be compared, since rows are missing. */
+export function stepForMissing({ manifest, made }: Pick<ReadRun, 'manifest' | 'made'>): string {
+  if (manifest === undefined) return 'judge the rows that failed once more, then score again';
+  const commands =
+    made.mode === SCENARIOS ? 'awb infer --scenarios command asks' : 'awb infer and awb judge commands ask';
+  return `the same ${commands} only for what is missing; then score again`;
+}
+
+/** The checkpoint before a run, by its step: complete, judged as this one was, and over the same data; undefined where there is none. */
+function checkpointBefore(own: StoredRun | undefined, runs: readonly StoredRun[]): StoredRun | undefined {
+  const alike = runs.filter(
+    (run) => isCovered(run.card) && stepOf(run) < stepOf(own) && makingOf(run) === makingOf(own),
+  );
+  return alike.sort((a, b) => stepOf(b) - stepOf(a) || (judgedAt(a) < judgedAt(b) ? 1 : -1))[0];
+}
+
+/** Not a number where the user gave none. */
+function stepOf(run: StoredRun | undefined): number {
+  const step = String(run?.meta.step ?? '');
+  return step.trim() === '' ? Number.NaN : Number(step);
+}
+
+function makingOf(run: StoredRun | undefined): string {
+  const { shares = {}, rollout = null } = madeBefore(run?.manifest) ?? {};
+  return canonicalJson([shares, rollout]);
+}
+
+/** What a run is called on a command line: its label, or its number where the label would name another run. */
+function namedOnLine(run: StoredRun | undefined, runs: readonly StoredRun[]): string {
+  const { label = '', id } = run ?? {};
+  // A label that several have, or that reads as a number or a file, would name another run.
+  const isPlain = label !== '' && !/^\d+$|^-|\.jsonl$/i.test(label) && printable(label) === label;
+  return isPlain && runs.filter((one) => one.label === label).length === 1 ? label : String(id);
+}
+
+type ListedRun = ReturnType<typeof listedRuns>[number];
+type ShownRun = Awaited<ReturnType<typeof shownRun>>;
+
+/** The runs as a list shows them. */
+export function listedRuns(known: readonly KnownRun[]) {
+  const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
+  return known.map(({ run, store, db, path }) => ({
+    ...run,
+    /** The SQLite file: as people are shown it, and its absolute path. */
+    db,
+    path,
+    /** Whether the user gave the label in the SQLite file: the run's manifest has another one, or none. */
+    isLabelGiven: isGiven(run),
+    /** Whether there is a judged file now. */
+    isSourceThere: existsSync(run.source),
+    /** About how many bytes of the SQLite file it takes. */
+    bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
+  }));
+}
 
 /** Looks at all of a run: its rows, its manifest and its judged file. What is wrong with the manifest is noted. */
-export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<ShownRun> {
+export async function shownRun(known: KnownRun, note: Note) {
   let manifest: Manifest | undefined;
   try {
     manifest = manifestOf(known);
@@ -31,15 +196,15 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
     note(error.message);
   }
   const run = readStoredRun(known, manifest);
-  const [listed] = listedRuns([known]);
   return {
-    ...present(listed),
+    ...present(listedRuns([known])[0]),
     trust: run.trust,
     facts: factsOf(known.run, run, manifest),
-    shownSource: shownPath(known.run.source, io),
     file: await judgedFileState(known.run),
     judgements: run.rows.length,
+    /** The label by its manifest. */
     ownLabel: run.made.label,
+    /** Warnings of today, and what the commands that made it had to say. */
     warnings: warningsOn(run),
     notices: [...(manifest?.predictions?.notices ?? []), ...(manifest?.notices ?? [])],
     manifest,
@@ -48,7 +213,7 @@ export async function shownRun(known: KnownRun, note: Note, io: Io): Promise<Sho
 }
 
 /** What made a run, the world model's part first. A checked manifest may lack fields, and what nobody recorded is left out. */
-function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Manifest> | undefined): ShownRun['facts'] {
+function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Manifest> | undefined) {
   const { identity, data, startedAt, endedAt } = worldModelManifest(manifest) ?? {};
   const { rubricPack, rubricFingerprint } = run;
   const facts = {
@@ -69,8 +234,12 @@ function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Man
     judged: spanText(run.startedAt, run.endedAt),
     scored: `${timeText(run.scoredAt)} by awb ${run.toolVersion}`,
   };
-  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)]);
-  return [...Object.entries(facts), ...meta].flatMap(([name = '', text]) => (text === undefined ? [] : [[name, text]]));
+  const meta = Object.entries(run.meta).map(
+    ([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)] as const,
+  );
+  return [...Object.entries(facts), ...meta].flatMap(([name, text]) =>
+    text === undefined ? [] : [[name, text] as const],
+  );
 }
 
 function textOf(value: unknown): string | undefined {
@@ -78,8 +247,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 function joined(parts: readonly (string | undefined)[]): string | undefined {
-  const known = parts.filter((part) => part !== undefined && part !== '');
-  return known.length === 0 ? undefined : known.join(', ');
+  return parts.filter(Boolean).join(', ') || undefined;
 }
 
 /** `temperature 0.6, top_p 0.95`. */
@@ -95,37 +263,24 @@ function spanText(from: string | undefined, to: string | undefined): string | un
 
 /** `2026-01-31 12:00:00 UTC`; a text that is no such time as it is. */
 function timeText(text: string): string {
-  const found = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(text);
-  return found === null ? text : `${found[1]} ${found[2]} UTC`;
+  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2 UTC');
 }
 
-/** The runs as a list shows them. */
-export function listedRuns(known: readonly KnownRun[]): ListedRun[] {
-  const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
-  return known.map(({ run, store, db, path }) => ({
-    ...run,
-    db,
-    path,
-    isLabelGiven: isGiven(run),
-    isSourceThere: existsSync(run.source),
-    bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
-  }));
-}
-
-/** Looks at the judged file of a run, and reads it whole for its hash. */
-async function judgedFileState({ source, sourceSha256 }: StoredRun): Promise<JudgedFileState> {
+/** What became of the judged file since the run was scored from it; it is read whole for its hash. */
+async function judgedFileState({ source, sourceSha256 }: StoredRun) {
   const journalBytes = await sizeOf(journalBeside(source));
+  const unreadable = (reason: string) => ({ state: 'unreadable' as const, bytes: undefined, reason, journalBytes });
   try {
     const found = await stat(source);
     // Anything else (a FIFO, a device) could hang or never end.
-    if (!found.isFile()) return { state: 'unreadable', reason: 'it is not a regular file', journalBytes };
-    const isSame = (await sha256Of(source)) === sourceSha256;
-    return { state: isSame ? 'same' : 'changed', bytes: found.size, journalBytes };
+    if (!found.isFile()) return unreadable('it is not a regular file');
+    const state: keyof typeof FILE_STATES = (await sha256Of(source)) === sourceSha256 ? 'same' : 'changed';
+    return { state, bytes: found.size, reason: undefined, journalBytes };
   } catch (error) {
     const reason = codeOf(error);
     if (reason === undefined) throw error;
-    const isGone = reason === 'ENOENT' || reason === 'ENOTDIR';
-    return isGone ? { state: 'missing', journalBytes } : { state: 'unreadable', reason, journalBytes };
+    if (reason !== 'ENOENT' && reason !== 'ENOTDIR') return unreadable(reason);
+    return { state: 'missing' as const, bytes: undefined, reason: undefined, journalBytes };
   }
 }
 
@@ -134,4 +289,238 @@ export function wayBack({ source, path, label, isLabelGiven, isSourceThere }: Li
   if (!isSourceThere) return undefined;
   const named = isLabelGiven && label !== undefined ? ['--label', label] : [];
   return `${programName(io)} ${shellLine(['score', shownPath(source, io), ...wordsFor(path, io), ...named])}`;
+}
+
+const COLUMNS = columnsOf(
+  'Id, <Label, <World model|Model, <Judged by|Judge, Predictions|Pred., Overall|Over., Coverage|Cov., <Scored',
+);
+/** The columns of names, which are cut where they do not fit; the others are shown whole. */
+const NAMES = [1, 2, 3];
+/** No name is cut to less, however narrow the terminal is; and none is longer, however wide it is. */
+const LEAST_NAME_COLUMNS = 8;
+const MOST_NAME_COLUMNS = 60;
+
+/** The table of runs in the order given, for a terminal of so many columns: the longest names give way first. */
+export function runsTable(runs: readonly ListedRun[], columns: number): Table {
+  const rows = runs.map(cellsOf);
+  const widths = COLUMNS.map(({ short }, at) => Math.max(widthOf(short), ...rows.map((row) => widthOf(row[at] ?? ''))));
+  const widthAt = (most: number) =>
+    widths.reduce((sum, width, at) => sum + 1 + (NAMES.includes(at) ? Math.min(width, most) : width), -1);
+  let most = MOST_NAME_COLUMNS;
+  while (most > LEAST_NAME_COLUMNS && widthAt(most) > columns) most--;
+  const cut = (text: string) =>
+    // A model's owner goes first: what tells models apart stands behind it.
+    widthOf(text) <= most ? text : shortenedByWords(text.replace(/^[^/\s]+\/(?=[^/]+$)/, ''), most);
+  return {
+    columns: COLUMNS,
+    groups: [rows.map((row) => row.map((text, at) => (NAMES.includes(at) ? cut(text) : text)))],
+    footnotes: notesOn(runs),
+  };
+}
+
+function cellsOf(run: ListedRun): string[] {
+  const { card, kind, judgeModel } = run;
+  const lead = leadingMeasure(card, measureOf);
+  const name = (text: string | undefined) => (text === undefined ? NONE : oneLine(text, MOST_NAME_COLUMNS));
+  // The judge of a run that the rubric rated; else the mode, with its judge where it has one.
+  const judge = kind === 'rubric' ? (judgeModel ?? kind) : [kind, judgeModel].filter(Boolean).join(', ');
+  return [
+    ...[String(run.id), name(run.label), name(run.worldModel), name(judge), `${card.valid}/${card.chosen}`],
+    figure(lead === undefined ? card.overallWithFailures.total : card.overallMeasures[lead]),
+    percent(card.coverage),
+    oneLine(run.scoredAt.slice(0, 10), 10),
+  ];
+}
+
+function notesOn(runs: readonly ListedRun[]): string[] {
+  const leads = new Set(runs.flatMap(({ card }) => leadingMeasure(card, measureOf) ?? []));
+  const few = runs.filter(({ card }) => !coversBenchmark(card.domains.map(({ domain }) => domain)));
+  const names = [...leads].map((name) => oneLine(name, 40)).join(' or ');
+  const measured = leads.size === 0 ? '' : ` Of runs without ratings it is ${names}.`;
+  const shared = [...groupBy(runs, ({ label }) => label)].filter(([label, alike]) => label && alike.length > 1);
+  return [
+    `Predictions (Pred.): valid, of those chosen. Overall: mean of the domains, with empty, refused and confusing predictions at rating 1.${measured}`,
+    ...(few.length === 0 ? [] : [`Not over the seven published domains: ${numbersOf(few)}.`]),
+    ...shared.map(
+      ([label = '', alike]) =>
+        `${oneLine(label, MOST_NAME_COLUMNS)} is the label of ${numbersOf(alike)}; a number names each.`,
+    ),
+  ];
+}
+
+const MOST_NUMBERS = 8;
+
+/** `runs 1, 2, 3`, of many the first. */
+function numbersOf(runs: readonly ListedRun[]): string {
+  const numbers = runs.slice(0, MOST_NUMBERS).map(({ id }) => String(id));
+  const more = runs.length > numbers.length ? ` and ${runs.length - numbers.length} more` : '';
+  return `${runs.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}${more}`;
+}
+
+/** Longest text of a fact that is shown whole. */
+const MOST_COLUMNS = 1000;
+
+const FILE_STATES = {
+  same: 'as it was scored',
+  changed: 'not the bytes that were scored: awb score stores it anew',
+  missing: 'not there any more',
+  unreadable: 'cannot be read',
+};
+
+export function runText(run: ShownRun, look: Look, io: Io): string {
+  const { label, isLabelGiven, ownLabel, file } = run;
+  const own = ownLabel === undefined ? '' : `; its manifest says ${ownLabel}`;
+  const source = [
+    ...[shownPath(run.source, io), file.bytes && bytesText(file.bytes)],
+    `${FILE_STATES[file.state]}${file.reason === undefined ? '' : ` (${file.reason})`}`,
+  ];
+  const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;
+  const facts = [
+    ['label', label === undefined ? 'none' : `${label}${isLabelGiven ? ` (given here${own})` : ''}`],
+    ...run.facts,
+    ['judged file', `${source.filter(Boolean).join(', ')}${journal}`],
+    ['stored', `${counted(run.judgements, 'judgement')}, about ${bytesText(run.bytes)}`],
+  ] as const;
+  const names = facts.map(([name]) => oneLine(name, 24));
+  const indent = Math.max(...names.map(widthOf)) + 2;
+  const factLines = facts.flatMap(([, text], at) => {
+    const lines = wrapped(oneLine(text, MOST_COLUMNS), look.columns - indent);
+    const before = (line: number) => (line === 0 ? (names[at] ?? '') : '');
+    return lines.map((line, index) => before(index) + ' '.repeat(indent - widthOf(before(index))) + line);
+  });
+  const sentences = (heading: string, texts: readonly string[]) =>
+    texts.flatMap((text) => wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2));
+  const blocks = [
+    [bold(`run ${run.id} of ${printable(run.db)}`, look)],
+    factLines,
+    ...cardTables(run, { measureOf, look, byDomain: true }).map((table) => [table.trimEnd()]),
+    countLines(run.card),
+    sentences('warning', run.warnings),
+    sentences('note', run.notices),
+  ];
+  const shown = blocks.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
+  return `${shown.join('\n\n')}\n`;
+}
+
+/** What names and describes a stored run. */
+const NAMED = z.strictObject({
+  db: z.string(),
+  id: z.number(),
+  label: TEXT,
+  label_given: z.boolean(),
+  kind: z.string(),
+  world_model: TEXT,
+  protocol: TEXT,
+  judge_model: TEXT,
+  rubric_pack: TEXT,
+  rubric_fingerprint: TEXT,
+  meta: z.record(z.string(), z.unknown()),
+  source: z.string(),
+  source_sha256: z.string(),
+  source_exists: z.boolean(),
+  started_at: TEXT,
+  ended_at: TEXT,
+  scored_at: z.string(),
+  tool_version: z.string(),
+  bytes: z.number(),
+  costs: COSTS,
+});
+
+/** The document of `awb runs list`. */
+export const RUNS = z.strictObject({
+  schema: z.literal('awb.runs/1'),
+  databases: z.array(z.strictObject({ db: z.string(), bytes: z.number(), runs: z.number() })),
+  runs: z.array(
+    z.strictObject({
+      ...NAMED.shape,
+      ...COUNTS.shape,
+      domains: z.array(z.string()),
+      overall: ESTIMATE.nullable(),
+      overall_with_failures: ESTIMATE.nullable(),
+      overall_measures: z.record(z.string(), ESTIMATE),
+      macro_of: z.number(),
+    }),
+  ),
+});
+
+export function runsDocument(databases: z.infer<typeof RUNS>['databases'], runs: readonly ListedRun[]) {
+  return documentOf(RUNS, {
+    schema: 'awb.runs/1',
+    databases,
+    runs: runs.map((run) => ({
+      ...run.card,
+      ...namedSource(run),
+      domains: run.card.domains.map(({ domain }) => domain),
+      overall: run.card.overall.total,
+      overallWithFailures: run.card.overallWithFailures.total,
+    })),
+  });
+}
+
+/** The document of `awb runs show`. */
+export const RUN = z.strictObject({
+  schema: z.literal('awb.run/1'),
+  ...NAMED.shape,
+  own_label: TEXT,
+  source_state: z.enum(keysOf(FILE_STATES)),
+  source_bytes: FIGURE,
+  journal_bytes: FIGURE,
+  stored_judgements: z.number(),
+  judge_trust: TRUST.nullable(),
+  ...CARD.shape,
+  warnings: z.array(z.string()),
+  notices: z.array(z.string()),
+  manifest: z.record(z.string(), z.unknown()).nullable(),
+});
+
+export function runDocument(run: ShownRun) {
+  const { file } = run;
+  return documentOf(RUN, {
+    ...run,
+    schema: 'awb.run/1',
+    ...namedSource(run),
+    sourceState: file.state,
+    sourceBytes: file.bytes,
+    journalBytes: file.journalBytes,
+    storedJudgements: run.judgements,
+    judgeTrust: trustDocument(run.trust),
+    ...cardSource(run.card),
+    judgements: run.card.judgements,
+  });
+}
+
+/** The document of `awb runs remove`. */
+export const REMOVAL = z.strictObject({
+  schema: z.literal('awb.runs-removed/1'),
+  db: z.string(),
+  removed: z.boolean(),
+  runs: z.array(NAMED),
+  bytes_before: FIGURE,
+  bytes_after: FIGURE,
+});
+
+/** @param bytes of the file before and after; absent where nothing was removed */
+export function removalDocument(
+  db: string,
+  runs: readonly ListedRun[],
+  bytes?: { readonly before: number; readonly after: number },
+) {
+  return documentOf(REMOVAL, {
+    schema: 'awb.runs-removed/1',
+    db,
+    removed: bytes !== undefined,
+    runs: runs.map(namedSource),
+    bytesBefore: bytes?.before,
+    bytesAfter: bytes?.after,
+  });
+}
+
+function namedSource(run: Omit<ListedRun, 'manifest'>) {
+  return {
+    ...run,
+    db: run.path,
+    labelGiven: run.isLabelGiven,
+    sourceExists: run.isSourceThere,
+    costs: costsSource(run.costs),
+  };
 }

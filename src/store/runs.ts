@@ -7,33 +7,27 @@ import { UserError } from '../core/errors.js';
 import { isObject } from '../core/json.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
-import type { CalibrationDocument, JudgeTrust } from '../stats/calibration/document.js';
+import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { columnOf } from './schema.js';
 
-/** What names and describes a run; texts that nobody knows are absent. */
-export interface RunRecord {
-  /** A run stored before under the same identity is replaced. */
-  readonly identity: string;
-  readonly label?: string | undefined;
-  /** How it was judged: `rubric`, `metrics` ... */
-  readonly kind: string;
-  /** Absolute path of the judged file, and SHA-256 hex of its bytes. */
-  readonly source: string;
-  readonly sourceSha256: string;
-  readonly worldModel?: string | undefined;
-  readonly judgeModel?: string | undefined;
-  readonly rubricPack?: string | undefined;
-  readonly rubricFingerprint?: string | undefined;
-  readonly protocol?: string | undefined;
+/** The texts of a run, each in a column of its own. */
+const TEXTS = ['identity', 'kind', 'source', 'sourceSha256', 'scoredAt', 'toolVersion'] as const;
+/** Those of them that nobody may know. */
+const FURTHER_TEXTS = [
+  ...(['label', 'worldModel', 'judgeModel', 'rubricPack', 'rubricFingerprint', 'protocol'] as const),
+  ...(['manifest', 'startedAt', 'endedAt'] as const),
+];
+type Texts = Readonly<Record<(typeof TEXTS)[number], string>> &
+  Readonly<Partial<Record<(typeof FURTHER_TEXTS)[number], string | undefined>>>;
+
+/**
+ * What names and describes a run. One stored before under the same identity is replaced. `kind` is how it was judged (`rubric`,
+ * `metrics` ...), `source` the absolute path of the judged file, with the SHA-256 hex of its bytes, and `manifest` that file's as JSON:
+ * who reads it checks it, since one that is damaged says nothing of the other runs. Times are in ISO 8601.
+ */
+export interface RunRecord extends Texts {
   readonly meta: Readonly<Record<string, unknown>>;
-  /** The judged file's manifest as JSON. Who reads it checks it: one that is damaged says nothing of the other runs. */
-  readonly manifest?: string | undefined;
-  /** ISO 8601 times. */
-  readonly startedAt?: string | undefined;
-  readonly endedAt?: string | undefined;
-  readonly scoredAt: string;
-  readonly toolVersion: string;
   /** What world model and judge took. */
   readonly costs: RunCosts;
   /** Of an agent's decisions: how far predictions lead where the truth leads. */
@@ -62,13 +56,6 @@ export interface StoredRun extends RunRecord {
   readonly card: ScoreCard;
 }
 
-/** The columns of a run that hold texts of its record. */
-const TEXTS = [
-  ...(['identity', 'label', 'kind', 'source', 'sourceSha256', 'worldModel', 'judgeModel'] as const),
-  ...(['rubricPack', 'rubricFingerprint', 'protocol', 'manifest'] as const),
-  ...(['startedAt', 'endedAt', 'scoredAt', 'toolVersion'] as const),
-];
-
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
  * @param labelOver the label under which it replaces an earlier one
@@ -91,7 +78,7 @@ export function saveRun(
     const domains = card.domains.map((score) => ({ ...score, measures: byName(score.measures) }));
     const id = insert(database, 'runs', {
       id: before?.number('id'),
-      ...Object.fromEntries(TEXTS.map((name) => [columnOf(name), run[name]])),
+      ...Object.fromEntries([...TEXTS, ...FURTHER_TEXTS].map((name) => [columnOf(name), run[name]])),
       ...{ label, chosen, valid, failed, coverage, macro_of: macroOf },
       meta: json(run.meta),
       card: json({ ...card, domains, overallMeasures: byName(card.overallMeasures) }),
@@ -124,10 +111,15 @@ function byName<T>(measures: Readonly<Record<string, T>>): Record<string, T> {
 const CALL = ['attempts', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'reasoning_tokens', 'ms', 'usd'];
 
 function callOf({ log, usd }: Spent) {
-  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = log?.usage ?? {};
+  const { attempts, ms, usage = {} } = log ?? {};
   return {
-    ...{ attempts: log?.attempts, ms: log?.ms, usd, prompt_tokens: promptTokens, cached_tokens: cachedTokens },
-    ...{ completion_tokens: completionTokens, reasoning_tokens: reasoningTokens },
+    attempts,
+    prompt_tokens: usage.promptTokens,
+    cached_tokens: usage.cachedTokens,
+    completion_tokens: usage.completionTokens,
+    reasoning_tokens: usage.reasoningTokens,
+    ms,
+    usd,
   };
 }
 
@@ -146,23 +138,16 @@ function saveJudgements(database: Sqlite, run_id: number, judgements: readonly S
 
 /** Every run with its scores, in the order of their ids. @throws DamagedValue */
 export function readRuns(database: Sqlite): StoredRun[] {
-  return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => {
+  return Array.from(rowsOf(database, 'SELECT * FROM runs ORDER BY id'), (run) => ({
     // The schema lets none of them be absent that the record has to have.
-    const texts = Object.fromEntries(TEXTS.map((name) => [name, run.textIn(columnOf(name))])) as Texts;
-    const [id, meta, costs] = [run.number('id'), run.document('meta', isObject), run.document('costs', isCosts)];
-    const card = run.document('card', isCard);
-    return {
-      ...texts,
-      id,
-      meta,
-      costs: costsIn(costs),
-      equivalence: run.documentIn('equivalence', isEquivalence),
-      card,
-    };
-  });
+    ...(Object.fromEntries([...TEXTS, ...FURTHER_TEXTS].map((name) => [name, run.textIn(columnOf(name))])) as Texts),
+    id: run.number('id'),
+    meta: run.document('meta', isObject),
+    costs: costsIn(run.document('costs', isCosts)),
+    equivalence: run.documentIn('equivalence', isEquivalence),
+    card: run.document('card', isCard),
+  }));
 }
-
-type Texts = Pick<RunRecord, (typeof TEXTS)[number]>;
 
 /** Costs in JSON, where domains are an object. */
 type CostsDocument = Readonly<Record<string, Spending & { readonly domains: object }>>;
@@ -175,30 +160,33 @@ function costsIn(document: CostsDocument): RunCosts {
   return Object.fromEntries(sides);
 }
 
+/** Whether a value is an object in which these are objects or lists: what a document of ours has at the least. */
+function holding<T>(...names: string[]) {
+  return (value: unknown): value is T =>
+    isObject(value) && names.every((name) => typeof value[name] === 'object' && value[name] !== null);
+}
+
+const isCard = holding<ScoreCard>('domains', 'overall');
+const isEquivalence = holding<EquivalenceCard>('domains', 'overall');
+const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('ratings', 'flags');
+const isTrust = (value: unknown): value is JudgeTrust => TRUST.safeParse(value).success;
+
 function isCosts(value: unknown): value is CostsDocument {
-  return isObject(value) && Object.values(value).every((one) => isObject(one) && isObject(one.domains));
-}
-
-function isCard(value: unknown): value is ScoreCard {
-  return isObject(value) && Array.isArray(value.domains) && isObject(value.overall);
-}
-
-function isEquivalence(value: unknown): value is EquivalenceCard {
-  return isObject(value) && Array.isArray(value.domains) && isObject(value.overall);
+  return isObject(value) && Object.values(value).every(holding('domains'));
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
-export function readJudgements(database: Sqlite, runId: number): JudgedRow[] {
+export function readJudgements(database: Sqlite, runId: number): readonly JudgedRow[] {
   const sql =
     'SELECT key, repeat, judgement_index, row FROM judgements WHERE run_id = ? ORDER BY key, repeat, judgement_index';
-  return Array.from(rowsOf(database, sql, runId), (row) => {
-    const [key, repeat, index] = [row.text('key'), row.number('repeat'), row.number('judgement_index')];
-    return { ...row.document('row', isRow), key, repeat, index };
-  });
-}
-
-function isRow(value: unknown): value is Omit<JudgedRow, 'key' | 'repeat' | 'index'> {
-  return isObject(value) && isObject(value.ratings) && Array.isArray(value.flags);
+  return Array.from(rowsOf(database, sql, runId), (row) =>
+    // Into the parsed row itself: a spread of it would take twice the memory.
+    Object.assign(row.document('row', isRow), {
+      key: row.text('key'),
+      repeat: row.number('repeat'),
+      index: row.number('judgement_index'),
+    }),
+  );
 }
 
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
@@ -240,10 +228,9 @@ export interface Space {
 }
 
 export function spaceOf(database: Sqlite): Space {
-  const [pageBytes, pages, free] = ['page_size', 'page_count', 'freelist_count'].map((name) =>
-    Number(database.value(`PRAGMA ${name}`)),
-  );
-  return { bytes: (pages ?? 0) * (pageBytes ?? 0), freeBytes: (free ?? 0) * (pageBytes ?? 0) };
+  const bytesIn = (pages: string) =>
+    Number(database.value(`PRAGMA ${pages}`)) * Number(database.value('PRAGMA page_size'));
+  return { bytes: bytesIn('page_count'), freeBytes: bytesIn('freelist_count') };
 }
 
 /**
@@ -259,48 +246,38 @@ export function giveBackSpace(database: Sqlite): void {
   }
 }
 
-/** The tables that hold something of runs, and where they have a run's number. */
-const TABLES_OF_RUNS = { runs: 'id', judgements: 'run_id', predictions: 'run_id' };
-
 /** About how many bytes each run takes, by its id: of every table that holds something of runs, the part of its rows. @throws DamagedValue */
 export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
-  const bytes = new Map<number, number>();
-  for (const [table, id] of Object.entries(TABLES_OF_RUNS)) {
-    const parts = [...rowsOf(database, `SELECT ${id} AS run, count(*) AS rows FROM ${table} GROUP BY ${id}`)];
-    const whole = parts.reduce((sum, part) => sum + part.number('rows'), 0);
+  const parts = Object.entries({ runs: 'id', judgements: 'run_id', predictions: 'run_id' }).map(
     // As a constraint, "aggregate" alone is not enough for SQLite to add the pages up.
-    const used = Number(database.value(`SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE`) ?? 0);
-    for (const part of parts) {
-      const run = part.number('run');
-      bytes.set(run, (bytes.get(run) ?? 0) + (used * part.number('rows')) / whole);
-    }
-  }
-  return bytes;
+    ([
+      table,
+      id,
+    ]) => `SELECT ${id} AS run, count(*) * (SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE)
+      / CAST((SELECT count(*) FROM ${table}) AS REAL) AS bytes FROM ${table} GROUP BY ${id}`,
+  );
+  const sql = `SELECT run, sum(bytes) AS bytes FROM (${parts.join(' UNION ALL ')}) GROUP BY run`;
+  return new Map(Array.from(rowsOf(database, sql), (row) => [row.number('run'), row.number('bytes')]));
 }
 
-/** What names and describes a calibration of a judge; texts that nobody knows are absent. */
-export interface CalibrationRecord {
-  /** A calibration stored before under the same identity is replaced. */
-  readonly identity: string;
-  /** What judgings have in common with it that the same judge made in the same way. */
-  readonly judgeKey: string;
-  readonly judgeModel: string;
-  readonly judgeSnapshot?: string | undefined;
-  readonly rubricPack?: string | undefined;
-  readonly rubricFingerprint?: string | undefined;
-  /** How verdicts were read, with versions. */
-  readonly verdicts?: string | undefined;
+type CalibrationTexts = Readonly<
+  Record<
+    'identity' | 'judgeKey' | 'judgeModel' | 'source' | 'manifest' | 'startedAt' | 'savedAt' | 'toolVersion',
+    string
+  >
+> &
+  Readonly<
+    Partial<Record<'judgeSnapshot' | 'rubricPack' | 'rubricFingerprint' | 'verdicts' | 'endedAt', string | undefined>>
+  >;
+
+/**
+ * What names and describes a calibration of a judge. One stored before under the same identity is replaced. Judgings of the same key were
+ * made by the same judge in the same way; `verdicts` is how they were read, with versions, `source` the absolute path of
+ * calibration.jsonl, and `manifest` its manifest as JSON.
+ */
+export interface CalibrationRecord extends CalibrationTexts {
   /** What was sent to the judge beside the messages. */
   readonly sampling: Readonly<Record<string, unknown>>;
-  /** Absolute path of calibration.jsonl. */
-  readonly source: string;
-  /** The calibration's manifest as JSON. */
-  readonly manifest: string;
-  /** ISO 8601 times. */
-  readonly startedAt: string;
-  readonly endedAt?: string | undefined;
-  readonly savedAt: string;
-  readonly toolVersion: string;
   readonly document: CalibrationDocument;
 }
 
@@ -329,16 +306,11 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
 
 /** Every calibration, in the order of their ids. @throws DamagedValue */
 export function readCalibrations(database: Sqlite): StoredCalibration[] {
-  return Array.from(rowsOf(database, 'SELECT * FROM calibrations ORDER BY id'), (row) => ({
+  const sql = `SELECT judge_key, coalesce(ended_at, started_at) AS at,
+    json_remove(document, '$.trust.line') -> '$.trust' AS trust FROM calibrations ORDER BY id`;
+  return Array.from(rowsOf(database, sql), (row) => ({
     judgeKey: row.text('judge_key'),
-    at: row.textIn('ended_at') ?? row.text('started_at'),
-    trust: {
-      ceiling: row.numberIn('ceiling') ?? null,
-      noise: row.numberIn('noise') ?? null,
-      damages: row.number('damages'),
-      blind: row.number('blind'),
-      undecided: row.number('undecided'),
-      gullible: row.numberIn('gullible') ?? null,
-    },
+    at: row.text('at'),
+    trust: row.document('trust', isTrust),
   }));
 }

@@ -133,33 +133,31 @@ function requireRegular(path: string): void {
   throw badData(`${path} is not a regular file, as a SQLite file is; name another with --db`);
 }
 
+/** What keeps a sound file from being read or written, by the code of the failure. */
+const OBSTACLES: readonly (readonly [code: RegExp, text: (code: string, busyMs: number) => string])[] = [
+  [/^SQLITE_BUSY/, (_, ms) => `another process kept it locked for ${ms / 1000} s; try again when it is done`],
+  [/^SQLITE_FULL$/, () => 'the disk is full, and nothing in it was changed; free some space, or use --db'],
+  [
+    /^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/,
+    (code) => `${code}; check the permissions of the file and its folder, or name another with --db`,
+  ],
+];
+
 /** What a failure of SQLite means to those who read or write; other errors come back as they are. */
 export function explain(error: unknown, path: string, use: Use, busyMs: number): unknown {
   if (error instanceof TypeError && error.message.includes('directory does not exist')) {
-    const remedy = 'its folder does not exist; create it or name another with --db';
-    return cannotWrite(`cannot ${use} ${path}: ${remedy}`);
+    return cannotWrite(`cannot ${use} ${path}: its folder does not exist; create it or name another with --db`);
   }
   const code = error instanceof DamagedValue ? error.message : (sqliteCode(error) ?? codeOf(error));
   if (!(error instanceof Error) || code === undefined) return error;
-  const obstacle = obstacleOf(code, busyMs);
+  const [, obstacle] = OBSTACLES.find(([pattern]) => pattern.test(code)) ?? [];
   if (obstacle !== undefined) {
-    return new UserError(`cannot ${use} ${path}: ${obstacle}`, use === 'read' ? EXIT.inputMissing : EXIT.cannotWrite);
+    const text = `cannot ${use} ${path}: ${obstacle(code, busyMs)}`;
+    return new UserError(text, use === 'read' ? EXIT.inputMissing : EXIT.cannotWrite);
   }
-  const damage = code.startsWith('SQLITE_CONSTRAINT')
-    ? `does not take this run: ${error.message}`
-    : code === 'SQLITE_NOTADB'
-      ? 'is not a SQLite database; name another file with --db'
-      : `is damaged (${code}); move it away and score again: the judged files hold all that was in it`;
-  return badData(`${path} ${damage}`);
-}
-
-/** What keeps a sound file from being read or written. */
-function obstacleOf(code: string, busyMs: number): string | undefined {
-  if (code.startsWith('SQLITE_BUSY')) {
-    return `another process kept it locked for ${busyMs / 1000} s; try again when it is done`;
-  }
-  if (code === 'SQLITE_FULL') return 'the disk is full, and nothing in it was changed; free some space, or use --db';
-  return /^(SQLITE_(CANTOPEN|PERM|READONLY|IOERR)|E[A-Z]+$)/.test(code)
-    ? `${code}; check the permissions of the file and its folder, or name another with --db`
-    : undefined;
+  if (code.startsWith('SQLITE_CONSTRAINT')) return badData(`${path} does not take this run: ${error.message}`);
+  if (code === 'SQLITE_NOTADB') return badData(`${path} is not a SQLite database; name another file with --db`);
+  return badData(
+    `${path} is damaged (${code}); move it away and score again: the judged files hold all that was in it`,
+  );
 }

@@ -7,7 +7,6 @@ import { DEFAULT_MEASURE } from '../core/measures.js';
 import { dimensionName } from '../core/table.js';
 import { DIMENSIONS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
-import { type Child, html, type Markup, pageOf, type Sha256, table } from '../report/html.js';
 import { decidingP } from '../stats/calibration/calibration.js';
 import type {
   Calibration,
@@ -21,6 +20,7 @@ import type {
 import { notesOn } from '../stats/calibration/limits.js';
 import { differenceChart, intervalChart, scaleOf } from './charts.js';
 import { curves } from './curves.js';
+import { type Child, html, type Markup, pageOf, type Sha256, table } from './html.js';
 import {
   block,
   count,

@@ -2,8 +2,8 @@
 
 import type { Ends } from '../core/figures.js';
 import type { Measure } from '../core/measures.js';
-import { type Child, html, type Markup, table } from '../report/html.js';
 import { decimalsOf } from '../report/score-table.js';
+import { type Child, html, type Markup, table } from './html.js';
 import { count, DASH, number, range, signed, signedRange } from './parts.js';
 
 /** What a chart spans. */

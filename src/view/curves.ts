@@ -1,8 +1,8 @@
 // Curves as markup: a small drawing for each part, all on one scale, with bands for intervals.
 
 import type { Ends } from '../core/figures.js';
-import { html, type Markup } from '../report/html.js';
 import { cssPercent, type Scale, tickText, x } from './charts.js';
+import { html, type Markup } from './html.js';
 
 interface CurvePoint {
   /** How far from the left it stands, 0 to 1. */

@@ -10,8 +10,6 @@ import { printable } from '../core/printable.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedNames, costTable } from '../report/costs.js';
-import { type Child, html, longText, type Markup, table } from '../report/html.js';
-import { overallDriftName, rolloutTables } from '../report/rollout/tables.js';
 import {
   decimalsOf,
   equivalenceTable,
@@ -19,7 +17,9 @@ import {
   leastText,
   measureNames,
   measureTable,
+  overallDriftName,
   overallName,
+  rolloutTables,
   scoreTable,
 } from '../report/score-table.js';
 import { trustTexts } from '../report/trust.js';
@@ -27,6 +27,7 @@ import { percent } from '../stats/coverage.js';
 import type { RolloutCard } from '../stats/rollout.js';
 import { type ChartLine, chartClass, cssPercent, differenceChart, intervalChart, scaleOf } from './charts.js';
 import { curves } from './curves.js';
+import { type Child, html, longText, type Markup, table } from './html.js';
 import {
   block,
   count,

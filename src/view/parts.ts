@@ -2,7 +2,7 @@
 
 import { type Ends, intervalText } from '../core/figures.js';
 import type { Table } from '../core/table.js';
-import { type Child, html, type Markup, table } from '../report/html.js';
+import { type Child, html, type Markup, table } from './html.js';
 
 /** What stands where there is no figure. */
 export const DASH = '–';

@@ -1,7 +1,7 @@
 // The page on which people rate predictions by keyboard: one file that needs no other and no network.
 
-import { type Child, html, type Markup, pageOf, scriptJson } from '../report/html.js';
 import type { RatingDimension, RatingPageData } from './data.js';
+import { type Child, html, type Markup, pageOf, scriptJson } from './html.js';
 import type { PageTools } from './report.js';
 
 /** The five dimensions as a person is asked for them, in the words of the rubric. */

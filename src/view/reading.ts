@@ -13,10 +13,9 @@ import { shownPrediction, withoutMarker } from '../core/reply.js';
 import { rowId } from '../core/row-id.js';
 import { actionOf, earlierTurns, groundTruthOf } from '../core/turn.js';
 import type { Io } from '../core/types.js';
-import { isComparable } from '../results/comparability.js';
+import { isComparable, isForcedPartner } from '../results/comparability.js';
 import { type Naming, readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
-import { isForcedPartner } from '../results/rollout.js';
 
 /**
  * A run read from its judged file, whatever it was named by: the SQLite file holds no texts.

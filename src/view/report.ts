@@ -5,9 +5,9 @@ import { goodness } from '../core/measures.js';
 import { isRated } from '../core/points.js';
 import { dimensionName } from '../core/table.js';
 import { DIMENSIONS, type JudgedRow } from '../core/types.js';
-import { type Child, html, type Markup, pageOf, type Sha256, scriptJson } from '../report/html.js';
 import { decimalsOf, isLikeScore } from '../report/score-table.js';
 import type { FigureData, PageData, SampleData, SideData } from './data.js';
+import { type Child, html, type Markup, pageOf, type Sha256, scriptJson } from './html.js';
 import { overview } from './overview.js';
 import { leadName, leadOf, type Report, type ReportSample } from './report-contents.js';
 

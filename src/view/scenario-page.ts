@@ -4,9 +4,9 @@ import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { groupBy } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure } from '../core/scenario-row.js';
-import { type Child, html, longText, type Markup, pageOf, type Sha256, table } from '../report/html.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { intervalChart } from './charts.js';
+import { type Child, html, longText, type Markup, pageOf, type Sha256, table } from './html.js';
 import { block, count, factSpans, header, type KeyFigure, number, range, underFigure, withRange } from './parts.js';
 import type { ScenarioReport, ShownSample, ShownStep } from './scenarios.js';
 

@@ -3,8 +3,8 @@
 import { difference } from '../core/difference.js';
 import { UserError } from '../core/errors.js';
 import type { Fact } from '../core/facts.js';
-import { scriptJson } from '../report/html.js';
 import type { RowTextData, SideTextData, TextsData } from './data.js';
+import { scriptJson } from './html.js';
 
 /** One side of a sample's texts: a prediction and what the judge said of it. */
 interface SideTexts {

@@ -6,10 +6,10 @@ import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { documentOf, ESTIMATE, SPREAD } from '../../src/core/document.js';
 import { COMPARE } from '../../src/report/comparison.js';
-import { LEADERBOARD } from '../../src/report/formats/json.js';
+import { LEADERBOARD } from '../../src/report/formats.js';
 import { GATE } from '../../src/report/gate.js';
-import { SCORE } from '../../src/report/score-document.js';
-import { REMOVAL, RUN, RUNS } from '../../src/report/stored-runs.js';
+import { SCORE } from '../../src/report/score.js';
+import { REMOVAL, RUN, RUNS } from '../../src/results/stored-runs.js';
 import { ROOT } from '../support/cli.js';
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { COMPARISON_FORMATS } from '../../src/report/comparison.js';
-import { FORMATS } from '../../src/report/formats.js';
+import { FORMATS } from '../../src/view/board.js';
 
 test.each([['leaderboards', FORMATS] as const, ['comparisons', COMPARISON_FORMATS] as const])(
   'no two formats of %s share an ending, and every format but the terminal has one',

@@ -1,7 +1,7 @@
 // The line that every table says of its judge.
 
 import { expect, test } from 'vitest';
-import { trustLine, trustOf } from '../../src/report/trust.js';
+import { trustOf, trustText } from '../../src/report/trust.js';
 import { calibrationOf } from '../../src/stats/calibration/calibration.js';
 import { judged, KNOWN } from '../support/known-ratings.js';
 
@@ -9,21 +9,21 @@ const UNKNOWN = { ceiling: null, noise: null, damages: 0, blind: 0, undecided: 0
 
 test('the line names ceiling, noise, blindness and gullibility', () => {
   const trust = { ceiling: 97.13, noise: 7.91, damages: 14, blind: 2, undecided: 0, gullible: 0.42 };
-  expect(trustLine(trust)).toBe('judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4');
+  expect(trustText(trust)).toBe('judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages, gullible +0.4');
 });
 
 test('what is undecided or unknown is said, and what rounds to nothing has no sign', () => {
-  expect(trustLine({ ceiling: null, damages: 1, blind: 0, undecided: 1, gullible: -0.04, noise: 0 })).toBe(
+  expect(trustText({ ceiling: null, damages: 1, blind: 0, undecided: 1, gullible: -0.04, noise: 0 })).toBe(
     'judge: ceiling unknown, noise 0.0 a row, blind to 0 of 1 damage (1 undecided), gullible 0.0',
   );
-  expect(trustLine(UNKNOWN)).toBe('judge: ceiling unknown, noise unknown, no damage judged, gullibility unknown');
-  expect(trustLine({ ceiling: 90, noise: 1, damages: 3, blind: 0, undecided: 0, gullible: -2 })).toContain(
+  expect(trustText(UNKNOWN)).toBe('judge: ceiling unknown, noise unknown, no damage judged, gullibility unknown');
+  expect(trustText({ ceiling: 90, noise: 1, damages: 3, blind: 0, undecided: 0, gullible: -2 })).toContain(
     'gullible -2.0',
   );
 });
 
 test('without a calibration the judge is uncalibrated', () => {
-  expect(trustLine(undefined)).toBe('judge: uncalibrated');
+  expect(trustText('uncalibrated')).toBe('judge: uncalibrated');
 });
 
 test('a calibration comes to the figures in all', () => {

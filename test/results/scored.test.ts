@@ -1,7 +1,7 @@
 // What a SQLite file is to hold of a run.
 
 import { describe, expect, test } from 'vitest';
-import { isGiven, keptLabel, recordOf } from '../../src/results/scored.js';
+import { isGiven, keptLabel, recordOf } from '../../src/results/stored-runs.js';
 import { madeWith } from '../../src/run/made-with.js';
 
 test('a file without a manifest is known by its bytes, and called as the user says', () => {

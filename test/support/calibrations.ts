@@ -2,7 +2,7 @@
 
 import type { Family } from '../../src/core/calibration.js';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { trustLine, trustOf } from '../../src/report/trust.js';
+import { trustOf, trustText } from '../../src/report/trust.js';
 import { checkedManifest, type Manifest } from '../../src/run/manifest.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss } from '../../src/stats/calibration/document.js';
 import { notesOn } from '../../src/stats/calibration/limits.js';
@@ -115,7 +115,7 @@ export function madeUpDocument(
     sampling: 'temperature 0.6',
     source: 'calibration/calibration.jsonl',
     verdict: { use: 'good', sentence: 'A good judge: all is proven.' },
-    trust: { line: trustLine(trust), ...trust },
+    trust: { line: trustText(trust), ...trust },
     limits: null,
     ...calibration,
     notes: [...notesOn(calibration), ...notes],

@@ -37,6 +37,7 @@ function run(rows: readonly JudgedRow[], read: RunWithTexts['read'] = async () =
     name: 'r',
     source: '/r/judged.jsonl',
     sha256: 's',
+    trust: undefined,
     rows,
     manifest: undefined,
     made,

@@ -1,8 +1,8 @@
 // A rollout on a report's page.
 
 import { describe, expect, it } from 'vitest';
-import { html } from '../../src/report/html.js';
 import { type RolloutCard, rolloutCard } from '../../src/stats/rollout.js';
+import { html } from '../../src/view/html.js';
 import { rolloutBlocks } from '../../src/view/overview.js';
 import { EVIL, pageOf, reportOf } from '../support/reports.js';
 import { type MadeStep, steppedRow } from '../support/rollouts.js';

@@ -1,10 +1,9 @@
 // What a leaderboard is: the vocabulary of the files that make one and of those that print it.
 
-import type { RunCosts } from '../../core/costs.js';
-import type { EquivalenceCard } from '../../core/equivalence.js';
 import type { MeasureLookup } from '../../core/measures.js';
 import type { Column } from '../../core/table.js';
-import type { Domain, Estimate, ScoreCard } from '../../core/types.js';
+import type { Domain, Estimate } from '../../core/types.js';
+import type { StoredRun } from '../../store/runs.js';
 import type { PublishedRow } from '../published.js';
 import type { Trust } from '../trust.js';
 
@@ -34,17 +33,16 @@ export interface JudgedWith {
   readonly rollout?: string | undefined;
 }
 
+type Scores = Pick<StoredRun, 'label' | 'worldModel' | 'source' | 'card'> &
+  Partial<Pick<StoredRun, 'costs' | 'equivalence'>>;
+
 /** A run as the leaderboard takes it. Its texts may be hostile. */
-export interface BoardRun {
+export interface BoardRun extends Scores {
   /** Unique. */
   readonly id: string;
   /** The SQLite file it stands in, and its number there. */
   readonly db: string;
   readonly number: number;
-  readonly label?: string | undefined;
-  readonly worldModel?: string | undefined;
-  /** The judged file: the run's name where it has neither label nor model. */
-  readonly source: string;
   readonly judgedWith: JudgedWith;
   /** What is known of its judge; absent where it asked none. */
   readonly trust?: Trust | undefined;
@@ -54,14 +52,10 @@ export interface BoardRun {
   readonly at: string;
   /** What the user said of the checkpoint, such as its step; it tells runs of one label apart. */
   readonly step?: string | undefined;
-  readonly card: ScoreCard;
-  readonly costs?: RunCosts | undefined;
-  /** Of an agent's decisions: how far predictions lead where the truth leads. */
-  readonly equivalence?: EquivalenceCard | undefined;
 }
 
 /** What a column of figures shows: of one domain, or where there is none the mean over domains. */
-export interface FigureOf {
+interface FigureOf {
   readonly domain?: Domain;
   /** A dimension, `total`, or a measure. */
   readonly name: string;
@@ -104,10 +98,19 @@ export type BoardFigure = Pick<Estimate, 'value'> &
     readonly isLeast?: true;
   };
 
+/** A column of texts or, where `figure` says of what, of figures. */
 export interface BoardColumn extends Column {
   readonly id: string;
-  /** Of a column of figures. */
   readonly figure?: FigureOf;
+  /** Whether it is a mean over domains, which is comparable only over the same domains. */
+  readonly isMean?: boolean;
+  /** Whether runs are held against each other in it. */
+  readonly isTested?: boolean;
+  /** Whether a smaller figure is better, whatever the block shows. */
+  readonly isLowerBetter?: boolean;
+  figureOf?(run: Pick<OwnEntry, 'run' | 'mean' | 'rows'>): BoardFigure | undefined;
+  /** The text of a row; of a figure, where it is more than its value. */
+  textOf?(entry: Entry, figure?: BoardFigure): string;
 }
 
 /** A run or a published row, before it is known which columns are marked. */
@@ -124,10 +127,20 @@ export interface Entry {
   readonly rows: ReadonlyMap<Domain, number>;
   /** Domains behind its mean. */
   readonly macroOf: number;
+  /** The mean over domains, by which runs are chosen, sorted and tested: failures are at rating 1, so that no run rises by failing. */
   readonly mean: BoardFigure | undefined;
   /** By column id; a figure that it lacks is absent. */
   readonly figures: ReadonlyMap<string, BoardFigure>;
 }
+
+/** The entry of a run. */
+export type OwnEntry = Entry & { readonly run: BoardRun };
+
+/**
+ * Ids of columns by entry: those in which it is best, or cannot be told from the best; in which it could not be tested against the best;
+ * and in which its figure is better than the best's, but it is behind another on the rows of both.
+ */
+export type Marks = Readonly<Record<'best' | 'untested' | 'behind', Map<Entry, Set<string>>>>;
 
 export interface BoardRow extends Entry {
   /** Ids of the columns in which it is best, or cannot be told from the best. */
@@ -165,11 +178,6 @@ export interface Leaderboard {
   readonly blocks: readonly Block[];
 }
 
-/** Whether a row is best in a column, or cannot be told from the best. */
-export function isMarked(block: Block, row: BoardRow | undefined, column: number): boolean {
-  return row?.marked.has(block.columns[column]?.id ?? '') ?? false;
-}
-
 /** How to read a block, what a mark means first. */
 export function legendOn({ markNote, legend }: Block, mark: string): string[] {
   return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
@@ -178,11 +186,6 @@ export function legendOn({ markNote, legend }: Block, mark: string): string[] {
 /** All that is said below a block, what a mark means first. */
 export function remarksOn(block: Block, mark: string): string[] {
   return [...legendOn(block, mark), ...block.notes];
-}
-
-/** A figure as the official script counts it; a published row holds no other. */
-export function officialIn({ run }: BoardRow, figure: BoardFigure | undefined): number | undefined {
-  return run === undefined ? figure?.value : figure?.official;
 }
 
 /** Ids of the columns of figures. */

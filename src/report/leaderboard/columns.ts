@@ -1,212 +1,182 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import type { Asked } from '../../core/costs.js';
-import { domainName, inTableOrder } from '../../core/domains.js';
-import { nearest, UserError } from '../../core/errors.js';
+import { coversBenchmark, domainName, domainsOfMean, inTableOrder } from '../../core/domains.js';
+import { nearest, present, UserError } from '../../core/errors.js';
 import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
 import { oneLine } from '../../core/printable.js';
-import { type Column, dimensionName, intervalCell, NONE } from '../../core/table.js';
-import { DIMENSIONS, DOMAINS, type Domain } from '../../core/types.js';
+import { columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.js';
+import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import type { BoardColumn, BoardFigure, BoardOptions, Entry, FigureOf } from './board.js';
-import {
-  type Counted,
-  countedFigure,
-  domainsOf,
-  failuresMatter,
-  isWhole,
-  measuredFigure,
-  NAME_COLUMNS,
-} from './runs.js';
+import type { BoardColumn, BoardFigure, BoardOptions, Entry } from './board.js';
+import { NAME_COLUMNS } from './runs.js';
 
-export interface TextColumn extends BoardColumn {
-  of(entry: Entry): string;
+/** A column of texts by its headings, as `columnsOf` has them. */
+function textColumn(id: string, headings: string, textOf: (entry: Entry) => string): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), textOf };
 }
 
-export interface FigureColumn extends BoardColumn {
-  readonly figure: FigureOf;
-  /** Means over domains are comparable only over the same domains. */
-  readonly isMean: boolean;
-  /** Whether runs are held against each other in it. */
-  readonly isTested: boolean;
-  /** Whether a smaller figure is better, whatever the block shows. */
-  readonly isLowerBetter?: true;
-  figureOf(run: Counted): BoardFigure | undefined;
-  /** The figure as the row shows it, where that is more than its value. */
-  textOf?(figure: BoardFigure, entry: Entry): string;
-}
-
+/** A column of figures, by what they are called in a comparison. */
 function figureColumn(
   id: string,
-  heading: string,
-  figure: FigureOf,
-  figureOf: FigureColumn['figureOf'],
-  more: Partial<FigureColumn> = {},
-): FigureColumn {
-  const column = { id, heading, short: heading, align: 'right', figure, figureOf } as const;
-  return { ...column, isMean: true, isTested: true, ...more };
+  headings: string,
+  name: string,
+  figureOf: NonNullable<BoardColumn['figureOf']>,
+  more: Partial<BoardColumn> = {},
+): BoardColumn {
+  return { id, ...present(columnsOf(headings)[0]), figure: { name }, figureOf, ...more };
 }
-
-function textColumn(id: string, heading: string, align: Column['align'], of: TextColumn['of']): TextColumn {
-  return { id, heading, short: heading, align, of };
-}
-
-export const TEXT_COLUMNS: readonly TextColumn[] = [
-  textColumn('interval', '95 %', 'right', ({ mean }) => intervalCell(mean)),
-  textColumn('coverage', 'Coverage', 'right', ({ run }) => (run === undefined ? NONE : percent(run.card.coverage))),
-  {
-    ...textColumn('rows', 'Predictions', 'right', ({ run }) =>
-      run === undefined ? String(PUBLISHED_SOURCE.rows) : `${run.card.valid}/${run.card.chosen}`,
-    ),
-    short: 'Pred.',
-  },
-  textColumn('model', 'World model', 'left', ({ run }) => shown(run?.worldModel)),
-  textColumn('judge', 'Judge', 'left', ({ run }) =>
-    run === undefined ? PUBLISHED_SOURCE.judge : shown(run.judgedWith.snapshot ?? run.judgedWith.judge),
-  ),
-  textColumn('rubrics', 'Rubric pack', 'left', ({ run }) =>
-    run === undefined ? 'official' : shown(run.judgedWith.rubricPack),
-  ),
-  textColumn('date', 'Date', 'left', ({ run }) => shown(run?.at.slice(0, 10))),
-];
 
 function shown(text: string | undefined): string {
   return oneLine(text ?? '', NAME_COLUMNS) || NONE;
 }
 
-const UNTESTED = { isMean: false, isTested: false } as const;
+export const NAME_COLUMN = textColumn('name', '<Run', ({ name }) => name);
 
-function costColumn(id: string, heading: string, asked: Asked): FigureColumn {
-  const figureOf = ({ run }: Counted): BoardFigure | undefined => {
+export const TEXT_COLUMNS: readonly BoardColumn[] = [
+  textColumn('interval', '95 %', ({ mean }) => intervalCell(mean)),
+  textColumn('coverage', 'Coverage', ({ run }) => (run ? percent(run.card.coverage) : NONE)),
+  textColumn('rows', 'Predictions|Pred.', ({ run }) =>
+    run ? `${run.card.valid}/${run.card.chosen}` : String(PUBLISHED_SOURCE.rows),
+  ),
+  textColumn('model', '<World model', ({ run }) => shown(run?.worldModel)),
+  textColumn('judge', '<Judge', ({ run }) =>
+    shown(run ? (run.judgedWith.snapshot ?? run.judgedWith.judge) : PUBLISHED_SOURCE.judge),
+  ),
+  textColumn('rubrics', '<Rubric pack', ({ run }) => shown(run ? run.judgedWith.rubricPack : 'official')),
+  textColumn('date', '<Date', ({ run }) => shown(run?.at.slice(0, 10))),
+];
+
+function costColumn(id: string, heading: string, asked: Asked): BoardColumn {
+  const figureOf: BoardColumn['figureOf'] = ({ run }) => {
     const { usd, unpriced } = run.costs?.[asked]?.total ?? {};
     return usd === undefined ? undefined : { value: usd, ...(unpriced === 0 ? {} : { isLeast: true }) };
   };
-  const textOf = ({ value, isLeast }: BoardFigure) => `${isLeast ? '≥ ' : ''}${dollars(value)}`;
-  return figureColumn(id, heading, { name: id }, figureOf, { ...UNTESTED, isLowerBetter: true, textOf });
+  const textOf: BoardColumn['textOf'] = (_, figure) => `${figure?.isLeast ? '≥ ' : ''}${dollars(figure?.value ?? 0)}`;
+  return figureColumn(id, heading, id, figureOf, { isLowerBetter: true, textOf });
 }
 
-/** What is shown where it is asked for; of the first one also beside the mean, where any rated run has it. */
-const FURTHER_COLUMNS: readonly FigureColumn[] = [
-  // How much of what was determined the predictions met, by their judge's checklists.
-  figureColumn(
-    'facts-recall',
-    'Facts recall',
-    { name: FACTS_RECALL },
-    ({ run }) => measuredFigure(run.card.overallMeasures, FACTS_RECALL),
-    { short: 'Facts', ...UNTESTED },
-  ),
+/** How much of what was determined the predictions met, by their judge's checklists; shown beside the mean where any rated run has it. */
+const RECALL_COLUMN = figureColumn('facts-recall', 'Facts recall|Facts', FACTS_RECALL, ({ run }) =>
+  measuredFigure(run.card.overallMeasures, FACTS_RECALL),
+);
+
+/** What is shown where it is asked for. */
+const FURTHER_COLUMNS: readonly BoardColumn[] = [
   // How far the predictions lead an agent where the truth leads it, over all domains.
-  figureColumn(
-    'decision-equivalence',
-    'Decision eq.',
-    { name: 'decision_equivalence' },
-    ({ run }) => {
-      const found = run.equivalence?.overall.found;
-      return found === undefined || typeof found === 'string' ? undefined : { value: found.value, ...found.interval };
-    },
-    { short: 'Dec. eq.', ...UNTESTED },
-  ),
+  figureColumn('decision-equivalence', 'Decision eq.|Dec. eq.', 'decision_equivalence', ({ run }) => {
+    const found = run.equivalence?.overall.found;
+    return typeof found === 'object' ? { value: found.value, ...found.interval } : undefined;
+  }),
   costColumn('cost', 'Cost', 'world_model'),
   costColumn('judge-cost', 'Judge cost', 'judge'),
   // Output of the rows that the server counted.
   figureColumn(
     'tokens',
-    'Tokens a row',
-    { name: 'tokens' },
+    'Tokens a row|Tokens',
+    'tokens',
     ({ run }) => {
       const { rows = 0, usage } = run.costs?.world_model?.total ?? {};
       const tokens = usage?.completionTokens;
       return tokens === undefined || rows === 0 ? undefined : { value: tokens / rows, rows };
     },
-    {
-      ...UNTESTED,
-      isLowerBetter: true,
-      short: 'Tokens',
-      textOf: ({ value }) => Math.round(value).toLocaleString('en'),
-    },
+    { isLowerBetter: true, textOf: (_, figure) => Math.round(figure?.value ?? 0).toLocaleString('en') },
   ),
 ];
 
 /** Ids with a meaning of their own: a domain of such a name is known as `domain:NAME`. */
 const RESERVED = [
-  ...['overall', 'macro', 'official', ...DIMENSIONS, ...FURTHER_COLUMNS.map(({ id }) => id)],
-  ...['name', ...TEXT_COLUMNS.map(({ id }) => id)],
+  ...['overall', 'macro', 'official', ...DIMENSIONS],
+  ...[RECALL_COLUMN, ...FURTHER_COLUMNS, NAME_COLUMN, ...TEXT_COLUMNS].map(({ id }) => id),
 ];
 
 function domainId(domain: Domain): string {
   return RESERVED.includes(domain) ? `domain:${domain}` : domain;
 }
 
-function domainColumn(domain: Domain, measure: string | undefined): FigureColumn {
+/** A figure of our own counting, with the model's failures at rating 1, beside the official one. */
+export function countedFigure(own: ScoreSet, official: ScoreSet, name: keyof ScoreSet): BoardFigure | undefined {
+  const [figure, asPublished] = [own[name], official[name]];
+  return figure && { ...figure, official: asPublished?.value };
+}
+
+/** A measure's figure; undefined where there is none. */
+export function measuredFigure(figures: Readonly<Record<string, Estimate>>, name: string): Estimate | undefined {
+  return Object.hasOwn(figures, name) ? figures[name] : undefined;
+}
+
+function domainColumn(domain: Domain, measure: string | undefined): BoardColumn {
   const heading = domainName(domain);
-  const figureOf = ({ run }: Counted) => {
-    const score = run.card.domains.find((each) => each.domain === domain);
-    if (score === undefined) return undefined;
-    return measure === undefined
-      ? countedFigure(score.withFailures, score.scores, 'total')
-      : measuredFigure(score.measures, measure);
+  return {
+    ...{ id: domainId(domain), heading, short: domain === 'terminal' ? 'Term.' : heading, align: 'right' },
+    figure: { domain, name: measure ?? 'total' },
+    isTested: true,
+    figureOf({ run }) {
+      const score = run.card.domains.find((each) => each.domain === domain);
+      if (score === undefined || measure !== undefined) return score && measuredFigure(score.measures, measure ?? '');
+      return countedFigure(score.withFailures, score.scores, 'total');
+    },
   };
-  const short = domain === 'terminal' ? 'Term.' : heading;
-  return figureColumn(domainId(domain), heading, { domain, name: measure ?? 'total' }, figureOf, {
-    isMean: false,
-    short,
-  });
 }
 
 /** Every column of figures that a block can have, those among them that one may only be sorted by. */
-export function figureColumns(runs: readonly Counted[], measure: string | undefined): FigureColumn[] {
-  const isRated = measure === undefined;
+export function figureColumns(domains: readonly Domain[], measure: string | undefined): BoardColumn[] {
   const name = measure ?? 'total';
-  const having = runs.flatMap(({ rows }) => [...rows.keys()]);
-  const domains = [...new Set([...DOMAINS, ...having])].sort(inTableOrder);
-  const [recall, ...further] = FURTHER_COLUMNS;
-  return [
-    ...domains.map((domain) => domainColumn(domain, measure)),
-    figureColumn('overall', isRated ? 'Overall' : 'Mean', { name }, (run) => (isWhole(run) ? run.mean : undefined)),
-    figureColumn('macro', 'Fewer domains', { name }, (run) => (isWhole(run) ? undefined : run.mean), {
-      textOf: ({ value }, entry) => `macro of ${domainsOf(entry).length}: ${twoDecimals(value)}`,
+  const [isMean, isTested] = [true, true];
+  const isWhole = ({ rows }: Pick<Entry, 'rows'>) => coversBenchmark([...rows.keys()]);
+  const overall: BoardColumn['figureOf'] = (run) => (isWhole(run) ? run.mean : undefined);
+  const fewer: BoardColumn['figureOf'] = (run) => (isWhole(run) ? undefined : run.mean);
+  const macroText: BoardColumn['textOf'] = ({ rows }, figure) =>
+    `macro of ${domainsOfMean([...rows.keys()]).length}: ${twoDecimals(figure?.value ?? 0)}`;
+  const ofRatings = [
+    figureColumn('official', 'Official', name, ({ run }) => run.card.overall.total, { isMean }),
+    ...DIMENSIONS.map((dimension) => {
+      const figureOf: BoardColumn['figureOf'] = ({ run: { card } }) =>
+        countedFigure(card.overallWithFailures, card.overall, dimension);
+      return figureColumn(dimension, dimensionName(dimension), dimension, figureOf, { isMean, isTested });
     }),
-    ...(recall === undefined ? [] : [recall]),
-    ...(isRated
-      ? [
-          figureColumn('official', 'Official', { name }, ({ run }) => run.card.overall.total, { isTested: false }),
-          ...DIMENSIONS.map((dimension) =>
-            figureColumn(dimension, dimensionName(dimension), { name: dimension }, ({ run: { card } }) =>
-              countedFigure(card.overallWithFailures, card.overall, dimension),
-            ),
-          ),
-        ]
-      : []),
-    ...further,
+  ];
+  return [
+    ...[...new Set([...DOMAINS, ...domains])].sort(inTableOrder).map((domain) => domainColumn(domain, measure)),
+    figureColumn('overall', measure === undefined ? 'Overall' : 'Mean', name, overall, { isMean, isTested }),
+    figureColumn('macro', 'Fewer domains', name, fewer, { isMean, isTested, textOf: macroText }),
+    RECALL_COLUMN,
+    ...(measure === undefined ? ofRatings : []),
+    ...FURTHER_COLUMNS,
   ];
 }
 
 /** The block's columns behind the name. */
-export function columnsOf(
-  figures: readonly FigureColumn[],
-  runs: readonly Counted[],
+export function shownColumns(
+  figures: readonly BoardColumn[],
+  runs: readonly Entry[],
   hasPublished: boolean,
   options: BoardOptions,
-  measure: string | undefined,
-): (FigureColumn | TextColumn)[] {
+  isRated: boolean,
+): BoardColumn[] {
   const known = [...figures, ...TEXT_COLUMNS];
-  const byId = new Map(known.map((column) => [column.id, column]));
-  if (options.columns.length > 0) return options.columns.flatMap((id) => byId.get(id) ?? []);
-  const hasAny = (id: string) => figures.some((column) => column.id === id && runs.some((run) => column.figureOf(run)));
+  if (options.columns.length > 0) return options.columns.flatMap((id) => known.find((one) => one.id === id) ?? []);
+  const hasAny = (id: string) => runs.some((run) => run.figures.has(id));
   const shows: Readonly<Record<string, boolean>> = {
-    overall: hasPublished || runs.some(isWhole),
-    'facts-recall': measure === undefined && hasAny('facts-recall'),
+    overall: hasPublished || hasAny('overall'),
+    'facts-recall': isRated && hasAny('facts-recall'),
     macro: hasAny('macro'),
-    official: runs.some(({ run }) => failuresMatter(run.card)),
+    official: runs.some(({ run }) => run !== undefined && failuresMatter(run.card)),
     ...Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, options.dimensions])),
     interval: runs.some(({ mean }) => mean?.low !== undefined),
     coverage: true,
     rows: true,
   };
-  return known.filter(({ id, figure }) =>
-    figure?.domain === undefined ? shows[id] === true : hasPublished || hasAny(id),
+  return known.filter(({ id, figure }) => (figure?.domain === undefined ? shows[id] : hasPublished || hasAny(id)));
+}
+
+/** Whether the official counting gives another figure than ours anywhere in the run. */
+function failuresMatter({ overall, overallWithFailures, domains }: ScoreCard): boolean {
+  const sets = [{ scores: overall, withFailures: overallWithFailures }, ...domains];
+  return sets.some(
+    ({ scores, withFailures }) => Math.abs((scores.total?.value ?? 0) - (withFailures.total?.value ?? 0)) >= 0.005,
   );
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json.js';
 import { type ScenarioRow, scenarioIn } from '../../core/scenario-row.js';
 import { terminal } from '../../core/terminal.js';
 import type { Io, JudgedRow } from '../../core/types.js';
-import { domainTable } from '../../report/scenarios/tables.js';
+import { scenarioDomainTable } from '../../report/score-table.js';
 import { type ScenarioFigures, scenarioFigures } from '../../stats/scenarios.js';
 
 /** Takes rows as they are read, and tells what those under scenarios come to. */
@@ -44,6 +44,6 @@ export async function tellScenarios(
     io.stdout.write(`${JSON.stringify({ ...(figures ?? scenarioFigures([])), asking })}\n`);
   } else if (figures !== undefined) {
     const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(`\n${terminal(domainTable(figures), look)}`);
+    io.stdout.write(`\n${terminal(scenarioDomainTable(figures), look)}`);
   }
 }

@@ -110,7 +110,7 @@ const LIMIT = z.strictObject({
 export type LimitResult = z.infer<typeof LIMIT>;
 
 /** What a calibration comes to; a figure that it could not tell is null. */
-const TRUST = z.strictObject({
+export const TRUST = z.strictObject({
   /** Mean score of neutral rewrites of the truth. */
   ceiling: FIGURE,
   /** SD of repeated judgements of one prediction. */

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { widthOf } from '../../../src/core/printable.js';
 import { DOMAINS } from '../../../src/core/types.js';
-import { calibrationText } from '../../../src/report/calibration/text.js';
+import { calibrationText } from '../../../src/report/calibration.js';
 import type { Calibration, CalibrationDocument } from '../../../src/stats/calibration/document.js';
 import { limitResults, limitsDocument } from '../../../src/stats/calibration/limits.js';
 import { calibrationPart, madeUpCalibration, madeUpDocument, NOTHING_JUDGED } from '../../support/calibrations.js';

@@ -1,7 +1,7 @@
 // A leaderboard as CSV.
 
 import { expect, it } from 'vitest';
-import { csvText } from '../../../src/report/formats/csv.js';
+import { csvText } from '../../../src/report/markup.js';
 import { format, hostileRuns } from '../../support/boards.js';
 
 /** Fields of RFC 4180, by lines. */

@@ -1,8 +1,8 @@
 // A leaderboard in a terminal.
 
 import { describe, expect, it } from 'vitest';
-import { FORMATS } from '../../../src/report/formats.js';
 import { leaderboard } from '../../../src/report/leaderboard/leaderboard.js';
+import { FORMATS } from '../../../src/view/board.js';
 import { DEFAULTS, format, hostileRuns, LOOK, never, run } from '../../support/boards.js';
 
 describe('a leaderboard in a terminal', () => {

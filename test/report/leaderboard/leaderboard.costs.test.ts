@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Cost, RunCosts } from '../../../src/core/costs.js';
-import { FORMATS } from '../../../src/report/formats.js';
 import { leaderboard } from '../../../src/report/leaderboard/leaderboard.js';
+import { FORMATS } from '../../../src/view/board.js';
 import { blocksOf, cellsOf, DEFAULTS, headings, LOOK, names, never, run } from '../../support/boards.js';
 
 function costs(usd: number | undefined, more: Partial<Cost> = {}): RunCosts {

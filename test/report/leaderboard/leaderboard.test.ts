@@ -80,8 +80,7 @@ describe('rows', () => {
     expect(names(blocksOf(runs, { sort: 'official' })[0])).toEqual(['refuser', 'honest']);
   });
 
-  it('of one name are told apart by step, by day or by number, whichever does', () => {
-    const at = (day: number) => `2026-01-0${day}T00:00:00.000Z`;
+  it('of one name are told apart by step and number, and by file where they lie in several', () => {
     const alike = (more: readonly Partial<BoardRun>[]) =>
       names(
         blocksOf(
@@ -89,20 +88,9 @@ describe('rows', () => {
           { show: 'all' },
         )[0],
       );
-    expect(alike([{ step: '100' }, { step: '200' }])).toEqual(['a (step 100)', 'a (step 200)']);
-    expect(
-      alike([
-        { step: '1', at: at(1) },
-        { step: '1', at: at(2) },
-      ]),
-    ).toEqual(['a (2026-01-01)', 'a (2026-01-02)']);
-    expect(alike([{ at: at(1) }, { at: at(1) }])).toEqual(['a (run 1)', 'a (run 2)']);
-    expect(
-      alike([
-        { at: at(1), db: 'x' },
-        { at: at(1), db: 'y', number: 1 },
-      ]),
-    ).toEqual(['a (run 1 of x)', 'a (run 1 of y)']);
+    expect(alike([{ step: '100' }, { step: '200' }])).toEqual(['a (step 100, run 1)', 'a (step 200, run 2)']);
+    expect(alike([{}, {}])).toEqual(['a (run 1)', 'a (run 2)']);
+    expect(alike([{ db: 'x' }, { db: 'y', number: 1 }])).toEqual(['a (run 1 of x)', 'a (run 1 of y)']);
   });
 
   it('are sorted and shown by columns as asked', () => {

@@ -30,9 +30,7 @@ describe('a run over fewer rows than others', () => {
       ['better', true],
       ['third', true],
     ]);
-    expect(block?.notes.join(' ')).toContain(
-      'behind another run on the rows that both have, so not marked: lucky (MCP,',
-    );
+    expect(block?.notes.join(' ')).toContain('behind another run on the rows that both have, so not marked: lucky.');
   });
 
   it('is not the best of its name', () => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { terminal } from '../../../src/core/terminal.js';
-import { domainTable, scenarioTable } from '../../../src/report/scenarios/tables.js';
+import { scenarioDomainTable, scenarioTable } from '../../../src/report/score-table.js';
 import type { ScenarioFigures } from '../../../src/stats/scenarios.js';
 
 const wide = { value: 99.94, rows: 9999, clusters: 20, se: 7.25, df: 18.5, low: 84.2, high: 99.96 };
@@ -21,7 +21,7 @@ const look = { columns: 80, color: false };
 
 describe('the tables of a run on scenarios', () => {
   it('stay one table in 80 columns, however wide the figures are', () => {
-    for (const table of [domainTable(made), scenarioTable(made)]) {
+    for (const table of [scenarioDomainTable(made), scenarioTable(made)]) {
       const lines = terminal(table, look).split('\n');
       for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
       expect(lines.filter((line) => /^(?:Domain|Scenario) /.test(line))).toHaveLength(1);
@@ -29,9 +29,9 @@ describe('the tables of a run on scenarios', () => {
   });
 
   it('show a figure without an interval where there is none, say why, and nothing where there is no figure', () => {
-    const text = terminal(domainTable(made), look);
+    const text = terminal(scenarioDomainTable(made), look);
     expect(text).toMatch(/^Web +9999 +50\.0 +- +- +- +- +- +-$/m);
-    expect(domainTable(made).legend?.join()).toContain('No interval: fewer than 5 trajectories');
+    expect(scenarioDomainTable(made).legend?.join()).toContain('No interval: fewer than 5 trajectories');
     expect(text).toMatch(/^macro of 2 +9999 +99\.9 +84–100 /m);
   });
 

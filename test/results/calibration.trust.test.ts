@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { calibrationsIn, trustIn } from '../../../src/results/calibration/reading.js';
-import { temporaryFolder } from '../../support/cli.js';
-import { ioIn } from '../../support/io.js';
+import { calibrationsIn, trustIn } from '../../src/results/read-run.js';
+import { temporaryFolder } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
 
 const trust = (ceiling: number) => ({ ceiling, noise: null, damages: 14, blind: 2, undecided: 0, gullible: null });
 const calibrations = [

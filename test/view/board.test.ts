@@ -1,8 +1,8 @@
 // A leaderboard as a page.
 
 import { describe, expect, it } from 'vitest';
-import { STYLE } from '../../../src/report/style.js';
-import { format, hostileRuns, run, sha256, tame } from '../../support/boards.js';
+import { STYLE } from '../../src/view/style.js';
+import { format, hostileRuns, run, sha256, tame } from '../support/boards.js';
 
 describe('the page of a leaderboard', () => {
   it('of hostile names has the tags and attributes of a tame page', () => {

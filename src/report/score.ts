@@ -1,17 +1,33 @@
-// A scored run, and the document of `--json`.
+// A scored run: the document of `--json`; and as people read it: its tables, what was missing, where it is stored, and what to type next.
 
 import { z } from 'zod';
 import { documentOf, ESTIMATE, FIGURE, SPREAD } from '../core/document.js';
+import { domainName } from '../core/domains.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
+import { counted } from '../core/figures.js';
+import type { MeasureLookup } from '../core/measures.js';
+import { oneLine } from '../core/printable.js';
+import { type Look, legendOf, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, type DomainScore, type ScoreCard, type ScoreSet } from '../core/types.js';
+import { percent } from '../stats/coverage.js';
 import type { RolloutCard } from '../stats/rollout.js';
 import type { RunRecord } from '../store/runs.js';
-import { COSTS, costsSource } from './costs.js';
-import { rolloutDocument } from './rollout/tables.js';
-import { TRUST, type Trust, trustDocument, VARIANCE, varianceSource } from './trust.js';
+import { askedNames, COSTS, costsSource, costTable } from './costs.js';
+import {
+  equivalenceTable,
+  leastText,
+  measureTable,
+  officialTable,
+  rolloutDocument,
+  rolloutTables,
+  scenarioDomainTable,
+  scenarioTable,
+  scoreTable,
+} from './score-table.js';
+import { TRUST, type Trust, trustDocument, trustText, VARIANCE, varianceSource, varianceText } from './trust.js';
 
 /** A run that was scored and stored. Its texts may be hostile. */
-export interface ScoredRun {
+interface ScoredRun {
   /** Its number in the SQLite file, and whether it stood there before. */
   readonly id: number;
   readonly replaced: boolean;
@@ -168,4 +184,102 @@ function equivalenceSource({ domains, overall, macroOf }: EquivalenceCard) {
   });
   const byDomain = domains.map(({ domain, ...own }) => [domain, source(own)]);
   return { domains: Object.fromEntries(byDomain), overall: source(overall), macroOf };
+}
+
+/** How a scored run is shown. */
+interface Showing {
+  /** What to type next, a line each. */
+  readonly steps: readonly string[];
+  /** The SQLite file as people are shown it. */
+  readonly db: string;
+  readonly measureOf: MeasureLookup;
+  readonly look: Look;
+  /** Whether costs are told by domain, too. */
+  readonly byDomain: boolean;
+}
+
+export function scoreText(scored: ScoredRun, { steps, db, measureOf, look, byDomain }: Showing): string {
+  const { run, card, trust, id, replaced, rollout } = scored;
+  const title = [
+    run.label,
+    run.worldModel && `world model ${run.worldModel}`,
+    run.judgeModel && `${run.asked ?? 'judge'} ${run.judgeModel}`,
+    run.rubricPack && `rubrics ${run.rubricPack}`,
+  ].filter((part) => part !== undefined);
+  const head = [
+    ...(title.length === 0 ? [] : [oneLine(title.join(', '), 400)]),
+    ...(trust === undefined ? [] : wrapped(trustText(trust), look.columns)),
+  ];
+  const lines = [
+    ...countLines(card),
+    `stored: ${db} (SQLite; run ${id}${replaced ? ', replaced' : ''})`,
+    ...steps.map((step, index) => `${index === 0 ? 'next: ' : '      '}${step}`),
+  ];
+  const tables = cardTables({ ...run, card, rollout }, { measureOf, look, byDomain });
+  return [...(head.length === 0 ? [] : [`${head.join('\n')}\n`]), ...tables, `${lines.join('\n')}\n`].join('\n');
+}
+
+/** What tables are made of; figures of a run on scenarios take the place of its measures. */
+type Figures = Partial<Pick<RunRecord, 'costs' | 'equivalence' | 'scenarios'>> & Pick<ScoredRun, 'card' | 'rollout'>;
+
+/** The tables of a run: of its ratings, its measures, its rollout and its costs, as far as it has them; and how to read them. */
+export function cardTables(
+  { costs, card, equivalence, rollout, scenarios }: Figures,
+  { measureOf, look, byDomain }: Pick<Showing, 'measureOf' | 'look' | 'byDomain'>,
+): string[] {
+  const figures =
+    scenarios === undefined
+      ? [
+          ...[scoreTable(card), officialTable(card), measureTable(card, measureOf)],
+          equivalence && equivalenceTable(equivalence),
+          ...(rollout === undefined ? [] : rolloutTables(rollout, byDomain)),
+        ]
+      : [scenarioDomainTable(scenarios), scenarioTable(scenarios)];
+  const tables = [...figures, costTable(costs, { byDomain, names: askedNames(equivalence) })];
+  const shown = tables.filter((table) => table !== undefined);
+  const legends = shown.flatMap((table) => table.legend ?? []);
+  const texts = [...shown.map((table) => terminal(table, look)), legendOf(legends, look)];
+  return texts.filter((text) => text !== '');
+}
+
+/** What was covered, what failed and what was odd, a line each. Counts are of predictions; those of judgements stand beside them. */
+export function countLines({ coverage, judgements, variance, ...card }: ScoreCard): string[] {
+  const least = leastText({ coverage, ...card });
+  const failed = judgements && tallyLine('failed', [judgements.failures]);
+  const splits = card.domains.flatMap((domain) => domain.variance ?? []);
+  // What the variance of the mean over domains is made of, where anything was repeated.
+  const parts = varianceText(variance, splits);
+  return [
+    `coverage: ${percent(coverage)}${least === undefined ? '' : ` (${least})`}`,
+    tallyLine(
+      'failed',
+      card.domains.map(({ failures }) => failures),
+    ),
+    judgements && `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`,
+    parts && `variance: ${parts}`,
+    tallyLine(
+      'flags',
+      card.domains.map(({ flags }) => flags),
+    ),
+  ].filter((line) => line !== undefined);
+}
+
+/** Counts by name over all domains, the largest first; undefined where nothing was counted. */
+function tallyLine(heading: string, tallies: readonly Readonly<Record<string, number>>[]): string | undefined {
+  const sums = new Map<string, number>();
+  for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
+    if (count > 0) sums.set(name, (sums.get(name) ?? 0) + count);
+  }
+  const shown = [...sums].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
+  return shown.length === 0 ? undefined : `${heading}: ${shown.join(', ')}`;
+}
+
+/** The lines of a warning that names the domains below the least coverage (a share of 0 to 1); none where there is no such domain. */
+export function shortLines(short: readonly DomainScore[], least: number): string[] {
+  if (short.length === 0) return [];
+  const rows = short.map((score) => {
+    const failures = tallyLine('not valid', [score.failures]);
+    return `  ${domainName(score.domain)}: ${percent(score.coverage)} of ${counted(score.chosen, 'prediction')}${failures ? ` (${failures})` : ''}`;
+  });
+  return [`INCOMPLETE: coverage below ${percent(least)}; these scores must not be compared with others:`, ...rows];
 }

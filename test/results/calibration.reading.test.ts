@@ -3,13 +3,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { keysOf } from '../../../src/core/groups.js';
-import { DIMENSIONS } from '../../../src/core/types.js';
-import { VARIANTS } from '../../../src/judge/calibrate/variants.js';
-import { calibrationBeside, readCalibration } from '../../../src/results/calibration/reading.js';
-import { madeWith } from '../../../src/run/made-with.js';
-import { calibrationManifest } from '../../support/calibrations.js';
-import { temporaryFolder } from '../../support/cli.js';
+import { keysOf } from '../../src/core/groups.js';
+import { DIMENSIONS } from '../../src/core/types.js';
+import { VARIANTS } from '../../src/judge/calibrate/variants.js';
+import { calibrationBeside, readCalibration } from '../../src/results/read-run.js';
+import { madeWith } from '../../src/run/made-with.js';
+import { calibrationManifest } from '../support/calibrations.js';
+import { temporaryFolder } from '../support/cli.js';
 
 /** A rating of 5 for the truth and its rewrites, of 1 for everything else; of eight trajectories. */
 async function calibrationFolder(): Promise<string> {

@@ -2,13 +2,13 @@
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { saveCalibration } from '../../../src/cli/calibrate.js';
-import { trustOf } from '../../../src/report/trust.js';
-import { madeWith } from '../../../src/run/made-with.js';
-import { openExistingStore } from '../../../src/store/store.js';
-import { calibrationManifest, madeUpDocument } from '../../support/calibrations.js';
-import { temporaryFolder } from '../../support/cli.js';
-import { queryIn, refusal } from '../../support/stored-runs.js';
+import { saveCalibration } from '../../src/cli/calibrate.js';
+import { trustOf } from '../../src/report/trust.js';
+import { madeWith } from '../../src/run/made-with.js';
+import { openExistingStore } from '../../src/store/store.js';
+import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
+import { temporaryFolder } from '../support/cli.js';
+import { queryIn, refusal } from '../support/stored-runs.js';
 
 const made = (change: object = {}) => ({
   source: '/out/calibration.jsonl',

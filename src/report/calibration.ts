@@ -1,25 +1,19 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
-import { EQUIVALENT_POINTS } from '../../core/calibration.js';
-import type { EstimateDocument } from '../../core/document.js';
-import { domainName } from '../../core/domains.js';
-import { besideLimit, counted, intervalText, twoDecimals } from '../../core/figures.js';
-import { countBy } from '../../core/groups.js';
-import { oneLine, printable } from '../../core/printable.js';
-import { type Column, dimensionName, NONE } from '../../core/table.js';
-import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../../core/terminal.js';
-import { DIMENSIONS, LEAST_CLUSTERS } from '../../core/types.js';
-import { helpOf } from '../../judge/calibrate/variants.js';
-import { pointsText, signedPoints } from '../../report/trust.js';
-import { decidingP } from '../../stats/calibration/calibration.js';
-import type {
-  Calibration,
-  CalibrationDocument,
-  CalibrationPart,
-  Loss,
-  Step,
-} from '../../stats/calibration/document.js';
-import { percent } from '../../stats/coverage.js';
+import { EQUIVALENT_POINTS } from '../core/calibration.js';
+import type { EstimateDocument } from '../core/document.js';
+import { domainName } from '../core/domains.js';
+import { besideLimit, counted, intervalText, twoDecimals } from '../core/figures.js';
+import { countBy } from '../core/groups.js';
+import { oneLine, printable } from '../core/printable.js';
+import { columnsOf, dimensionName, NONE } from '../core/table.js';
+import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
+import { helpOf } from '../judge/calibrate/variants.js';
+import { decidingP } from '../stats/calibration/calibration.js';
+import type { Calibration, CalibrationDocument, CalibrationPart, Loss, Step } from '../stats/calibration/document.js';
+import { percent } from '../stats/coverage.js';
+import { pointsText, signedPoints } from './trust.js';
 
 /** The marks that the tables cannot be read without. */
 const LEGEND =
@@ -27,7 +21,7 @@ const LEGEND =
 
 /** The calibration as text that ends in a line feed: whether the judge can be used, its figures, and how to read them. */
 export function calibrationText(calibration: CalibrationDocument, look: Look): string {
-  const { overall, verdict, trust } = calibration;
+  const { overall, verdict, trust, limits, notes } = calibration;
   const tables = [
     domainTable(calibration),
     sightTable(calibration),
@@ -35,23 +29,24 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
     stepTable(calibration),
     canaryTable(overall),
   ].filter(({ groups }) => groups.some((rows) => rows.length > 0));
+  const text = (line: string) => wrapped(line, look.columns);
+  const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
+  const [words, color] = VERDICTS[limits?.verdict ?? 'undecided'];
+  const held = limits === null ? [] : [`${words}: ${counted(limits.results.length, 'limit')} for the judge`];
   const sections = [
-    wrapped(verdict.sentence, look.columns).map((line) => painted(line, COLORS[verdict.use], look)),
+    text(verdict.sentence).map((line) => painted(line, COLORS[verdict.use], look)),
+    [...text(trust.line).map((line) => bold(line, look)), ...text(titleOf(calibration)), ...text(countsOf(overall))],
+    ...tables.map((table) => [terminal(table, look).trimEnd()]),
+    noiseText(overall).flatMap(text),
+    notes.flatMap(item),
     [
-      ...wrapped(trust.line, look.columns).map((line) => bold(line, look)),
-      ...wrapped(titleOf(calibration), look.columns),
-      ...wrapped(countsOf(overall), look.columns),
+      ...held.map((line) => painted(line, color, look)),
+      ...(limits?.results ?? []).flatMap(({ sentence }) => item(sentence)),
     ],
-    ...tables.map((table) => terminal(table, look).trimEnd().split('\n')),
-    noiseText(overall).flatMap((line) => wrapped(line, look.columns)),
-    calibration.notes.flatMap((note) => wrapped(`- ${printable(note)}`, look.columns, 2)),
-    limitLines(calibration, look),
-    (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap((text) => wrapped(text, look.columns)),
+    (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap(text),
   ];
-  return `${sections
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
+  const blocks = sections.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
+  return `${blocks.join('\n\n')}\n`;
 }
 
 function titleOf({ judge_model, rubric_pack, verdicts, sampling, source }: CalibrationDocument): string {
@@ -80,28 +75,11 @@ const [GOOD, OPEN, BAD] = ['\x1b[1;32m', '\x1b[1;33m', '\x1b[1;31m'];
 const COLORS = { good: GOOD, 'with care': OPEN, 'do not use': BAD };
 const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], broken: ['NOT PASSED', BAD] } as const;
 
-function limitLines({ limits }: CalibrationDocument, look: Look): string[] {
-  if (limits === null) return [];
-  const [words, color] = VERDICTS[limits.verdict];
-  const sentences = limits.results.flatMap(({ sentence }) => wrapped(`- ${sentence}`, look.columns, 2));
-  return [painted(`${words}: ${counted(limits.results.length, 'limit')} for the judge`, color, look), ...sentences];
-}
-
 /** Longest name of a variant that is shown whole. */
 const NAME_COLUMNS = 18;
 
 /** A table of a calibration, with how to read any table like it. */
 type CalibrationTable = MarkedTable & { readonly legend: readonly string[] };
-
-function left(heading: string): Column {
-  return { heading, short: heading, align: 'left' };
-}
-
-function right(heading: string, short = heading): Column {
-  return { heading, short, align: 'right' };
-}
-
-const rights = (...headings: string[]) => headings.map((heading) => right(heading));
 
 /** What there is to say of each domain, and of all. */
 function domainTable({ overall, domains }: Calibration): CalibrationTable {
@@ -109,23 +87,19 @@ function domainTable({ overall, domains }: Calibration): CalibrationTable {
     name,
     String(part.rows),
     String(part.trajectories),
-    points(part.ceiling),
+    pointsCell(part.ceiling?.value),
     interval(part.ceiling),
-    points(part.floor),
+    pointsCell(part.floor?.value),
     penaltyCell(part),
-    part.noise === null ? NONE : pointsText(part.noise.sd),
+    pointsCell(part.noise?.sd),
     blindCell(part),
     part.gullibility === null ? NONE : signedPoints(part.gullibility.value),
   ];
   const lines = Object.entries(domains).map(([domain, part]) => line(domainName(domain), part));
   return {
-    columns: [
-      left('Domain'),
-      right('Rows'),
-      right('Trajectories', 'Traj.'),
-      ...rights('Ceiling', '95 %', 'Floor', 'Penalty', 'Noise', 'Blind'),
-      right('Gullible', 'Gull.'),
-    ],
+    columns: columnsOf(
+      '<Domain, Rows, Trajectories|Traj., Ceiling, 95 %, Floor, Penalty, Noise, Blind, Gullible|Gull.',
+    ),
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
     footnotes: [],
     legend: [
@@ -151,9 +125,13 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
   const parts = [...Object.values(domains), overall];
   return {
     columns: [
-      left('Damage'),
-      ...Object.keys(domains).map((domain) => right(domainName(domain), domainName(domain).slice(0, 5))),
-      right('All'),
+      ...columnsOf('<Damage'),
+      ...Object.keys(domains).map((domain) => ({
+        heading: domainName(domain),
+        short: domainName(domain).slice(0, 5),
+        align: 'right' as const,
+      })),
+      ...columnsOf('All'),
     ],
     groups: grouped(overall.losses, ({ variant }) => [
       variantName(variant),
@@ -185,22 +163,19 @@ function dimensionTable({ losses }: CalibrationPart): CalibrationTable {
   const groups = grouped(losses, (loss) => [
     variantName(loss.variant),
     String(loss.rows),
-    points(loss),
+    pointsText(loss.value),
     interval(loss, EQUIVALENT_POINTS),
     ...DIMENSIONS.map((dimension) => movedCell(loss.dimensions[dimension])),
   ]);
   const most = new Map(losses.map((loss) => [variantName(loss.variant), loss.most]));
-  const before = ['Rows', 'Lost', '95 %'];
+  const before = columnsOf('<Damage, Rows, Lost, 95 %');
+  const names = DIMENSIONS.map(dimensionName);
   return {
-    columns: [
-      left('Damage'),
-      ...rights(...before),
-      ...DIMENSIONS.map((dimension) => right(dimensionName(dimension), `${dimensionName(dimension).slice(0, 4)}.`)),
-    ],
+    columns: [...before, ...columnsOf(names.map((name) => `${name}|${name.slice(0, 4)}.`).join(', '))],
     groups,
     isStrong: (group, row, column) => {
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
-      return !!dimension && DIMENSIONS.indexOf(dimension) === column - 1 - before.length;
+      return !!dimension && DIMENSIONS.indexOf(dimension) === column - before.length;
     },
     footnotes: [],
     legend: [
@@ -216,6 +191,10 @@ function movedCell(loss: EstimateDocument | undefined): string {
   return hasMoved ? pointsText(value) : `(${pointsText(value)})`;
 }
 
+function pointsCell(value: number | undefined): string {
+  return value === undefined ? NONE : pointsText(value);
+}
+
 /** The known order, step by step, and in which domains which step is inverted. */
 function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTable {
   const nameOf = ({ better, worse }: Step) => `${variantName(better)} > ${variantName(worse)}`;
@@ -229,7 +208,7 @@ function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTab
     return [nameOf(step), ...apart, chance, step.order];
   };
   return {
-    columns: [left('Better > worse'), ...rights('Rows', 'Apart', '95 %', 'Inverted', 'p'), left('Order')],
+    columns: columnsOf('<Better > worse, Rows, Apart, 95 %, Inverted, p, <Order'),
     groups: [steps.map(line)],
     isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
     footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
@@ -242,7 +221,7 @@ function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTab
 /** What each canary buys. */
 function canaryTable({ canaries, gullibility: most }: CalibrationPart): CalibrationTable {
   return {
-    columns: [left('Trick'), ...rights('Rows', 'Buys', '95 %'), left('What it is')],
+    columns: columnsOf('<Trick, Rows, Buys, 95 %, <What it is'),
     groups: [
       canaries.map((gain) => [
         variantName(gain.variant),
@@ -263,10 +242,6 @@ function canaryTable({ canaries, gullibility: most }: CalibrationPart): Calibrat
 
 function variantName(name: string): string {
   return oneLine(name, NAME_COLUMNS);
-}
-
-function points(estimate: EstimateDocument | null): string {
-  return estimate === null ? NONE : pointsText(estimate.value);
 }
 
 /** @param limit by the side of which the interval decides, where it does */

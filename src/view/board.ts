@@ -1,15 +1,30 @@
-// A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report.
+// A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report; and all formats of a leaderboard.
 
-import { twoDecimals } from '../../core/figures.js';
-import { intervalCell, NONE } from '../../core/table.js';
-import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from '../html.js';
-import { type Block, type BoardFigure, type BoardRow, type Leaderboard, remarksOn } from '../leaderboard/board.js';
-import { PUBLISHED_SOURCE } from '../published.js';
+import { twoDecimals } from '../core/figures.js';
+import { intervalCell, NONE, type OutputFormat } from '../core/table.js';
+import { type BoardLook, FORMATS as TEXT_FORMATS } from '../report/formats.js';
+import {
+  type Block,
+  type BoardFigure,
+  type BoardRow,
+  type Leaderboard,
+  remarksOn,
+} from '../report/leaderboard/board.js';
+import { PUBLISHED_SOURCE } from '../report/published.js';
+import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from './html.js';
+
+const { hf, ...others } = TEXT_FORMATS;
+/** A leaderboard in each format. `sha256` is for the policy of the page. */
+export const FORMATS = {
+  ...others,
+  html: { endings: ['.html', '.htm'], print: (board, { sha256 }) => htmlBoard(board, sha256) },
+  hf,
+} satisfies Record<string, OutputFormat<Leaderboard, BoardLook & { readonly sha256: Sha256 }>>;
 
 const TITLE = 'AgentWorldBench leaderboard';
 
 /** The page, with the block's own runs above the published rows. Names of runs and judges may be hostile. */
-export function htmlBoard(board: Leaderboard, sha256: Sha256): string {
+function htmlBoard(board: Leaderboard, sha256: Sha256): string {
   const runs = board.blocks.flatMap(({ rows }) => rows).filter(({ run }) => run !== undefined);
   const counts = [
     [runs.length, runs.length === 1 ? 'run' : 'runs'] as const,

@@ -1,0 +1,171 @@
+// Judges held against people, and the judges of a panel against each other, for a terminal.
+
+import { domainName, inTableOrder } from '../core/domains.js';
+import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
+import { oneLine } from '../core/printable.js';
+import { columnsOf, dimensionName, intervalCell, NONE, type Table } from '../core/table.js';
+import { bold, type Look, terminal, wrapped } from '../core/terminal.js';
+import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
+import type { Alpha } from '../stats/agreement/coefficients.js';
+import type { PanelAgreement, PanelDocument } from '../stats/agreement/panel.js';
+import type { FigureAgreement, PeopleAgreement } from '../stats/agreement/people.js';
+
+/** Below this many trajectories a bootstrap's interval is too narrow. */
+const ENOUGH_CLUSTERS = 30;
+
+/** What the agreement comes to: a headline, its tables, and how to read them. It ends in a line feed. */
+export function agreementText(found: PeopleAgreement, look: Look): string {
+  const { predictions, trajectories, raters, domains } = found;
+  const of = `${counted(predictions, 'prediction')} of ${counted(trajectories, 'trajectory', 'trajectories')}`;
+  const byRater = Object.entries(raters).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
+  const headline = `${counted(byRater.length, 'person', 'people')} rated ${of}.`;
+  const text = (line: string) => wrapped(line, look.columns);
+  const tables = [figureTable(found), ...(Object.keys(domains).length === 0 ? [] : [domainTable(found)])];
+  const blocks = [
+    [...text(headline).map((line) => bold(line, look)), ...text(`By rater: ${byRater.join(', ')}.`)],
+    ...tables.map((table) => [terminal(table, look).trimEnd()]),
+    notesOn(found).flatMap(text),
+  ];
+  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function figureTable(found: PeopleAgreement): Table {
+  return {
+    columns: columnsOf('<Figure, Judge, 95 %, People, 95 %, Bias, 95 %'),
+    groups: [
+      DIMENSIONS.map((name) => [dimensionName(name), ...cellsOf(found.dimensions[name])]),
+      [['Total', ...cellsOf(found.total)]],
+    ],
+    footnotes: [
+      'Judge: the judge against each person. People: people against each other, the ceiling for a judge. Of a dimension it is kappa with quadratic weights, of the total interval alpha (Krippendorff): 1 is perfect agreement, 0 what chance gives.',
+      'Bias: judge minus people, in points of 0-100; a prediction counts once for each person who rated it.',
+    ],
+  };
+}
+
+function domainTable({ domains }: PeopleAgreement): Table {
+  return {
+    columns: columnsOf('<Total in, Rows, Judge, 95 %, People, 95 %, Bias, 95 %'),
+    groups: [
+      Object.entries(domains).map(([domain, { predictions, total }]) => [
+        domainName(domain),
+        String(predictions),
+        ...cellsOf(total),
+      ]),
+    ],
+    footnotes: [],
+  };
+}
+
+function cellsOf({ judge, people, bias }: FigureAgreement): string[] {
+  const biasCells = bias === null ? [NONE, NONE] : [signed(bias.value), intervalText(bias, signed) ?? NONE];
+  return [...coefficientCells(judge), ...coefficientCells(people), ...biasCells];
+}
+
+function coefficientCells(found: FigureAgreement['judge']): string[] {
+  if (found === null) return [NONE, NONE];
+  return [twoDecimals('kappa' in found ? found.kappa : found.alpha), intervalText(found) ?? NONE];
+}
+
+function notesOn(found: PeopleAgreement): string[] {
+  const figures = [...DIMENSIONS.map((name) => found.dimensions[name]), found.total];
+  const hasCeiling = figures.some(({ people }) => people !== null);
+  const isFlat = figures.some(({ judge, bias }) => judge === null && bias !== null);
+  const scarce = Object.entries(found.too_few_trajectories).map(
+    ([domain, trajectories]) => `${domainName(domain)} (${trajectories})`,
+  );
+  const how = '95 %: of kappa and alpha by drawing trajectories again, of the bias clustered by trajectory.';
+  const narrow = `Of fewer than ${ENOUGH_CLUSTERS} trajectories the former are too narrow.`;
+  return [
+    ...(hasCeiling ? [] : ['No ceiling: two people have to rate the same predictions, and not all alike.']),
+    ...(isFlat ? [`${NONE} under Judge: all ratings are the same one, so that nothing says what chance gives.`] : []),
+    found.trajectories < LEAST_CLUSTERS
+      ? `No interval: fewer than ${LEAST_CLUSTERS} trajectories.`
+      : `${how}${found.trajectories < ENOUGH_CLUSTERS ? ` ${narrow}` : ''}`,
+    ...(scarce.length === 0 ? [] : [`Fewer than ${LEAST_CLUSTERS} trajectories, so no line: ${scarce.join(', ')}.`]),
+  ];
+}
+
+/** Longest name of a judge that is shown whole. */
+const NAME_COLUMNS = 40;
+
+/** A panel of judges: what it rated, how its judges differ, and how far they agree. */
+export function panelText(panel: PanelDocument, look: Look): string {
+  const lines = sentencesOf(panel).flatMap((sentence) => wrapped(sentence, look.columns));
+  const tables = [judgeTable(panel), agreementTable(panel.agreement)].map((table) => terminal(table, look));
+  return `${lines.join('\n')}\n\n${tables.join('\n')}`;
+}
+
+function sentencesOf(panel: PanelDocument): string[] {
+  const { judges, combine, quorum, predictions, rated } = panel;
+  const rule = quorum === null ? 'each row needs all of them' : `each row needs ${quorum} of them`;
+  const others = {
+    'failed by the world model itself': panel.model_caused,
+    'missing: a judge failed': panel.missing,
+    'not judged by a judge': panel.not_judged,
+  };
+  const told = Object.entries(others).flatMap(([what, count]) => (count > 0 ? [`; ${count} ${what}`] : []));
+  const bare = Object.entries(panel.offsets ?? {}).filter(([, { rows }]) => rows === 0);
+  const names = bare.map(([domain]) => domainName(domain)).join(', ');
+  return [
+    `panel of ${judges.length} judges, ${combine} of their ratings; ${rule}`,
+    `rated: ${rated} of ${counted(predictions, 'prediction')}${told.join('')}`,
+    ...(quorum === null
+      ? []
+      : [
+          `${counted(panel.by_fewer, 'prediction')} rated by fewer than all judges; what each judge rates higher or lower than all of them (by domain and dimension, on rows that all judged) is taken out`,
+        ]),
+    ...(bare.length === 0
+      ? []
+      : [`no row of ${names} was rated by all judges, so their offsets are not known there and no quorum helps`]),
+  ];
+}
+
+function judgeTable({ judges }: PanelDocument): Table {
+  const means = judges.flatMap(({ mean_total }) => mean_total ?? []);
+  const centre = means.reduce((sum, value) => sum + value, 0) / means.length;
+  return {
+    columns: columnsOf('<Judge, Rated, Failed, Total, Against all|Agst.'),
+    groups: [
+      judges.map(({ name, rated, failed, mean_total: total }) => [
+        oneLine(name, NAME_COLUMNS),
+        String(rated),
+        String(failed),
+        total === null ? NONE : twoDecimals(total),
+        total === null ? NONE : signed(total - centre),
+      ]),
+    ],
+    footnotes: [
+      'Total: mean over rows that all judges rated, in points of 0-100; against all: minus the mean of the judges.',
+    ],
+  };
+}
+
+function agreementTable({ all, domains }: PanelAgreement): Table {
+  const rows = [
+    ...DIMENSIONS.map((name) => alphaCells(dimensionName(name), 'ordinal', all[name])),
+    alphaCells('Total', 'interval', all.total_score),
+  ];
+  const sorted = Object.entries(domains).sort(([a], [b]) => inTableOrder(a, b));
+  const alphas = [...Object.values(all), ...sorted.map(([, { total_score }]) => total_score)];
+  const isOpen = alphas.some((found) => found !== null && found.low === null);
+  return {
+    columns: columnsOf('<Agreement, <Scale, Alpha, 95 % interval|95 %, Rows'),
+    groups: [
+      rows,
+      ...(sorted.length > 1
+        ? [sorted.map(([domain, found]) => alphaCells(`Total, ${domainName(domain)}`, 'interval', found.total_score))]
+        : []),
+    ],
+    footnotes: [
+      "Krippendorff's alpha between the judges: 1 is perfect, 0 is chance. Rows: rated by two judges or more. Intervals resample trajectories.",
+      ...(alphas.includes(null) ? ['-: all ratings are one and the same, which says nothing of agreement.'] : []),
+      ...(isOpen ? [`No interval: fewer than ${LEAST_CLUSTERS} trajectories.`] : []),
+    ],
+  };
+}
+
+function alphaCells(name: string, scale: string, found: Alpha | null): string[] {
+  if (found === null) return [name, scale, NONE, NONE, NONE];
+  return [name, scale, twoDecimals(found.alpha), intervalCell(found), String(found.predictions)];
+}
