@@ -15,15 +15,13 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'node-llama-cpp': ['serve/'],
   commander: ['settings/command-line.ts'],
   '@pnpm/tabtab': ['cli/completion.ts'],
-  re2js: ['simulate/scenarios/pattern.ts'],
+  re2js: ['simulate/scenarios/forms.ts'],
   // Schemas of documents and of files stand where these are made and read.
   zod: ['*'],
   yaml: ['disk/yaml-file.ts', 'settings/'],
   '@pydantic/genai-prices': ['model/prices/'],
   '@huggingface/tokenizers': ['model/tokens/'],
   ws: ['simulate/environment/http.ts'],
-  hono: ['simulate/environment/http.ts'],
-  '@hono/node-server': ['simulate/environment/http.ts'],
   '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],
 };
 /** Of each module those that it may import, as the table of docs/architecture.md says; undefined where it may import all. */

@@ -11,7 +11,7 @@ import { shellLine, shortenedByWords } from '../core/printable.js';
 import { type Random, randomOf } from '../core/random.js';
 import { DIMENSIONS, DOMAINS, type Io, type TextSink } from '../core/types.js';
 import { DEFAULT_DB } from '../results/databases.js';
-import { hasRuntime } from '../serve/runtime.js';
+import { hasRuntime } from '../serve/inner-calls.js';
 import {
   defineCommand,
   type OptionTable,

@@ -11,11 +11,10 @@ import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import type { ServeDocument } from '../model/local.js';
 import { openEngine } from '../serve/engine.js';
-import { requestLine } from '../serve/http/metrics.js';
 import { startServer } from '../serve/http/server.js';
+import { requestLine } from '../serve/http/wire.js';
 import { showLoading } from '../serve/loading.js';
-import { requirePossible, settingsThatFit } from '../serve/memory.js';
-import { readModelFile } from '../serve/model-file.js';
+import { readModelFile, requirePossible, settingsThatFit } from '../serve/memory.js';
 import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
 
 // biome-ignore format: a table, a line an option

@@ -20,7 +20,7 @@ import {
   servesAgents,
 } from '../simulate/options.js';
 import { openSimulation, openStarts } from '../simulate/simulation.js';
-import { actInTerminal } from '../simulate/terminal/terminal.js';
+import { actInTerminal } from '../simulate/terminal/commands.js';
 
 export const command = defineCommand({
   description:

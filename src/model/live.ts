@@ -30,7 +30,7 @@ export interface LiveHooks {
 export type LiveFailure = ModelFailure & { readonly stop?: UserError };
 
 /** What a question came to; `interrupted` where its user has ended it, with what had come of the reply. */
-export type LiveOutcome =
+type LiveOutcome =
   | ModelReply
   | LiveFailure
   | { readonly status: 'interrupted'; readonly content: string; readonly reasoning: string; readonly log: CallLog };

@@ -2,6 +2,13 @@
 
 import { on } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { grammarOf } from './grammar.js';
+import { contextOverflow, invalid } from './http/wire.js';
+import { asTokens, innerCalls } from './inner-calls.js';
+import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
+import { hashFiles } from './memory.js';
+import { planPrompt, readTemplate, type Templating } from './prompt.js';
+import { ReplyReader, replyTokens, THINK } from './reply-reader.js';
 import type {
   Engine,
   EnginePrompt,
@@ -10,15 +17,7 @@ import type {
   PromptOptions,
   ScoreOptions,
   TokenScore,
-} from './engine-contract.js';
-import { grammarOf } from './grammar.js';
-import { contextOverflow, invalid } from './http/api-error.js';
-import { innerCalls } from './inner-calls.js';
-import { describe, type EngineSettings, type Loaded, load, type ModelFacts, unload } from './load.js';
-import { hashFiles } from './model-file.js';
-import { planPrompt, readTemplate, type Templating } from './prompt.js';
-import { ReplyReader, type ReplyTokens } from './reply-reader.js';
-import { asToken, asTokens, type LlamaCpp } from './runtime.js';
+} from './request.js';
 import { Scheduler } from './scheduler.js';
 import { newRequest, openSlot, type Request } from './slot.js';
 
@@ -156,8 +155,6 @@ function splitScores(scores: readonly TokenScore[], thinking: number, content: s
   return { reasoning: scores.slice(0, start), content: ofContent };
 }
 
-const THINK = '<think>';
-const END_OF_THINK = '</think>';
 /** The grammar maker ends a schema's text with these; they are cut off like a stop string. */
 const SCHEMA_END = '\n\n\n\n';
 /** The model's own distribution: every token, as likely as it is. */
@@ -253,19 +250,5 @@ function prepareRequests({ model, context, ...loaded }: Loaded, template: Templa
         scoring: { tokens: tokens.slice(from), top: options.scores?.top ?? 0 },
       });
     },
-  };
-}
-
-function replyTokens(model: LlamaCpp.LlamaModel): ReplyTokens {
-  const single = (text: string): number | undefined => {
-    const found = model.tokenize(text, true);
-    return found.length === 1 ? found[0] : undefined;
-  };
-  return {
-    isEnd: (token) => model.isEogToken(asToken(token)),
-    textOf: (tokens, before) => model.detokenize(asTokens(tokens), false, asTokens(before)),
-    openThinking: single(THINK),
-    closeThinking: single(END_OF_THINK),
-    blankLine: model.tokenize('\n\n', true),
   };
 }

@@ -1,10 +1,10 @@
 // What holds a reply to a form: node-llama-cpp's grammar for any JSON object, or for a schema of which it can hold all that it says.
 
 import { isInteger, isObject, type JsonObject } from '../core/json.js';
-import type { GenerateOptions } from './engine-contract.js';
-import { type ApiError, invalid } from './http/api-error.js';
+import { type ApiError, invalid } from './http/wire.js';
+import { type LlamaCpp, lineOf } from './inner-calls.js';
 import type { Loaded } from './load.js';
-import { type LlamaCpp, lineOf } from './runtime.js';
+import type { GenerateOptions } from './request.js';
 
 /** What holds the reply, if anything does. Throws ApiError for a schema that no grammar can hold. */
 export async function grammarOf(

@@ -4,9 +4,8 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { badData, UserError, unavailable } from '../core/errors.js';
 import { counted } from '../core/figures.js';
-import { needsTwoThreads, type PlanSettings } from './memory.js';
-import type { ModelFile } from './model-file.js';
-import { type Gpu, gpuCodeHint, lineOf, startLlama } from './runtime.js';
+import { type Gpu, gpuCodeHint, lineOf, startLlama } from './inner-calls.js';
+import { type ModelFile, needsTwoThreads, type PlanSettings } from './memory.js';
 
 export interface EngineSettings extends PlanSettings {
   readonly file: ModelFile;

@@ -1,10 +1,10 @@
 // The chat template that a model's file carries: how it renders and marks messages, and where a prompt's evaluation pauses, since later prompts may leave it there.
 
 import { badData } from '../core/errors.js';
-import type { EngineMessage, PromptOptions, Tool } from './engine-contract.js';
-import { invalid } from './http/api-error.js';
+import { invalid } from './http/wire.js';
+import { type Jinja, type LlamaCpp, lineOf } from './inner-calls.js';
 import type { Loaded } from './load.js';
-import { type Jinja, type LlamaCpp, lineOf } from './runtime.js';
+import type { EngineMessage, PromptOptions, Tool } from './request.js';
 import { commonPrefix, type Prompt } from './scheduler.js';
 
 export type Templating = ReturnType<typeof readTemplate>;

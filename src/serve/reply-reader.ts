@@ -1,15 +1,29 @@
 // A reply as its tokens come: thinking and answer apart, whole characters only, stop strings, budgets and counts.
 
+import { asToken, asTokens, type LlamaCpp } from './inner-calls.js';
+
+export const THINK = '<think>';
+const END_OF_THINK = '</think>';
+
 /** What the reader must know of the model. */
-export interface ReplyTokens {
-  readonly isEnd: (token: number) => boolean;
-  /** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
-  readonly textOf: (tokens: readonly number[], before: readonly number[]) => string;
-  /** Undefined where the model has no such single token: its thinking then stays in the content. */
-  readonly openThinking: number | undefined;
-  readonly closeThinking: number | undefined;
-  /** Tokens of the blank line that templates put behind thinking. */
-  readonly blankLine: readonly number[];
+export type ReplyTokens = ReturnType<typeof replyTokens>;
+
+export function replyTokens(model: LlamaCpp.LlamaModel) {
+  const single = (text: string): number | undefined => {
+    const found = model.tokenize(text, true);
+    return found.length === 1 ? found[0] : undefined;
+  };
+  return {
+    isEnd: (token: number) => model.isEogToken(asToken(token)),
+    /** The text of tokens; `before` are some of those that precede them, for tokenisers whose spaces depend on it. */
+    textOf: (tokens: readonly number[], before: readonly number[]) =>
+      model.detokenize(asTokens(tokens), false, asTokens(before)),
+    /** Undefined where the model has no such single token: its thinking then stays in the content. */
+    openThinking: single(THINK),
+    closeThinking: single(END_OF_THINK),
+    /** Tokens of the blank line that templates put behind thinking; numbers here, as everywhere. */
+    blankLine: model.tokenize('\n\n', true) as readonly number[],
+  };
 }
 
 export interface ReplySettings {
@@ -45,8 +59,6 @@ const TOKENS_BEFORE = 4;
  * as reasoning tokens.
  */
 export class ReplyReader {
-  readonly #model: ReplyTokens;
-  readonly #settings: ReplySettings;
   inThinking: boolean;
   /** The reply's tokens, those included that were put in and the one that ends it. */
   readonly spoken: number[] = [];
@@ -66,9 +78,10 @@ export class ReplyReader {
   /** Read, but not handed on yet. */
   #read: ReplyText[] = [];
 
-  constructor(model: ReplyTokens, settings: ReplySettings) {
-    this.#model = model;
-    this.#settings = settings;
+  constructor(
+    private readonly model: ReplyTokens,
+    private readonly settings: ReplySettings,
+  ) {
     this.inThinking = settings.thinking;
     this.#isTrimming = settings.thinking;
   }
@@ -82,7 +95,7 @@ export class ReplyReader {
     const step = this.#step(token);
     this.spoken.push(...(step.insteadOf ?? [token]));
     if (wasThinking || this.inThinking) this.spokenThinking = this.spoken.length;
-    const isUsedUp = this.spoken.length >= this.#settings.maxTokens;
+    const isUsedUp = this.spoken.length >= this.settings.maxTokens;
     return step.finish === undefined && isUsedUp ? { ...step, finish: 'length' } : step;
   }
 
@@ -103,8 +116,8 @@ export class ReplyReader {
   }
 
   #step(token: number): ReplyStep {
-    const { openThinking, closeThinking } = this.#model;
-    if (this.#model.isEnd(token)) return { finish: 'stop' };
+    const { openThinking, closeThinking } = this.model;
+    if (this.model.isEnd(token)) return { finish: 'stop' };
     if (this.inThinking) return this.#think(token);
     if (this.spoken.length === 0 && token === openThinking && closeThinking !== undefined) {
       this.inThinking = true;
@@ -113,13 +126,13 @@ export class ReplyReader {
       return {};
     }
     this.#open.push(token);
-    if (this.#settings.stop.length > 0) this.#readOn(LONGEST_PARTIAL);
+    if (this.settings.stop.length > 0) this.#readOn(LONGEST_PARTIAL);
     return this.#isStopped ? { finish: 'stop' } : {};
   }
 
   #think(token: number): ReplyStep {
-    const { closeThinking } = this.#model;
-    const isSpent = this.reasoningTokens >= this.#settings.thinkingBudget;
+    const { closeThinking } = this.model;
+    const isSpent = this.reasoningTokens >= this.settings.thinkingBudget;
     this.reasoningTokens += 1;
     if (closeThinking === undefined || (token !== closeThinking && !isSpent)) {
       this.#open.push(token);
@@ -130,14 +143,14 @@ export class ReplyReader {
     this.#held = '';
     this.#isTrimming = true;
     this.#before = [];
-    const end = [closeThinking, ...(this.#settings.blankLineAfterThinking ? this.#model.blankLine : [])];
+    const end = [closeThinking, ...(this.settings.blankLineAfterThinking ? this.model.blankLine : [])];
     return end.length > 1 || token !== closeThinking ? { insteadOf: end } : {};
   }
 
   /** Reads the open tokens. A character whose bytes are spread over several of them comes only when it is complete, or nothing more comes. */
   #readOn(longestPartial: number): void {
     if (this.#open.length === 0) return;
-    const text = this.#model.textOf(this.#open, this.#before);
+    const text = this.model.textOf(this.#open, this.#before);
     const partial = Math.min(longestPartial, /\uFFFD*$/.exec(text)?.[0].length ?? 0);
     const end = Math.max(text.length - partial, this.#given);
     this.#push(text.slice(this.#given, end));
@@ -154,7 +167,7 @@ export class ReplyReader {
     const kept = this.#isTrimming ? text.replace(/^\n+/, '') : text;
     this.#isTrimming &&= kept === '';
     const all = this.#held + kept;
-    const stops = this.inThinking ? [] : this.#settings.stop;
+    const stops = this.inThinking ? [] : this.settings.stop;
     const found = stops.map((stop) => all.indexOf(stop)).filter((at) => at >= 0);
     this.#isStopped = found.length > 0;
     const mayEnd = this.inThinking ? (/\n*$/.exec(all)?.[0].length ?? 0) : longestStart(all, stops);

@@ -154,10 +154,6 @@ interface Slot<R> extends SlotMemory {
  */
 export class Scheduler<R extends Scheduled> {
   readonly #slots: readonly Slot<R>[];
-  /** Tokens per step, all slots together. */
-  readonly #batchSize: number;
-  /** Tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost. */
-  readonly #tokensPerStep: number;
   /** In order of arrival; so the first is also the one overtaken most. */
   readonly #waiting: Waiting<R>[] = [];
   #uses = 0;
@@ -167,9 +163,15 @@ export class Scheduler<R extends Scheduled> {
   #lookAt = 0;
   #running: Promise<void> | undefined;
 
-  constructor(evaluators: readonly Evaluator<R>[], batchSize: number, tokensPerStep: number) {
-    this.#batchSize = batchSize;
-    this.#tokensPerStep = tokensPerStep;
+  /**
+   * @param batchSize tokens per step, all slots together
+   * @param tokensPerStep tokens of a prompt that are evaluated in the time of a reply's step: what a step has room for at no cost
+   */
+  constructor(
+    evaluators: readonly Evaluator<R>[],
+    private readonly batchSize: number,
+    private readonly tokensPerStep: number,
+  ) {
     const fresh = { prompt: undefined, restorable: [], lastUsed: 0, request: undefined, wants: undefined, over: false };
     this.#slots = evaluators.map((evaluator, slot) => ({ slot, evaluator, ...fresh }));
   }
@@ -225,9 +227,9 @@ export class Scheduler<R extends Scheduled> {
       if (this.#spent >= this.#lookAt) await this.#admit();
       const working = this.#working();
       if (working.length === 0 && this.#slots.every(({ over }) => !over)) return;
-      const shares = shareBatch(working.map(demandOf), this.#batchSize);
+      const shares = shareBatch(working.map(demandOf), this.batchSize);
       const filled = shares.reduce((sum, share) => sum + share, 0);
-      this.#spent += Math.max(1, this.#tokensPerStep - filled);
+      this.#spent += Math.max(1, this.tokensPerStep - filled);
       // The step barrier: llama.cpp's binding does not keep sequences in step, and batches then run half empty.
       await Promise.all(working.map((slot, index) => this.#advance(slot, shares[index] ?? 0)));
     }
@@ -271,7 +273,7 @@ export class Scheduler<R extends Scheduled> {
     const { prompt } = waiting.request;
     const continued = this.#slots.map((slot) => continuedPrefix(memoryOnceOver(slot), prompt));
     const saved = Math.max(...continued) - reuse;
-    if (saved < this.#batchSize) return false;
+    if (saved < this.batchSize) return false;
     waiting.heldFrom ??= this.#spent;
     const until = waiting.heldFrom + saved;
     if (this.#spent >= until) return false;

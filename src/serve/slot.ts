@@ -1,11 +1,18 @@
 // A request in one slot of llama.cpp's context: going back to what the slot holds, keeping states to go back to, sampling, its events, scores.
 
 import { EventEmitter } from 'node:events';
-import type { GenerateEvent, GenerateOptions, ScoredToken, TokenScore } from './engine-contract.js';
-import type { InnerCalls, InnerSampler, Sampled, SamplerConfig } from './inner-calls.js';
+import {
+  asToken,
+  asTokens,
+  type InnerCalls,
+  type InnerSampler,
+  type LlamaCpp,
+  type Sampled,
+  type SamplerConfig,
+} from './inner-calls.js';
 import type { Loaded } from './load.js';
 import type { ReplyReader } from './reply-reader.js';
-import { asToken, asTokens, type LlamaCpp } from './runtime.js';
+import type { GenerateEvent, GenerateOptions, ScoredToken, TokenScore } from './request.js';
 import type { Evaluator, Scheduled } from './scheduler.js';
 
 /** A request from its arrival to the end of its events. */

@@ -7,12 +7,13 @@ import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js'
 import { addUsage, callsCounted } from '../core/costs.js';
 import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
-import { type CallLog, charactersOf, type Io, type ModelReply, type ModelRequest, type Usage } from '../core/types.js';
+import { unknownName } from '../core/schema.js';
+import { type CallLog, charactersOf, type Io, type ModelRequest, type Usage } from '../core/types.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { afterReply, freshWorld, requestOf, type World, worldAt } from '../infer/world.js';
 import type { Measured, Room } from '../model/context.js';
-import { type LiveHooks, type LiveModel, type LiveOutcome, measuredBy, openLive } from '../model/live.js';
+import { type LiveHooks, type LiveModel, measuredBy, openLive } from '../model/live.js';
 import { Ledger, Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { backendOptions } from '../run/model.js';
 import type { BudgetSettings } from '../run/options.js';
@@ -32,24 +33,8 @@ interface Step {
   readonly seed?: number | undefined;
 }
 
-/** The context has no room for a reply, or the budget is spent: nothing was asked. */
-type NotAsked =
-  | { readonly status: 'full'; readonly room: Room }
-  | { readonly status: 'spent'; readonly reason: string };
-
 /** What came of an action. In all cases but `ok` nothing has happened in the world; `empty`: the reply holds no observation. */
-export type StepOutcome =
-  | {
-      readonly status: 'ok';
-      readonly world: World;
-      readonly observation: string;
-      /** The token budget, or the context, ended the reply. */
-      readonly truncated: boolean;
-      readonly reply: ModelReply;
-    }
-  | { readonly status: 'empty'; readonly truncated: boolean; readonly reply: ModelReply }
-  | Exclude<LiveOutcome, { status: 'ok' }>
-  | NotAsked;
+export type StepOutcome = Awaited<ReturnType<Simulation['step']>>;
 
 export type Simulation = Awaited<ReturnType<typeof openSimulation>>;
 
@@ -93,30 +78,26 @@ export async function openSimulation(
       identity: target.identity,
       asked,
       world: starts.world,
-      names: starts.names,
       /** Never rejects. Any number of steps may be under way, each of a world of its own. */
-      async step(step: Step, hooks: PaidHooks): Promise<StepOutcome> {
+      async step(step: Step, hooks: PaidHooks) {
         const { world, action, instruction, seedOffset = 0, seed } = step;
         const question = requestOf(world, action, instruction);
         const request = { ...question, seedOffset, ...(seed !== undefined && { seed }) };
         const outcome = await asked.ask(request, hooks, measured.get(world));
         if (outcome.status !== 'ok') return outcome;
+        // The token budget, or the context, ended the reply.
         const truncated = outcome.finishReason === 'length';
         const next = afterReply(world, action, outcome.content, instruction);
-        if (next === undefined) return { status: 'empty', truncated, reply: outcome };
+        if (next === undefined) return { status: 'empty' as const, truncated, reply: outcome };
         const size = measuredBy(question, outcome);
         if (size !== undefined) measured.set(next, size);
         const { observation = '' } = next.turns.at(-1) ?? {};
-        return { status: 'ok', world: next, observation, truncated, reply: outcome };
+        return { status: 'ok' as const, world: next, observation, truncated, reply: outcome };
       },
       /** What an action would take of the context; undefined where nobody knows its size. */
       roomFor: ({ world, action, instruction }: Step): Room | undefined =>
         live.roomFor(requestOf(world, action, instruction), measured.get(world)),
-      spending: () => budget.spending,
-      /** Tries that have been made. */
-      get calls() {
-        return asked.calls;
-      },
+      budget,
       close,
     };
   } catch (error) {
@@ -195,7 +176,7 @@ export class PaidModel {
    * Never rejects. Waits until the budget has room beside the calls in flight.
    * @param before the request that this one goes on from
    */
-  async ask(request: ModelRequest, hooks: PaidHooks, before?: Measured): Promise<LiveOutcome | NotAsked> {
+  async ask(request: ModelRequest, hooks: PaidHooks, before?: Measured) {
     const { budget, maxTokens } = this;
     const whyNot = () => budget.reached ?? (hooks.isOff?.() ? 'nothing more is asked' : undefined);
     const isOver = () => hooks.signal.aborted || whyNot() !== undefined;
@@ -203,9 +184,9 @@ export class PaidModel {
     let counted: Usage = {};
     try {
       const reason = whyNot();
-      if (reason !== undefined) return { status: 'spent', reason };
+      if (reason !== undefined) return { status: 'spent' as const, reason };
       const room = this.live.roomFor(request, before);
-      if (room?.state === 'full') return { status: 'full', room };
+      if (room?.state === 'full') return { status: 'full' as const, room };
       // A larger budget would be refused by some servers, and asked for again at the cost of a call.
       const isLess = room !== undefined && room.replyTokens < maxTokens;
       const outcome = await this.live.ask(isLess ? { ...request, maxTokens: room.replyTokens } : request, hooks);
@@ -258,7 +239,11 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         if (own !== undefined) return freshWorld({ domain, systemPrompt: own, task, state });
         fresh ??= openFreshPrompts(settings, io);
         const prompts = await fresh;
-        if (prompts.refusal(domain) !== undefined) throw unknownDomain(domain, prompts.domains, isForeign);
+        if (prompts.refusal(domain) !== undefined) {
+          const way = isForeign ? '' : ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          const what = `domain "${oneLine(domain, 80)}"`;
+          throw new UserError(`${unknownName(what, domain, prompts.domains)}${way}`);
+        }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
       }
       const opened = await dataset().catch((error: unknown) => {
@@ -322,35 +307,19 @@ function nameOf({ domain, id, turnIdx }: RowRef): string {
   return `${domain}:${id}:${turnIdx}`;
 }
 
-/** How many rows of one name are listed. */
-const MOST_LISTED = 5;
-
 function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): RowRef {
   const byKey = find(name);
   if (byKey !== undefined) return byKey;
   const found = rows.filter((row) => [nameOf(row), row.id, `${row.domain}:${row.id}`].includes(name));
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
-  const [flag, way] = isForeign ? ['', ''] : ['--from: ', ' (--list-rows lists them)'];
   const shown = oneLine(name, 80);
-  if (only === undefined) {
-    const near = nearest(
-      name,
-      rows.flatMap((row) => [nameOf(row), row.key, row.id]),
-    );
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`;
-    throw inputMissing(`${flag}there is no row "${shown}"${hint}${way}`);
+  const way = isForeign ? '' : ' (--list-rows lists them)';
+  if (only !== undefined) {
+    const some = found.slice(0, 5).map((row) => `${nameOf(row)} (key ${row.key})`);
+    throw new UserError(`${found.length} rows are named "${shown}": give the name or key of one: ${some.join(', ')}`);
   }
-  // Equal rows of one name differ by their keys alone.
-  const isClear = new Set(found.map(nameOf)).size === found.length;
-  const listed = found.slice(0, MOST_LISTED).map((row) => (isClear ? nameOf(row) : row.key));
-  throw new UserError(`${flag}${found.length} rows are named "${shown}": give one such as ${listed.join(', ')}`);
-}
-
-function unknownDomain(domain: string, known: readonly string[], isForeign = false): UserError {
-  const near = nearest(domain, known);
-  const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
-  const unknown = `unknown domain "${oneLine(domain, 80)}"; ${advice}`;
-  if (isForeign) return new UserError(unknown);
-  return new UserError(`--domain: ${unknown} (--domain-prompts DIR adds domains by DIR/<domain>.txt)`);
+  const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
+  const near = nearest(name, names);
+  throw inputMissing(`there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
 }

@@ -153,7 +153,7 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('npm run
     }
     writeFileSync(join(clone, 'node_modules/.package-lock.json'), '{}');
     const hint = async () => {
-      const code = `import(${JSON.stringify(join(clone, 'dist/serve/runtime.js'))}).then((m) => console.log(m.gpuCodeHint()))`;
+      const code = `import(${JSON.stringify(join(clone, 'dist/serve/inner-calls.js'))}).then((m) => console.log(m.gpuCodeHint()))`;
       return (await promisify(execFile)(process.execPath, ['-e', code])).stdout.trim();
     };
     expect(await hint()).toBe('`npm run gpu` in the checkout adds it');

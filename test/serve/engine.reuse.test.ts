@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import type { EngineMessage } from '../../src/serve/engine-contract.js';
+import type { EngineMessage } from '../../src/serve/request.js';
 import { ask, evaluated, random, start, usageOf } from '../support/engine.js';
 
 describe('along a recorded trajectory', () => {

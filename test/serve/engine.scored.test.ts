@@ -1,8 +1,8 @@
 // Probabilities of prompts and replies, under the model of a file.
 
 import { describe, expect, test } from 'vitest';
-import type { Engine, EnginePrompt, GenerateOptions, TokenScore } from '../../src/serve/engine-contract.js';
-import { ApiError } from '../../src/serve/http/api-error.js';
+import { ApiError } from '../../src/serve/http/wire.js';
+import type { Engine, EnginePrompt, GenerateOptions, TokenScore } from '../../src/serve/request.js';
 import {
   type Answer,
   ask,

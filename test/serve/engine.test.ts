@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import type { GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import { needsTwoThreads } from '../../src/serve/memory.js';
+import type { GenerateEvent, GenerateOptions } from '../../src/serve/request.js';
 import {
   ask,
   endless,

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { grammarSchema } from '../../src/serve/grammar.js';
-import { ApiError } from '../../src/serve/http/api-error.js';
+import { ApiError } from '../../src/serve/http/wire.js';
 
 test('a schema as OpenAI clients write it keeps its meaning', () => {
   expect(

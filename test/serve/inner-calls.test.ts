@@ -3,8 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { EXIT, UserError } from '../../src/core/errors.js';
-import { type InnerContext, type InnerSampler, requireKnownRelease, SharedBatch } from '../../src/serve/inner-calls.js';
-import { importRuntime } from '../../src/serve/runtime.js';
+import {
+  type InnerContext,
+  type InnerSampler,
+  importRuntime,
+  requireKnownRelease,
+  SharedBatch,
+} from '../../src/serve/inner-calls.js';
 
 describe('a release of node-llama-cpp', () => {
   const { peerDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));

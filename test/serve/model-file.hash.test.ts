@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { hashFiles } from '../../src/serve/model-file.js';
+import { hashFiles } from '../../src/serve/memory.js';
 import { temporaryFolder } from '../support/cli.js';
 
 const MANY_BYTES = 2 ** 26;

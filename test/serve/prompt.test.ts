@@ -1,7 +1,7 @@
 // Prompts on their way to tokens.
 
 import { describe, expect, test } from 'vitest';
-import type { EngineMessage } from '../../src/serve/engine-contract.js';
+import type { EngineMessage } from '../../src/serve/request.js';
 import { ask, random, start, user } from '../support/engine.js';
 
 describe('prompts', () => {

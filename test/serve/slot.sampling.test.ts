@@ -1,8 +1,8 @@
 // When a reply's sampler is told what it samples with, and what.
 
 import { describe, expect, test } from 'vitest';
-import type { GenerateOptions } from '../../src/serve/engine-contract.js';
 import type { InnerCalls, SamplerConfig } from '../../src/serve/inner-calls.js';
+import type { GenerateOptions } from '../../src/serve/request.js';
 import { openSampler, type Request } from '../../src/serve/slot.js';
 
 const OPTIONS = {

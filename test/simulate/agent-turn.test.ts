@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { afterObservation, freshWorld } from '../../src/infer/world.js';
-import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/episodes/agent.js';
+import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/episodes/plan.js';
 
 const keys = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
 

@@ -52,8 +52,8 @@ describe('a simulation', () => {
     expect((await step(await start(), 'a')).status).toBe('ok');
     expect((await step(await start(), 'b')).status).toBe('ok');
     expect(await step(await start(), 'c')).toMatchObject({ status: 'spent' });
-    expect(simulation.spending()).toMatchObject({ tokens: 122, budget: { tokens: 100 } });
-    expect(simulation.calls).toBe(2);
+    expect(simulation.budget.spending).toMatchObject({ tokens: 122, budget: { tokens: 100 } });
+    expect(simulation.asked.calls).toBe(2);
   });
 
   test('spends less than one step beyond its budget, however many worlds are at work', async () => {
@@ -68,7 +68,7 @@ describe('a simulation', () => {
     const worlds = await Promise.all(Array.from({ length: 40 }, start));
     const outcomes = await Promise.all(worlds.map((world) => step(world, 'a')));
     expect(outcomes.map(({ status }) => status).sort()).toEqual([...Array(20).fill('ok'), ...Array(20).fill('spent')]);
-    expect([simulation.spending().tokens, server.count]).toEqual([2_000, 20]);
+    expect([simulation.budget.spending.tokens, server.count]).toEqual([2_000, 20]);
     expect(server.maxInFlight).toBeGreaterThan(2);
   });
 

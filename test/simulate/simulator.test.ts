@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { trajectoryRow, type World } from '../../src/infer/world.js';
 import { type Simulator, simulatorOf } from '../../src/simulate/environment/sessions.js';
-import { openSimulation, type Simulation } from '../../src/simulate/simulation.js';
+import { openSimulation, openStarts, type Simulation } from '../../src/simulate/simulation.js';
 import { RECORDED } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
@@ -65,8 +65,10 @@ describe('a start', () => {
   });
 
   test('by row stands where the row stands, its earlier turns being true', async () => {
-    const { simulator, simulation, server } = await start();
-    const names = await simulation.names();
+    const { simulator, server } = await start();
+    const starts = openStarts({ dataDir: RECORDED, systemPrompt: 'row', domainPrompts: undefined }, ioIn('/'));
+    const names = await starts.names();
+    await starts.close();
     const { key, name } = names.find((row) => row.name.startsWith('terminal:') && !row.name.endsWith(':1')) ?? {
       key: '',
       name: '',

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LlamaModel } from 'node-llama-cpp';
 import { openEngine } from '../../src/serve/engine.js';
-import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/engine-contract.js';
 import type { InnerContext } from '../../src/serve/inner-calls.js';
 import type { EngineSettings } from '../../src/serve/load.js';
-import { readModelFile } from '../../src/serve/model-file.js';
+import { readModelFile } from '../../src/serve/memory.js';
+import type { Engine, EngineMessage, GenerateEvent, GenerateOptions } from '../../src/serve/request.js';
 import { cleanups } from './cleanups.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from './tiny-model/model.js';
 

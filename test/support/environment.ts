@@ -2,18 +2,13 @@
 
 import { once } from 'node:events';
 import WebSocket from 'ws';
-import { ApiError } from '../../src/serve/http/api-error.js';
+import { ApiError } from '../../src/serve/http/wire.js';
 import {
   type EnvironmentOptions,
   type RunningEnvironment,
   startEnvironment,
 } from '../../src/simulate/environment/http.js';
-import {
-  type SessionGrounds,
-  type SessionLimits,
-  Sessions,
-  type Simulator,
-} from '../../src/simulate/environment/sessions.js';
+import { type SessionGrounds, Sessions, type Simulator } from '../../src/simulate/environment/sessions.js';
 import { cleanups } from './cleanups.js';
 
 const open: RunningEnvironment[] = [];
@@ -31,13 +26,11 @@ export interface TestEnvironment extends RunningEnvironment {
 /** Starts on a free port of 127.0.0.1; it is closed after the test. */
 export async function startTestEnvironment(
   simulator: Simulator,
-  given: Partial<Omit<EnvironmentOptions, 'sessions'> & SessionLimits & SessionGrounds> = {},
+  given: Partial<Omit<EnvironmentOptions, 'sessions'> & SessionGrounds & { readonly sessions: number }> = {},
 ): Promise<TestEnvironment> {
   const errors: unknown[] = [];
-  const sessions = new Sessions(
-    { simulator, steps: given.steps ?? 100, records: given.records },
-    { sessions: given.sessions ?? 100, idleMs: given.idleMs ?? 60_000 },
-  );
+  const { steps = 100, records, sessions: most = 100, idleMs = 60_000 } = given;
+  const sessions = new Sessions({ simulator, steps, records, most, idleMs });
   const environment = await startEnvironment({
     host: '127.0.0.1',
     port: 0,
@@ -50,7 +43,6 @@ export async function startTestEnvironment(
       return new ApiError(500, 'the environment failed', 'EXECUTION_ERROR');
     },
     ...given,
-    simulator,
     sessions,
   });
   open.push(environment);

@@ -2,15 +2,9 @@
 
 import { EventEmitter, once } from 'node:events';
 import OpenAI from 'openai';
-import type {
-  Engine,
-  EngineMessage,
-  EnginePrompt,
-  GenerateEvent,
-  TokenScore,
-} from '../../src/serve/engine-contract.js';
 import { type RunningServer, type ServerOptions, startServer } from '../../src/serve/http/server.js';
 import type { ModelFacts } from '../../src/serve/load.js';
+import type { Engine, EngineMessage, EnginePrompt, GenerateEvent, TokenScore } from '../../src/serve/request.js';
 import { cleanups } from './cleanups.js';
 
 export const FACTS: ModelFacts = {

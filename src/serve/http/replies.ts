@@ -1,30 +1,214 @@
-// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
+// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, to chat and text completions; calls of functions
+// are taken out of the text between <tool_call> and </tool_call>.
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Engine, EnginePrompt, GenerateOptions, Tool, Usage } from '../engine-contract.js';
-import { readChatRequest, readCompletionRequest } from '../request/bodies.js';
-import { MOST_SEED, type ServerDefaults } from '../request/parameters.js';
+import { isObject, parseJson } from '../../core/json.js';
+import { longestStart } from '../reply-reader.js';
+import {
+  CLOSE_CALL,
+  type Engine,
+  type EnginePrompt,
+  type GenerateEvent,
+  type GenerateOptions,
+  MOST_SEED,
+  readChatRequest,
+  readCompletionRequest,
+  type ScoredToken,
+  type ServerDefaults,
+  type TokenScore,
+  type Tool,
+} from '../request.js';
 import { commonPrefix } from '../scheduler.js';
-import { toldOf } from './api-error.js';
-import { answer } from './body.js';
-import { CHAT_REPLY, completionReply, type Echo, type Piece, type ReplyFormat, scoredChatReply } from './formats.js';
-import { type ReplyEnd, type ReplyEvent, readToolCalls } from './tool-calls.js';
+import { answer, toldOf, type Usage } from './wire.js';
 
-/** What is asked of the engine for one reply. */
-interface Asked {
-  /** One for each choice, those of a prompt in a row. */
-  readonly calls: readonly { readonly prompt: EnginePrompt; readonly options: GenerateOptions }[];
-  /** How many prompts there are. */
-  readonly prompts: number;
-  readonly tools: readonly Tool[];
-  readonly format: ReplyFormat;
-  readonly stream: boolean;
-  readonly includeUsage: boolean;
+type Piece = Exclude<ReplyEvent, ReplyEnd>;
+
+/** How one kind of reply is written. */
+interface ReplyFormat {
+  readonly idPrefix: string;
+  readonly object: string;
+  readonly chunkObject: string;
+  /** A choice of a whole reply. */
+  choice(index: number, pieces: readonly Piece[], end: ReplyEnd): unknown;
+  /** What a whole reply of one choice holds beside it. */
+  beside?(pieces: readonly Piece[]): Readonly<Record<string, unknown>>;
+  /** A choice of a streamed reply, as entries of `choices`: for each event, and at the end. */
+  writer(index: number): {
+    take(piece: Piece): readonly unknown[];
+    end(end: ReplyEnd): readonly unknown[];
+  };
 }
 
+type Text = Extract<Piece, { type: 'text' }>;
+const KEYS = { reasoning: 'reasoning_content', content: 'content' } as const satisfies Record<Text['channel'], string>;
+
+export const CHAT_REPLY: ReplyFormat = {
+  idPrefix: 'chatcmpl-',
+  object: 'chat.completion',
+  chunkObject: 'chat.completion.chunk',
+  choice(index, pieces, end) {
+    const texts = pieces.filter((piece) => piece.type === 'text');
+    const calls = pieces.filter((piece) => piece.type === 'tool-call');
+    const said = (wanted: Text['channel']) =>
+      texts.map(({ channel, text }) => (channel === wanted ? text : '')).join('');
+    const [reasoning, content] = [said('reasoning'), said('content')];
+    const message = {
+      role: 'assistant',
+      content: content === '' && calls.length > 0 ? null : content,
+      ...(reasoning !== '' && { reasoning_content: reasoning }),
+      refusal: null,
+      ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
+    };
+    return { index, message, logprobs: chatLogprobs(texts), finish_reason: end.finishReason };
+  },
+  writer(index) {
+    let isOpen = false;
+    const entry = (delta: unknown, texts: readonly Text[] = [], finishReason: string | null = null) => {
+      const own = { index, delta, logprobs: chatLogprobs(texts), finish_reason: finishReason };
+      if (isOpen) return [own];
+      isOpen = true;
+      // The role comes before all else.
+      return [{ ...own, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }, own];
+    };
+    return {
+      take(piece) {
+        if (piece.type === 'prompt') return [];
+        if (piece.type === 'text') return entry({ [KEYS[piece.channel]]: piece.text }, [piece]);
+        return entry({ tool_calls: [{ index: piece.index, ...callOf(piece) }] });
+      },
+      end: ({ finishReason }) => entry({}, [], finishReason),
+    };
+  },
+};
+
+/** A reply to messages of which the last one is scored, with `prompt_logprobs` as vLLM has them: null up to where scores begin. */
+function scoredChatReply(promptFrom: number): ReplyFormat {
+  return {
+    ...CHAT_REPLY,
+    beside: (pieces) => {
+      const scores = pieces.flatMap((piece) => (piece.type === 'prompt' ? piece.scores : []));
+      // The token itself, and the likeliest there; vLLM has a rank, which llama.cpp does not tell.
+      const positions = scores.map(({ top, ...own }) =>
+        Object.fromEntries(
+          [own, ...top].map(({ token, text, logprob }) => [token, { logprob, rank: null, decoded_token: text }]),
+        ),
+      );
+      return { prompt_logprobs: [...Array<null>(promptFrom).fill(null), ...positions] };
+    },
+  };
+}
+
+function callOf({ id, name, arguments: given }: ToolCall) {
+  return { id, type: 'function', function: { name, arguments: given } };
+}
+
+/** Thinking has a key of its own beside OpenAI's. */
+function chatLogprobs(texts: readonly Text[]): unknown {
+  if (texts.every(({ scores }) => scores === undefined)) return null;
+  const entryOf = ({ text, logprob, bytes }: ScoredToken) => ({ token: text, logprob, bytes });
+  const of = (wanted: Text['channel']) =>
+    texts
+      .flatMap(({ channel, scores = [] }) => (channel === wanted ? scores : []))
+      .map(({ top, ...score }) => ({ ...entryOf(score), top_logprobs: top.map(entryOf) }));
+  const reasoning = of('reasoning');
+  return { content: of('content'), refusal: null, ...(reasoning.length > 0 && { reasoning_content: reasoning }) };
+}
+
+/** What is known of a prompt before its reply. */
+interface Echo {
+  /** Absent where it is not echoed. */
+  readonly text?: string;
+  /** Texts of its tokens that are not scored; the others follow them. */
+  readonly unscored: readonly string[];
+}
+
+/** OpenAI's older format. `echoes` by choice; `scored` says whether logprobs are told. */
+function completionReply(echoes: readonly Echo[], scored: boolean): ReplyFormat {
+  const writer = (index: number) => {
+    const { text: echo, unscored } = echoes[index] ?? { unscored: [] };
+    const offsetOf = textOffsets();
+    let isEchoed = echo === undefined;
+    const write = (text: string, logprobs: Logprobs | null, finishReason: string | null = null) => ({
+      index,
+      text,
+      logprobs,
+      finish_reason: finishReason,
+    });
+    /** The prompt comes first, its scores with it where there are any. */
+    const echoed = (scores: readonly TokenScore[] = []) => {
+      if (isEchoed || echo === undefined) return [];
+      isEchoed = true;
+      return [write(echo, scored ? textLogprobs(unscored, scores, offsetOf) : null)];
+    };
+    return {
+      take(piece: Piece) {
+        if (piece.type === 'prompt') return echoed(piece.scores);
+        if (piece.type !== 'text') return [];
+        const { scores } = piece;
+        return [...echoed(), write(piece.text, scores === undefined ? null : textLogprobs([], scores, offsetOf))];
+      },
+      end: ({ finishReason }: ReplyEnd) => [...echoed(), write('', null, finishReason)],
+    };
+  };
+  return {
+    idPrefix: 'cmpl-',
+    object: 'text_completion',
+    chunkObject: 'text_completion',
+    choice(index, pieces, { finishReason }) {
+      const { text = '', unscored } = echoes[index] ?? { unscored: [] };
+      const scores = pieces.flatMap((piece) => (piece.type === 'tool-call' ? [] : (piece.scores ?? [])));
+      return {
+        index,
+        text: text + pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join(''),
+        logprobs: scored ? textLogprobs(unscored, scores, textOffsets()) : null,
+        finish_reason: finishReason,
+      };
+    },
+    writer,
+  };
+}
+
+type Logprobs = ReturnType<typeof textLogprobs>;
+
+function textLogprobs(unscored: readonly string[], scores: readonly TokenScore[], offsetOf: OffsetOf) {
+  const encoder = new TextEncoder();
+  const bytes = [...unscored.map((text) => encoder.encode(text)), ...scores.map((score) => score.bytes)];
+  const none = unscored.map(() => null);
+  const top = scores.map(({ text, logprob, top }) => ({
+    ...Object.fromEntries(top.map((likely) => [likely.text, likely.logprob])),
+    [text]: logprob,
+  }));
+  return {
+    tokens: [...unscored, ...scores.map(({ text }) => text)],
+    token_logprobs: [...none, ...scores.map(({ logprob }) => logprob)],
+    top_logprobs: [...none, ...top],
+    /** In characters (code points), from the start of the choice's text. */
+    text_offset: bytes.map(offsetOf),
+  };
+}
+
+/** Where a token with these bytes begins; call once for each, in order. */
+type OffsetOf = (bytes: ArrayLike<number>) => number;
+
+/** Characters that tokens share count where they are complete. */
+function textOffsets(): OffsetOf {
+  const decoder = new TextDecoder();
+  let offset = 0;
+  return (bytes) => {
+    const start = offset;
+    offset += Array.from(decoder.decode(Uint8Array.from(bytes), { stream: true })).length;
+    return start;
+  };
+}
+
+// Replies: what is asked of the engine for one, and how its choices are written, whole or as events, whatever their format.
+
+/** What is asked of the engine for one reply. */
+type Asked = Awaited<ReturnType<typeof chatAsked>>;
+
 /** The choices of a prompt: their seeds count up. */
-function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number): Asked['calls'] {
+function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number) {
   return Array.from({ length: n }, (_, choice) => ({
     prompt,
     options: { ...options, seed: (options.seed + choice) % (MOST_SEED + 1) },
@@ -32,26 +216,20 @@ function choicesOf(prompt: EnginePrompt, options: GenerateOptions, n: number): A
 }
 
 /** Throws as `readChatRequest`. */
-export async function chatAsked(engine: Engine, body: unknown, defaults: ServerDefaults): Promise<Asked> {
+export async function chatAsked(engine: Engine, body: unknown, defaults: ServerDefaults) {
   const asked = readChatRequest(body, defaults);
-  const { messages, tools, options, promptLogprobs: top } = asked;
-  if (top === undefined) {
-    return { ...asked, format: CHAT_REPLY, calls: choicesOf({ messages, tools }, options, asked.n), prompts: 1 };
-  }
+  const { messages, options, promptLogprobs: top, stream, includeUsage } = asked;
+  // Prompts there are, of which each has as many calls, those of a prompt in a row.
+  const reply = { stream, includeUsage, prompts: 1, tools: asked.tools, format: CHAT_REPLY };
+  if (top === undefined) return { ...reply, calls: choicesOf({ messages, tools: asked.tools }, options, asked.n) };
   // Scores the last message, from where its prompt leaves that of the messages before it.
   const rendered = (shown: typeof messages) =>
-    engine.tokenize({ messages: shown, tools }, { ...options, addGenerationPrompt: false });
+    engine.tokenize({ messages: shown, tools: asked.tools }, { ...options, addGenerationPrompt: false });
   const tokens = await rendered(messages);
   // Nothing precedes the first token.
   const promptFrom = Math.max(1, commonPrefix(tokens, await rendered(messages.slice(0, -1))));
-  const scored = { ...options, scores: { promptFrom, reply: false, top } };
-  return {
-    ...asked,
-    tools: [],
-    format: scoredChatReply(promptFrom),
-    calls: choicesOf({ tokens }, scored, 1),
-    prompts: 1,
-  };
+  const calls = choicesOf({ tokens }, { ...options, scores: { promptFrom, reply: false, top } }, 1);
+  return { ...reply, tools: [], format: scoredChatReply(promptFrom), calls };
 }
 
 /** Throws as `readCompletionRequest`. */
@@ -59,7 +237,7 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
   const asked = readCompletionRequest(body, defaults);
   const { scores } = asked.options;
   const echoes: Echo[] = [];
-  const calls: Asked['calls'][number][] = [];
+  const calls: Asked['calls'] = [];
   for (const given of asked.prompts) {
     let [prompt, options, echo]: [EnginePrompt, GenerateOptions, Echo] = [given, asked.options, { unscored: [] }];
     if (asked.echo) {
@@ -76,8 +254,9 @@ export async function completionAsked(engine: Engine, body: unknown, defaults: S
     calls.push(...choices);
     echoes.push(...choices.map(() => echo));
   }
+  const { stream, includeUsage } = asked;
   const format = completionReply(echoes, scores !== undefined);
-  return { ...asked, tools: [], format, calls, prompts: asked.prompts.length };
+  return { stream, includeUsage, prompts: asked.prompts.length, tools: [], format, calls };
 }
 
 const PING_MS = 15_000;
@@ -162,19 +341,20 @@ function usageBody(usages: readonly Usage[], prompts: number): unknown {
   };
 }
 
-/** The choices of a reply, `choices.length / prompts` for each prompt. */
-interface Replying {
-  readonly format: ReplyFormat;
-  /** What stands in a reply and in each of its chunks. */
-  readonly head: Readonly<Record<string, unknown>>;
-  readonly choices: readonly AsyncIterable<ReplyEvent>[];
-  readonly prompts: number;
-}
-
 /** Writes the reply as events, choices side by side. A failure behind the first event becomes an error event, worded by `errorOf`. */
 export async function replyInEvents(
   response: ServerResponse,
-  { format, head, choices, prompts }: Replying,
+  {
+    format,
+    head,
+    choices,
+    prompts,
+  }: Pick<Asked, 'format' | 'prompts'> & {
+    /** What stands in a reply and in each of its chunks. */
+    readonly head: object;
+    /** As many for each prompt. */
+    readonly choices: readonly AsyncIterable<ReplyEvent>[];
+  },
   settings: {
     readonly includeUsage: boolean;
     readonly pingIntervalMs: number;
@@ -241,4 +421,89 @@ function writeEvent(response: ServerResponse, text: string): void {
   }
   response.write(text);
   if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+}
+
+// Calls of functions in a reply: what the model writes between <tool_call> and </tool_call>, taken out of the text and read.
+
+type EngineEnd = Extract<GenerateEvent, { type: 'end' }>;
+
+interface ToolCall {
+  readonly type: 'tool-call';
+  /** Among the calls of its reply. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  /** A JSON object as text, as OpenAI's API has it. */
+  readonly arguments: string;
+}
+
+type ReplyEnd = Omit<EngineEnd, 'finishReason'> & { readonly finishReason: 'stop' | 'length' | 'tool_calls' };
+/** What an engine says of a reply, with calls read out of its text. */
+export type ReplyEvent = Exclude<GenerateEvent, EngineEnd> | ToolCall | ReplyEnd;
+
+const OPEN = '<tool_call>';
+
+/** Text that cannot be read as a call stays text: nothing that the model said is lost. */
+async function* readToolCalls(
+  events: AsyncIterable<GenerateEvent>,
+  tools: readonly Tool[],
+): AsyncGenerator<ReplyEvent, void, void> {
+  let held = '';
+  let calls = 0;
+  /** The first so many letters of what is held, as text. Templates put white space around calls. */
+  function* say(length: number): Generator<ReplyEvent, void, void> {
+    const said = held.slice(0, length);
+    held = held.slice(length);
+    if (said !== '' && (calls === 0 || said.trim() !== '')) yield { type: 'text', channel: 'content', text: said };
+  }
+  /** What is known of the held text; at the end of the reply all of it is. */
+  function* settle(isEnd: boolean): Generator<ReplyEvent, void, void> {
+    for (let open = held.indexOf(OPEN); open >= 0; open = held.indexOf(OPEN)) {
+      const found = held.indexOf(CLOSE_CALL, open);
+      if (found < 0 && !isEnd) return yield* say(open);
+      const [close, end] = found < 0 ? [held.length, held.length] : [found, found + CLOSE_CALL.length];
+      const call = readCall(held.slice(open + OPEN.length, close), tools);
+      if (call === undefined) yield* say(end);
+      else {
+        const after = held.slice(end);
+        yield* say(open);
+        yield { type: 'tool-call', index: calls, id: `call_${randomUUID().replaceAll('-', '')}`, ...call };
+        calls += 1;
+        held = after;
+      }
+    }
+    yield* say(isEnd ? held.length : held.length - longestStart(held, [OPEN]));
+  }
+  for await (const event of events) {
+    if (event.type === 'end') {
+      yield* settle(true);
+      yield calls > 0 && event.finishReason === 'stop' ? { ...event, finishReason: 'tool_calls' } : event;
+    } else if (event.type === 'text' && event.channel === 'content') {
+      if (event.scores !== undefined) yield { ...event, text: '' };
+      held += event.text;
+      yield* settle(false);
+    } else yield event;
+  }
+}
+
+/** A call in either notation of Qwen's models: JSON, or a function and its parameters in tags. */
+function readCall(body: string, tools: readonly Tool[]): Pick<ToolCall, 'name' | 'arguments'> | undefined {
+  const call = parseJson(body);
+  if (isObject(call) && typeof call.name === 'string') {
+    const given = call.arguments ?? {};
+    const value = typeof given === 'string' ? parseJson(given) : given;
+    return isObject(value) ? { name: call.name, arguments: JSON.stringify(value) } : undefined;
+  }
+  const [, name, inner = ''] = /^\s*<function=([^>\n]+)>([\s\S]*)$/.exec(body) ?? [];
+  if (name === undefined) return undefined;
+  const { parameters } = tools.find((tool) => tool.function.name === name)?.function ?? {};
+  const properties = isObject(parameters?.properties) ? parameters.properties : {};
+  const tags = inner.matchAll(/<parameter=([^>\n]+)>\n?([\s\S]*?)\n?<\/parameter>/g);
+  const values = Array.from(tags, ([, parameter = '', text = '']) => {
+    const schema = Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
+    // Parameters are written as they are; only the function's schema tells the text "5" from the number.
+    const types = isObject(schema) ? [schema.type ?? 'string'].flat() : ['string'];
+    return [parameter, types.includes('string') ? text : (parseJson(text) ?? text)];
+  });
+  return { name, arguments: JSON.stringify(Object.fromEntries(values)) };
 }

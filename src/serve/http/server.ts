@@ -1,36 +1,31 @@
-// The server from listening to closing: each request is let in, handed to its route, answered, counted, and waited for at the end.
+// `awb serve` over HTTP: what each path does, how many requests are taken, and their counts as Prometheus reads them.
 
 import { randomInt } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import type { Engine, Usage } from '../engine-contract.js';
-import { readDetokenizeRequest, readTokenizeRequest } from '../request/bodies.js';
-import { MOST_SEED } from '../request/parameters.js';
-import { ApiError, invalid, shuttingDown, toldOf, unknownModel } from './api-error.js';
-import { answer, answerError, bodyLimitBytes, readJson } from './body.js';
-import { openMetrics, type RequestRecord } from './metrics.js';
-import {
-  openPort,
-  patienceOf,
-  refuseBrokenRequest,
-  requireKey,
-  requireKeyOffLoopback,
-  requireLoopbackHost,
-} from './port.js';
+import { unescape as decoded } from 'node:querystring';
+import { type Engine, MOST_SEED, readDetokenizeRequest, readTokenizeRequest } from '../request.js';
 import { chatAsked, completionAsked, reply, sumOf } from './replies.js';
+import {
+  ApiError,
+  answer,
+  bodyLimitBytes,
+  invalid,
+  openSite,
+  type RequestRecord,
+  readJson,
+  type Site,
+  shuttingDown,
+  toldOf,
+  type Usage,
+  unknownModel,
+  type Visit,
+} from './wire.js';
 
-export interface ServerOptions {
-  /** Without an API key, a loopback name or address. */
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
+export interface ServerOptions extends Pick<Site, 'host' | 'port' | 'requestTimeoutMs'> {
   readonly apiKey?: string | undefined;
   /** Names that stand for the served model beside its own. */
   readonly aliases?: readonly string[];
   /** Requests that may wait for a slot, beside those that have one. */
   readonly queueLimit: number;
-  /** For a request to arrive, head and body, and for a client to take the rest of a reply that has ended. */
-  readonly requestTimeoutMs: number;
   /** Silence on a stream after which a comment is sent, so that neither clients nor proxies take it for dead. Default 15 s. */
   readonly pingIntervalMs?: number;
   /** Most tokens of thinking in any reply; unlimited where absent. */
@@ -41,229 +36,176 @@ export interface ServerOptions {
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
 
-export interface RunningServer {
-  /** Without a path: chat completions are at `/v1/chat/completions` below it. */
-  readonly url: string;
-  /**
-   * Takes no more requests, lets those under way end for `drainMs`, then aborts them; resolves when every connection is closed.
-   * A further call with less time shortens the wait. The engine stays open.
-   */
-  close(drainMs: number): Promise<void>;
-}
+export type RunningServer = Awaited<ReturnType<typeof startServer>>;
 
-/** How long aborted requests may take to tell their clients. */
-const GRACE_MS = 1_000;
+/** The key of `/v1/models` under which what scores depend on stands. */
+const FACTS_KEY = 'agentworldbench';
+/** Seconds. */
+const RETRY_AFTER = { 'retry-after': '5' };
 
 /**
  * Starts to listen. While `engine` is a promise the server answers 503 and `/health` says so; what it rejects with is the caller's.
  * Throws a UserError where the port is taken (69) or the address cannot be used or is open to others without a key (2).
  */
-export async function startServer(engine: Engine | Promise<Engine>, options: ServerOptions): Promise<RunningServer> {
-  requireKeyOffLoopback(options.host, options.apiKey ?? '');
-  const desk = new Desk(engine, options);
-  const underWay = new Set<AbortController>();
-  const server = createServer(patienceOf(options.requestTimeoutMs), async (request, response) => {
-    const abort = new AbortController();
-    underWay.add(abort);
-    response.on('close', () => abort.abort());
-    await desk.serve(request, response, abort.signal);
-    underWay.delete(abort);
-    closeIfIdle();
-  });
-  const closeIfIdle = () => {
-    if (desk.isDraining && underWay.size === 0) server.closeAllConnections();
+export async function startServer(engine: Engine | Promise<Engine>, options: ServerOptions) {
+  const { apiKey = '', aliases = [], queueLimit, thinkingBudget = Number.POSITIVE_INFINITY, onError } = options;
+  const metrics = openMetrics();
+  const createdS = Math.floor(Date.now() / 1_000);
+  /** Set when no more requests for replies are taken. */
+  let isDraining = false;
+  /** Undefined while it is loading, and where that failed. */
+  let loaded: Engine | undefined;
+  /** Places taken and not yet given back: a slot, or a wait for one. */
+  let admitted = 0;
+  Promise.resolve(engine).then(
+    (opened) => {
+      loaded = opened;
+    },
+    () => {},
+  );
+  const gauges = () => {
+    const { slots = 0, contextSize = 0 } = loaded?.facts ?? {};
+    const busy = loaded?.busy ?? 0;
+    return { slots, contextSize, busy, waiting: Math.max(0, admitted - busy) };
   };
-  server.on('clientError', refuseBrokenRequest);
-  const url = await openPort(server, options, { address: '--host', port: '--port' });
-  server.on('error', (error) => options.onError?.(error));
-  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  /** The engine with the names of its model. Throws an ApiError (503) while it is loading. */
+  const ready = () => {
+    if (loaded !== undefined) return { engine: loaded, models: [loaded.facts.name, ...aliases] };
+    throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
+  };
+  const bodyOf = ({ request }: Visit) => readJson(request, bodyLimitBytes(gauges().contextSize));
+
+  /**
+   * A reply, each choice of which takes a slot or a place in the queue. Throws an ApiError: 503 while loading or draining, 429 when the
+   * queue is full, and what reading the request throws.
+   */
+  const replying = (read: typeof chatAsked) => async (visit: Visit) => {
+    const { engine, models } = ready();
+    const defaults = { models, thinkingBudget, seed: randomInt(MOST_SEED + 1) };
+    const asked = await read(engine, await bodyOf(visit), defaults);
+    const wanted = asked.calls.length;
+    const places = engine.facts.slots + queueLimit;
+    if (isDraining) throw shuttingDown();
+    if (wanted > places) {
+      throw invalid(`${wanted} choices are more than the ${places} places of this server, those to wait included`, 'n');
+    }
+    if (admitted + wanted > places) {
+      const message = `${admitted} of ${places} places are taken by requests that are served or wait; try again later`;
+      throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
+    }
+    admitted += wanted;
+    try {
+      const usages = await reply(engine, asked, visit.response, visit.signal, options);
+      if (usages.length > 0) visit.usage = sumOf(usages);
+    } finally {
+      admitted -= wanted;
+    }
+  };
+
+  const modelEntry = (id: string) => {
+    const { facts } = ready().engine;
+    const [root, max_model_len] = [facts.name, facts.contextSize];
+    return { id, object: 'model', created: createdS, owned_by: FACTS_KEY, root, max_model_len, [FACTS_KEY]: facts };
+  };
+
+  const site = await openSite({
+    ...options,
+    apiKey,
+    flags: { address: '--host', port: '--port', key: '--api-key' },
+    routes: {
+      'GET /health': ({ response }) => {
+        const status = isDraining ? 'draining' : loaded === undefined ? 'loading' : 'ok';
+        const { busy, waiting, slots } = gauges();
+        answer(response, status === 'ok' ? 200 : 503, { status, busy, waiting, slots });
+      },
+      'GET /metrics': ({ response }) => {
+        const { slots, busy: slots_busy, waiting: requests_waiting, contextSize: context_tokens } = gauges();
+        const text = metrics.text({ slots, slots_busy, requests_waiting, context_tokens });
+        answer(response, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+      },
+      'GET /v1/models': () => ({ object: 'list', data: ready().models.map(modelEntry) }),
+      'GET /v1/models/*': ({ path }) => {
+        const { models } = ready();
+        const name = decoded(path.slice('/v1/models/'.length));
+        if (!models.includes(name)) throw unknownModel(name, models);
+        return modelEntry(name);
+      },
+      'POST /v1/chat/completions': replying(chatAsked),
+      'POST /v1/completions': replying(completionAsked),
+      'POST /tokenize': async (visit) => {
+        const { engine, models } = ready();
+        const { prompt, options, withTexts } = readTokenizeRequest(await bodyOf(visit), models);
+        const tokens = await engine.tokenize(prompt, options);
+        const token_strs = withTexts ? tokens.map((token) => engine.detokenize([token])) : null;
+        return { count: tokens.length, max_model_len: engine.facts.contextSize, tokens, token_strs };
+      },
+      'POST /detokenize': async (visit) => {
+        const { engine, models } = ready();
+        return { prompt: engine.detokenize(readDetokenizeRequest(await bodyOf(visit), models)) };
+      },
+    },
+    toldOf: (error, signal) => toldOf(error, signal, onError),
+    bodyOf: ({ body }) => body,
+    onRequest(record, route = 'other') {
+      metrics.count(route.replace('/*', ''), record);
+      options.onRequest?.(record);
+    },
+  });
   return {
-    url,
-    close(drainMs) {
-      desk.isDraining = true;
-      server.close();
-      closeIfIdle();
-      const late = setTimeout(
-        () => {
-          for (const abort of underWay) abort.abort();
-          setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
-        },
-        Math.min(drainMs, LONGEST_TIMER_MS),
-      );
-      void closed.then(() => clearTimeout(late));
-      return closed;
+    /** Without a path: chat completions are at `/v1/chat/completions` below it. */
+    url: site.url,
+    /** As of a site; the engine stays open. */
+    close(drainMs: number): Promise<void> {
+      isDraining = true;
+      return site.close(drainMs);
     },
   };
 }
 
-/** The status that logs use for a client that left before it was answered. */
-const CLIENT_LEFT = 499;
-/** The key of `/v1/models` under which what scores depend on stands. */
-const FACTS_KEY = 'agentworldbench';
-/** Seconds. */
-const RETRY_AFTER = { 'retry-after': '5' };
-/** Single models stand below their list. */
-const MODELS = '/v1/models';
-/** The methods that each path takes. */
-const METHODS: ReadonlyMap<string, string> = new Map([
-  ['/health', 'GET, HEAD'],
-  ['/metrics', 'GET, HEAD'],
-  [MODELS, 'GET, HEAD'],
-  ['/v1/chat/completions', 'POST'],
-  ['/v1/completions', 'POST'],
-  ['/tokenize', 'POST'],
-  ['/detokenize', 'POST'],
-]);
+/** Families of samples in the order of the text, each with its type and help. */
+const FAMILIES = [
+  ['requests_total', 'counter', 'Requests that have ended, by path and HTTP status.'],
+  ['request_duration_seconds', 'summary', 'Time from a request to the end of its answer.'],
+  ['prompt_tokens_total', 'counter', 'Tokens of prompts, cached ones included.'],
+  ['cached_tokens_total', 'counter', 'Tokens of prompts that needed no evaluation.'],
+  ['completion_tokens_total', 'counter', 'Tokens generated, thinking included.'],
+  ['reasoning_tokens_total', 'counter', 'Tokens generated as thinking.'],
+  ['slots', 'gauge', 'Requests that can be served at the same time.'],
+  ['slots_busy', 'gauge', 'Slots that work now.'],
+  ['requests_waiting', 'gauge', 'Requests that wait for a slot.'],
+  ['context_tokens', 'gauge', 'Tokens that a slot can hold.'],
+] as const;
 
-/** What all requests share: the engine, which may still be loading, how many are taken, and their counts. */
-class Desk {
-  /** Set when no more requests for replies are taken. */
-  isDraining = false;
-  readonly #metrics = openMetrics();
-  readonly #createdS = Math.floor(Date.now() / 1_000);
-  /** Undefined while it is loading, and where that failed. */
-  #loaded: Engine | undefined;
-  /** Places taken and not yet given back: a slot, or a wait for one. */
-  #admitted = 0;
-
-  constructor(
-    engine: Engine | Promise<Engine>,
-    readonly options: ServerOptions,
-  ) {
-    const loaded = (opened: Engine) => {
-      this.#loaded = opened;
-    };
-    Promise.resolve(engine).then(loaded, () => {});
-  }
-
-  /** Serves one request to its end: when the client has the answer or is gone, and it is counted. */
-  async serve(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const { onError, onRequest, requestTimeoutMs } = this.options;
-    const startMs = performance.now();
-    const path = /^[^?]*/.exec(request.url ?? '')?.[0] ?? '';
-    const name = path.startsWith(`${MODELS}/`) ? MODELS : path;
-    let usages: readonly Usage[] = [];
-    // Writing to a client that is gone is no event worth more than its closing.
-    response.on('error', () => {});
-    try {
-      this.#letIn(request, path, name);
-      usages = (await this.#answer(name, path, request, response, signal)) ?? [];
-    } catch (error) {
-      answerError(response, toldOf(error, signal, onError));
-    }
-    if (!response.writableFinished && !response.destroyed) {
-      // One that does not take the rest of its answer is cut off.
-      response.setTimeout(Math.min(requestTimeoutMs, LONGEST_TIMER_MS), () => response.destroy());
-      await new Promise<void>((resolve) => {
-        response.once('finish', resolve);
-        response.once('close', resolve);
-      });
-    }
-    const record: RequestRecord = {
-      method: request.method ?? '',
-      path,
-      status: response.headersSent ? response.statusCode : CLIENT_LEFT,
-      durationMs: performance.now() - startMs,
-      usage: usages.length === 0 ? undefined : sumOf(usages),
-    };
-    this.#metrics.count(METHODS.has(name) ? name : 'other', record);
-    onRequest?.(record);
-  }
-
-  /** Throws an ApiError: 403 or 401 for a request that may not ask, 404 for another path, 405 for another method. */
-  #letIn(request: IncomingMessage, path: string, name: string): void {
-    const { apiKey = '' } = this.options;
-    if (apiKey === '') requireLoopbackHost(request);
-    const methods = METHODS.get(name);
-    if (methods === undefined) {
-      throw new ApiError(404, `there is no ${path} here, but ${[...METHODS.keys()].join(', ')}`, 'unknown_path');
-    }
-    if (name !== '/health') requireKey(request, apiKey);
-    if (methods.split(', ').includes(request.method ?? '')) return;
-    const message = `${path} takes ${methods}, not ${request.method}`;
-    throw new ApiError(405, message, 'method_not_allowed', null, { allow: methods });
-  }
-
-  /**
-   * Resolves with the usage of each choice of a reply, for which each takes a slot or a place in the queue. Throws an ApiError: 503 while
-   * loading or draining, 429 when the queue is full, and what reading the request throws.
-   */
-  async #answer(
-    name: string,
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<readonly Usage[] | undefined> {
-    const { slots = 0, contextSize = 0 } = this.#loaded?.facts ?? {};
-    const busy = this.#loaded?.busy ?? 0;
-    const waiting = Math.max(0, this.#admitted - busy);
-    if (name === '/health') {
-      const status = this.isDraining ? 'draining' : this.#loaded === undefined ? 'loading' : 'ok';
-      return void answer(response, status === 'ok' ? 200 : 503, { status, busy, waiting, slots });
-    }
-    if (name === '/metrics') {
-      const text = this.#metrics.text({
-        slots,
-        slots_busy: busy,
-        requests_waiting: waiting,
-        context_tokens: contextSize,
-      });
-      return void answer(response, 200, text, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
-    }
-    const engine = this.#loaded;
-    if (engine === undefined) {
-      throw new ApiError(503, 'the model is still being loaded', 'model_loading', null, RETRY_AFTER);
-    }
-    const { aliases = [], thinkingBudget = Number.POSITIVE_INFINITY, queueLimit } = this.options;
-    const models = [engine.facts.name, ...aliases];
-    if (name === MODELS) return void answer(response, 200, this.#modelsAt(path, models, engine));
-    const body = await readJson(request, bodyLimitBytes(contextSize));
-    if (name === '/tokenize') {
-      const { prompt, options, withTexts } = readTokenizeRequest(body, models);
-      const tokens = await engine.tokenize(prompt, options);
-      const token_strs = withTexts ? tokens.map((token) => engine.detokenize([token])) : null;
-      return void answer(response, 200, { count: tokens.length, max_model_len: contextSize, tokens, token_strs });
-    }
-    if (name === '/detokenize') {
-      return void answer(response, 200, { prompt: engine.detokenize(readDetokenizeRequest(body, models)) });
-    }
-    const defaults = { models, thinkingBudget, seed: randomInt(MOST_SEED + 1) };
-    const read = name === '/v1/completions' ? completionAsked : chatAsked;
-    const asked = await read(engine, body, defaults);
-    const wanted = asked.calls.length;
-    const places = slots + queueLimit;
-    if (this.isDraining) throw shuttingDown();
-    if (wanted > places) {
-      throw invalid(`${wanted} choices are more than the ${places} places of this server, those to wait included`, 'n');
-    }
-    if (this.#admitted + wanted > places) {
-      const message = `${this.#admitted} of ${places} places are taken by requests that are served or wait; try again later`;
-      throw new ApiError(429, message, 'queue_full', null, RETRY_AFTER);
-    }
-    this.#admitted += wanted;
-    try {
-      return await reply(engine, asked, response, signal, this.options);
-    } finally {
-      this.#admitted -= wanted;
-    }
-  }
-
-  /** All names of the model, or one where the path has it. */
-  #modelsAt(path: string, models: readonly string[], { facts }: Engine): unknown {
-    const entry = (id: string) => ({
-      id,
-      object: 'model',
-      created: this.#createdS,
-      owned_by: FACTS_KEY,
-      root: facts.name,
-      max_model_len: facts.contextSize,
-      [FACTS_KEY]: facts,
-    });
-    const asked = path.slice(MODELS.length + 1);
-    if (asked === '') return { object: 'list', data: models.map(entry) };
-    const name = models.find((model) => model === asked || encodeURIComponent(model) === asked);
-    if (name === undefined) throw unknownModel(asked, models);
-    return entry(name);
-  }
+function openMetrics() {
+  /** By name and labels. */
+  const values = new Map<string, number>();
+  const add = (sample: string, value: number) => values.set(sample, (values.get(sample) ?? 0) + value);
+  const addTokens = ({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) => {
+    add('prompt_tokens_total', promptTokens);
+    add('cached_tokens_total', cachedTokens);
+    add('completion_tokens_total', completionTokens);
+    add('reasoning_tokens_total', reasoningTokens);
+  };
+  addTokens({ promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 });
+  return {
+    /** `path` has few values, since each makes its own series; it goes into the text as it is. */
+    count(path: string, { status, durationMs, usage }: RequestRecord): void {
+      add(`requests_total{path="${path}",status="${status}"}`, 1);
+      add(`request_duration_seconds_sum{path="${path}"}`, durationMs / 1_000);
+      add(`request_duration_seconds_count{path="${path}"}`, 1);
+      if (usage !== undefined) addTokens(usage);
+    },
+    /** The text of the format, version 0.0.4, with the gauges as they are now. */
+    text(gauges: Readonly<Record<string, number>>): string {
+      const samples = [...values, ...Object.entries(gauges)];
+      const lines = FAMILIES.flatMap(([name, type, help]) => [
+        `# HELP awb_serve_${name} ${help}`,
+        `# TYPE awb_serve_${name} ${type}`,
+        ...samples
+          .filter(([sample]) => sample.replace(/(?:_sum|_count)?(?:\{.*)?$/, '') === name)
+          .map(([sample, value]) => `awb_serve_${sample} ${value}`),
+      ]);
+      return `${lines.join('\n')}\n`;
+    },
+  };
 }

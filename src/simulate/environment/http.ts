@@ -2,30 +2,27 @@
 // episode_id), or over standard input and output until they end.
 
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { resolve } from 'node:path';
 import { type Duplex, Readable, Writable } from 'node:stream';
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { type Context, Hono } from 'hono';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { z } from 'zod';
 import { EXIT, type ExitCode, interruption, messageOf, present, UserError } from '../../core/errors.js';
-import { groupBy } from '../../core/groups.js';
-import { isObject, type JsonObject, parseJson } from '../../core/json.js';
+import { isObject, parseJson } from '../../core/json.js';
 import { printable } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { ApiError } from '../../serve/http/api-error.js';
-import { readJson, requireShallow } from '../../serve/http/body.js';
-import { requestLine } from '../../serve/http/metrics.js';
 import {
-  openPort,
-  patienceOf,
-  refuseBrokenRequest,
-  requireKey,
-  requireKeyOffLoopback,
-  requireLoopbackHost,
-} from '../../serve/http/port.js';
+  ApiError,
+  letIn,
+  openSite,
+  type Routes,
+  readJson,
+  refuseRaw,
+  requestLine,
+  requireShallow,
+  type Site,
+} from '../../serve/http/wire.js';
 import { type EnvironmentSettings, placeOf } from '../options.js';
 import { type Grounds, importSdk, type McpRoute, mcpRoute, serveStdio } from './mcp.js';
 import { metadataOf, openApi, read, readAction, readReset, readStep, SCHEMAS } from './protocol.js';
@@ -44,10 +41,9 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   const onError = (error: unknown) => void say(`environment: ${messageOf(error)}`);
   const sdk = settings.mcp ? await importSdk() : undefined;
   const records = record === undefined ? undefined : await openRecords(resolve(io.cwd, record));
-  const limits = { sessions: settings.sessions, idleMs: sessionIdle * 1_000 };
-  const sessions = new Sessions({ simulator, steps, records }, limits);
+  const most = settings.sessions;
+  const sessions = new Sessions({ simulator, steps, records, most, idleMs: sessionIdle * 1_000 });
   const grounds: Grounds = {
-    simulator,
     sessions,
     messageBytes: messageKib * 1_024,
     toldOf(error) {
@@ -60,8 +56,19 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
   io.setLastWords('ended at once; recorded episodes stand at their last finished step');
   if (listen === undefined) {
     if (sdk === undefined) throw new UserError('give --listen HOST:PORT, --mcp, or both');
-    const streams = { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output: sinkStream(io) };
-    await serveStdio(sdk, grounds, streams, io.stop);
+    const output = new Writable({
+      decodeStrings: false,
+      write(text, _encoding, done) {
+        io.stdout.write(String(text));
+        done();
+      },
+    });
+    await serveStdio(
+      sdk,
+      grounds,
+      { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output },
+      io.stop,
+    );
     await sessions.stop(DRAIN_MS);
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   }
@@ -72,7 +79,7 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
     apiKey: settings.listenKey ?? '',
     mcp: sdk && mcpRoute(sdk, grounds),
     onError,
-    onRequest: verbose ? (line) => say(requestLine({ ...line, usage: undefined }, new Date())) : undefined,
+    onRequest: verbose ? (line) => say(requestLine(line, new Date())) : undefined,
   });
   const { model } = simulator;
   const mcp = sdk && `${url}/mcp`;
@@ -82,83 +89,58 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
       ? `${JSON.stringify({ schema: 'awb.environment/1', url, mcp, model })}\n`
       : `worlds of ${printable(model)} at ${url} (OpenEnv; WebSockets at /ws)${also}\n`,
   );
-  await new Promise<void>((done) => {
-    if (io.stop.aborted) done();
-    io.stop.addEventListener('abort', () => done(), { once: true });
-  });
+  if (!io.stop.aborted) await once(io.stop, 'abort');
   say('stopping: steps under way may end; interrupt again to end at once');
   await close(DRAIN_MS);
   return interruption(io.stop);
 }
 
-function sinkStream({ stdout }: Io): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write(text, _encoding, done) {
-      stdout.write(String(text));
-      done();
-    },
-  });
-}
-
-export interface EnvironmentOptions extends Grounds {
-  /** Without a key, a loopback name or address. */
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** Empty where none is asked for. */
-  readonly apiKey: string;
+export interface EnvironmentOptions extends Grounds, Pick<Site, 'host' | 'port' | 'apiKey' | 'onError' | 'onRequest'> {
   readonly mcp?: McpRoute | undefined;
-  /** Told of faults of the server itself. */
-  readonly onError: (error: unknown) => void;
-  /** Told of every plain request that has ended. */
-  readonly onRequest?:
-    | ((line: { method: string; path: string; status: number; durationMs: number }) => void)
-    | undefined;
 }
 
 export type RunningEnvironment = Awaited<ReturnType<typeof startEnvironment>>;
 
 const REQUEST_TIMEOUT_MS = 120_000;
-/** How long clients may take to hear of the end. */
-const GRACE_MS = 1_000;
-const LISTEN_FLAG = '--listen';
 
-/** @throws UserError where the port is taken (69), or the address cannot be used or is open to others without a key (2) */
+/** @throws UserError as `openSite` */
 export async function startEnvironment(options: EnvironmentOptions) {
-  const { host, apiKey, sessions, mcp, toldOf } = options;
-  requireKeyOffLoopback(host, apiKey, '--listen-key');
-  const sockets = openSockets(options);
-  // A client of HTTP/1.0 may name no host.
-  const listener = getRequestListener(appOf(options).fetch, { overrideGlobalObjects: false, hostname: 'localhost' });
-  const server = createServer(patienceOf(REQUEST_TIMEOUT_MS), listener);
+  const { apiKey, sessions, mcp, toldOf } = options;
+  const { messageBytes: maxPayload } = options;
+  const sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false });
+  // FastAPI, on which OpenEnv's own servers stand, says `detail`.
+  const bodyOf = ({ message, code }: ApiError) => ({ detail: message, code: code.toUpperCase() });
+  const { server, url, close } = await openSite({
+    ...options,
+    flags: { address: '--listen', port: '--listen', key: '--listen-key' },
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    routes: routesOf(options),
+    requireAccess: requireOwnOrigin,
+    bodyOf,
+  });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // Whoever goes away before the answer is nobody's concern.
     socket.on('error', () => socket.destroy());
     try {
-      requireAccess(request, apiKey);
+      // No browser asks leave for this one.
+      letIn(request, apiKey, true);
+      requireOwnOrigin(request);
       if (!/^\/ws(?:\?|$)/.test(request.url ?? '')) throw new ApiError(404, 'WebSockets are at /ws', 'UNKNOWN_PATH');
-      sockets.accept(request, socket, head);
+      sockets.handleUpgrade(request, socket, head, (webSocket) => converse(webSocket, options));
     } catch (error) {
-      refuseUpgrade(socket, toldOf(error));
+      refuseRaw(socket, { bodyOf }, toldOf(error));
     }
   });
-  server.on('clientError', refuseBrokenRequest);
-  const url = await openPort(server, options, { address: LISTEN_FLAG, port: LISTEN_FLAG });
-  server.on('error', options.onError);
   return {
     /** Without a path: WebSockets are at `/ws` below it. */
     url,
     /** Takes nothing new, lets steps under way end for `drainMs`, then breaks them off; resolves when every connection is closed. */
     async close(drainMs: number): Promise<void> {
-      const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+      void close(Number.POSITIVE_INFINITY);
       await sessions.stop(drainMs);
       await mcp?.close();
-      sockets.close();
-      const late = setTimeout(() => server.closeAllConnections(), GRACE_MS);
-      server.closeIdleConnections();
-      await ended;
-      clearTimeout(late);
+      for (const socket of sockets.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
+      await close(0);
     },
   };
 }
@@ -166,9 +148,8 @@ export async function startEnvironment(options: EnvironmentOptions) {
 /** The episode of requests that name none. */
 const DEFAULT_EPISODE = 'default';
 
-type Asked = Context<{ Bindings: HttpBindings }>;
-
-function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onRequest }: EnvironmentOptions) {
+/** OpenEnv's paths, with a session for each episode_id. */
+function routesOf({ sessions, messageBytes, mcp }: EnvironmentOptions): Routes {
   const episodes = new Map<string, Session>();
   const sessionOf = (episodeId: string): Session => {
     const session = episodes.get(episodeId);
@@ -177,133 +158,61 @@ function appOf({ simulator, sessions, apiKey, messageBytes, mcp, toldOf, onReque
     throw new ApiError(404, message, 'EPISODE_NOT_FOUND', 'episode_id');
   };
   // A reset may come without any body.
-  const bodyOf = async ({ env: { incoming } }: Asked): Promise<unknown> =>
-    incoming.headers['content-length'] === '0'
+  const bodyOf = async (request: IncomingMessage): Promise<unknown> =>
+    request.headers['content-length'] === '0'
       ? {}
-      : readJson(incoming, messageBytes, 'that a message may have (--message-kib)');
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  /** The paths, and the methods that each takes. */
-  const pathsOf = () =>
-    groupBy(
-      app.routes.filter(({ path }) => path !== '/*'),
-      ({ path }) => path,
-    );
-  app.onError((error, asked) => {
-    const { outgoing } = asked.env;
-    const { status, message, code, headers } = toldOf(error);
-    if (outgoing.headersSent) {
-      outgoing.destroy();
-      return RESPONSE_ALREADY_SENT;
-    }
-    // FastAPI, on which OpenEnv's own servers stand, says `detail`.
-    return answer({ detail: message, code: code.toUpperCase() }, status, headers);
-  });
-  app.use(async ({ req: { method, path }, env: { incoming, outgoing } }, next) => {
-    const startMs = performance.now();
-    outgoing.once('close', () => {
-      onRequest?.({ method, path, status: outgoing.statusCode, durationMs: performance.now() - startMs });
-    });
-    requireAccess(incoming, path === '/health' ? undefined : apiKey, apiKey === '');
-    const paths = pathsOf();
-    const methods = paths.get(path)?.map((route) => route.method);
-    if (methods === undefined) {
-      const known = [...paths.keys()].join(', ');
-      throw new ApiError(404, `there is no ${path} here, but ${known}, and /ws for WebSockets`, 'UNKNOWN_PATH');
-    }
-    if (!methods.includes(method === 'HEAD' ? 'GET' : method)) {
-      const allow = methods.join(', ');
-      throw new ApiError(405, `${path} takes ${allow}, not ${method}`, 'METHOD_NOT_ALLOWED', null, { allow });
-    }
-    await next();
-  });
-  app.get('/health', () => answer({ status: 'healthy' }));
-  app.get('/metadata', () => answer(metadataOf(simulator.model)));
-  app.get('/schema', () => answer(SCHEMAS));
-  app.get('/openapi.json', () => answer(openApi(app.routes)));
-  app.post('/reset', async (asked) => {
-    const { start, episodeId = DEFAULT_EPISODE } = readReset(await bodyOf(asked));
-    const known = episodes.get(episodeId);
-    const session = known ?? sessions.open(() => episodes.delete(episodeId), true);
-    episodes.set(episodeId, session);
-    try {
-      return answer(await session.reset(start, episodeId));
-    } catch (error) {
-      // A session that never began is nobody's.
-      if (known === undefined) sessions.dismiss(session);
-      throw error;
-    }
-  });
-  app.post('/step', async (asked) => {
-    const { action, timeoutS, episodeId = DEFAULT_EPISODE } = readStep(await bodyOf(asked));
-    return answer(await sessionOf(episodeId).step(action, { timeoutS, signal: asked.req.raw.signal }));
-  });
-  app.get('/state', ({ req }) => {
-    const episodeId = req.query('episode_id');
-    if (episodeId !== undefined) return answer(sessionOf(episodeId).state);
-    return answer(episodes.get(DEFAULT_EPISODE)?.state ?? { episode_id: null, step_count: 0 });
-  });
-  app.on(['POST', 'GET', 'DELETE'], '/mcp', async (asked) => {
-    const isPost = asked.req.method === 'POST';
-    const body = isPost ? await bodyOf(asked) : undefined;
-    if (mcp !== undefined && (!isPost || isMessage(body))) {
-      await mcp.serve(asked.env.incoming, asked.env.outgoing, body);
-      return RESPONSE_ALREADY_SENT;
-    }
-    // As OpenEnv's own servers answer what they do not speak: by 200, since clients read the error itself.
-    const message = mcp === undefined ? 'MCP is off; awb simulate serves it with --mcp' : 'this is no JSON-RPC message';
-    return answer({ jsonrpc: '2.0', id: null, error: { code: -32600, message } });
-  });
-  return app;
+      : readJson(request, messageBytes, 'that a message may have (--message-kib)');
+  const routes: Routes = {
+    'GET /health': () => ({ status: 'healthy' }),
+    'GET /metadata': () => metadataOf(sessions.grounds.simulator.model),
+    'GET /schema': () => SCHEMAS,
+    'GET /openapi.json': () => openApi(Object.keys(routes)),
+    'POST /reset': async ({ request }) => {
+      const { start, episodeId = DEFAULT_EPISODE } = readReset(await bodyOf(request));
+      const known = episodes.get(episodeId);
+      const session = known ?? sessions.open(() => episodes.delete(episodeId), true);
+      episodes.set(episodeId, session);
+      try {
+        return await session.reset(start, episodeId);
+      } catch (error) {
+        // A session that never began is nobody's.
+        if (known === undefined) sessions.dismiss(session);
+        throw error;
+      }
+    },
+    'POST /step': async ({ request, signal }) => {
+      const { action, timeoutS, episodeId = DEFAULT_EPISODE } = readStep(await bodyOf(request));
+      return sessionOf(episodeId).step(action, { timeoutS, signal });
+    },
+    'GET /state': ({ request }) => {
+      const episodeId = new URLSearchParams(request.url?.replace(/^[^?]*/, '')).get('episode_id');
+      const session = episodeId === null ? episodes.get(DEFAULT_EPISODE) : sessionOf(episodeId);
+      return session?.state ?? { episode_id: null, step_count: 0 };
+    },
+    'POST /mcp': async ({ request, response }) => {
+      const body = await bodyOf(request);
+      if (mcp === undefined) return NO_MCP;
+      // A message of JSON-RPC, or a list of them.
+      const isMessage = [body].flat().some((message) => isObject(message) && 'jsonrpc' in message);
+      return isMessage ? mcp.serve(request, response, body) : refusedMcp('this is no JSON-RPC message');
+    },
+    'GET /mcp': ({ request, response }) => mcp?.serve(request, response, undefined) ?? NO_MCP,
+    'DELETE /mcp': ({ request, response }) => mcp?.serve(request, response, undefined) ?? NO_MCP,
+  };
+  return routes;
 }
 
-/** Whether it is a message of JSON-RPC, or a list of them. */
-function isMessage(body: unknown): boolean {
-  return [body].flat().some((message) => isObject(message) && 'jsonrpc' in message);
+/** As OpenEnv's own servers answer what they do not speak: by 200, since clients read the error itself. */
+function refusedMcp(message: string) {
+  return { jsonrpc: '2.0', id: null, error: { code: -32600, message } };
 }
+const NO_MCP = refusedMcp('MCP is off; awb simulate serves it with --mcp');
 
-function answer(body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  const text = JSON.stringify(body);
-  const own = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
-  return new Response(text, {
-    status,
-    headers: { ...own, 'content-length': String(Buffer.byteLength(text)), ...headers },
-  });
-}
-
-function refuseUpgrade(socket: Duplex, { status, message, code, headers }: ApiError): void {
-  const body = JSON.stringify({ detail: message, code: code.toUpperCase() });
-  const lines = Object.entries({
-    ...headers,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () =>
-    socket.destroy(),
-  );
-}
-
-/**
- * For plain requests and for the upgrade to a WebSocket, which no browser asks leave for.
- * @param apiKey undefined for what tells nothing, which needs no key
- * @throws ApiError: 403 for a name that is no loopback's (without a key) and for a page of another origin, 401 without the key
- */
-function requireAccess(request: IncomingMessage, apiKey: string | undefined, isLocal = apiKey === ''): void {
-  if (isLocal) requireLoopbackHost(request);
-  const { origin, host = '' } = request.headers;
+/** @throws ApiError (403) for a page of another origin */
+function requireOwnOrigin({ headers: { origin, host = '' } }: IncomingMessage): void {
   const own = origin !== undefined && URL.canParse(origin) ? new URL(origin).host : undefined;
-  if (origin !== undefined && own !== host.toLowerCase()) {
-    throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
-  }
-  if (apiKey !== undefined) requireKey({ headers: withBearer(request.headers) }, apiKey);
-}
-
-/** OpenEnv's client sends a key only as the password of its URL (`ws://awb:KEY@host:port`), which arrives as Basic. */
-function withBearer(headers: IncomingMessage['headers']): IncomingMessage['headers'] {
-  const encoded = /^Basic +(.+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (encoded === undefined) return headers;
-  const [, password = ''] = /^[^:]*:([\s\S]*)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
-  return { ...headers, authorization: `Bearer ${password}` };
+  if (origin === undefined || own === host.toLowerCase()) return;
+  throw new ApiError(403, 'pages of other origins may not act here', 'FOREIGN_ORIGIN');
 }
 
 // WebSockets: a session for each connection, in the messages of OpenEnv. No other file imports ws.
@@ -315,20 +224,6 @@ const CLOSE_POLICY = 1008;
 const MOST_WAITING = 16;
 /** How long a client that is sent away may take to hear of it. */
 const GOODBYE_MS = 1_000;
-
-function openSockets(grounds: Grounds) {
-  const server = new WebSocketServer({ noServer: true, maxPayload: grounds.messageBytes, perMessageDeflate: false });
-  return {
-    /** Takes over a connection whose request was let in. */
-    accept(request: IncomingMessage, socket: Duplex, head: Buffer) {
-      server.handleUpgrade(request, socket, head, (webSocket) => converse(webSocket, grounds));
-    },
-    /** Says goodbye to every client. */
-    close() {
-      for (const socket of server.clients) sendAway(socket, CLOSE_GOING_AWAY, 'the server is shutting down');
-    },
-  };
-}
 
 /** A client that reads nothing would keep its connection, and what waits for it, for longer. */
 function sendAway(socket: WebSocket, code: number, reason: string): void {
@@ -379,9 +274,9 @@ function converse(socket: WebSocket, grounds: Grounds): void {
     last = last
       .then(async () => {
         if (socket.readyState !== socket.OPEN) return;
-        const { type, data } = readMessage(bytes, isBinary);
-        if (type === 'close') socket.close(CLOSE_NORMAL);
-        else await say(...(await reply(type, data, session, leaving.signal)));
+        const told = await answerTo(isBinary ? undefined : parseJson(String(bytes)), session, leaving.signal);
+        if (told === undefined) socket.close(CLOSE_NORMAL);
+        else await say(...told);
       })
       .catch(sayError)
       .finally(() => waiting--);
@@ -395,27 +290,23 @@ const ENVELOPE = z.object(
   },
   'a message has to be a JSON object',
 );
-const TYPES: readonly unknown[] = ['reset', 'step', 'state', 'close'];
 
-/** @throws ApiError for what is no message of the protocol */
-function readMessage(bytes: unknown, isBinary: boolean): { type: unknown; data: JsonObject } {
-  const message = isBinary ? undefined : parseJson(String(bytes));
+/** What a message is answered with; undefined where it closes the connection. @throws ApiError for what is no message of the protocol */
+async function answerTo(
+  message: unknown,
+  session: Session,
+  signal: AbortSignal,
+): Promise<[string, unknown] | undefined> {
   if (message === undefined) throw new ApiError(400, 'a message has to be JSON, as text', 'INVALID_JSON');
   requireShallow(message);
   const { type, data } = read(ENVELOPE, message);
-  if (TYPES.includes(type)) return { type, data };
-  const name = typeof type === 'string' ? `"${type.slice(0, 100)}"` : 'none';
-  throw new ApiError(400, `unknown type of message: ${name}; there are ${TYPES.join(', ')}`, 'UNKNOWN_TYPE', 'type');
-}
-
-async function reply(
-  type: unknown,
-  data: JsonObject,
-  session: Session,
-  signal: AbortSignal,
-): Promise<[string, unknown]> {
+  if (type === 'close') return undefined;
   if (type === 'state') return ['state', session.state];
   if (type === 'step') return ['observation', await session.step(readAction(data), { signal })];
+  if (type !== 'reset') {
+    const said = 'unknown type of message; there are reset, step, state and close';
+    throw new ApiError(400, said, 'UNKNOWN_TYPE', 'type');
+  }
   const { start, episodeId = randomUUID() } = readReset(data);
   return ['observation', await session.reset(start, episodeId)];
 }

@@ -8,9 +8,9 @@ import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/se
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, unavailable } from '../../core/errors.js';
 import { splitLines } from '../../disk/lines.js';
-import { ApiError } from '../../serve/http/api-error.js';
+import { ApiError } from '../../serve/http/wire.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
-import type { Answer, Session, Sessions, Simulator } from './sessions.js';
+import type { Answer, Session, Sessions } from './sessions.js';
 
 /** The release that is tested; the message where it is missing names it. */
 const SDK_VERSION = '1.32.2';
@@ -37,7 +37,6 @@ type Sdk = Awaited<ReturnType<typeof importSdk>>;
 
 /** What every way to be acted in stands on. */
 export interface Grounds {
-  readonly simulator: Simulator;
   readonly sessions: Sessions;
   /** Of an agent's message, at most. */
   readonly messageBytes: number;
@@ -52,8 +51,7 @@ export async function serveStdio(
   streams: { readonly input: Readable; readonly output: Writable },
   stop: AbortSignal,
 ): Promise<void> {
-  const session = grounds.sessions.open(() => {});
-  const { server, answered } = actServer(sdk, grounds, session);
+  const { server, answered } = actServer(sdk, grounds, grounds.sessions.open());
   const { input, output } = streams;
   const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
   const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });

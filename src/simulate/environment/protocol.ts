@@ -4,21 +4,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
 import { DOMAINS } from '../../core/types.js';
-import { ApiError } from '../../serve/http/api-error.js';
-
-/** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
-export interface WorldStart {
-  readonly domain?: string;
-  /** The key or id of a row; the world stands where that row's last turn is to be predicted. */
-  readonly row?: string;
-  /** The system prompt of the world model. */
-  readonly prompt?: string;
-  /** What the agent is to do, as the world model is told. */
-  readonly task?: string;
-  /** An instruction to the world model alone, in front of each action. */
-  readonly scenario?: string;
-  readonly seed?: number;
-}
+import { ApiError } from '../../serve/http/wire.js';
 
 /** The request itself is at fault. */
 export function invalid(message: string): ApiError {
@@ -47,10 +33,24 @@ const RESET_MEMBERS = {
   seed: z.int(SEED).min(0, SEED).nullish().describe('Makes the world model sample reproducibly, where it can.'),
   episode_id: EPISODE_ID,
 };
-const RESET = z.strictObject(
-  RESET_MEMBERS,
-  ofObject('a reset', (unknown) => `a reset has no "${unknown}"; it may have ${Object.keys(RESET_MEMBERS).join(', ')}`),
-);
+/** Where a reset begins, and the name of its episode, which an agent may leave to the server. */
+const RESET = z
+  .strictObject(
+    RESET_MEMBERS,
+    ofObject(
+      'a reset',
+      (unknown) => `a reset has no "${unknown}"; it may have ${Object.keys(RESET_MEMBERS).join(', ')}`,
+    ),
+  )
+  .transform(({ episode_id, ...given }) => {
+    const start: { [Name in keyof typeof given]?: NonNullable<(typeof given)[Name]> } = {};
+    return {
+      start: Object.assign(start, Object.fromEntries(Object.entries(given).filter(([, value]) => value != null))),
+      episodeId: episode_id ?? undefined,
+    };
+  });
+/** What a world begins with: a domain, a row of the benchmark, or a prompt of its own. */
+export type WorldStart = Readonly<z.output<typeof RESET>['start']>;
 
 const ACTION_FORM = '"action" has to be a text that is not empty, or an object or list as JSON';
 /** A text, or the object or list that the domain's actions are. */
@@ -60,15 +60,23 @@ const ACTION_TEXT = z
   .describe(
     "The action in the domain's own form, as text, or as the JSON that its actions are: a line or [{keystrokes, duration}] (terminal), {name, arguments} (mcp, search, swe), an action object (android), click(bid='…') (web), Python (os)",
   );
-const ACTION = z.strictObject(
-  { action: ACTION_TEXT, metadata: z.unknown().optional() },
-  ofObject('an action', (unknown) => `an action is {"action": …}, and has no "${unknown}"`),
-);
-/** Members that the protocol leaves open are let through. */
-const STEP = z.object(
-  { action: ACTION, timeout_s: z.number(TIMEOUT).positive(TIMEOUT).nullish(), episode_id: EPISODE_ID },
-  ofObject('a step'),
-);
+const ACTION = z
+  .strictObject(
+    { action: ACTION_TEXT, metadata: z.unknown().optional() },
+    ofObject('an action', (unknown) => `an action is {"action": …}, and has no "${unknown}"`),
+  )
+  .transform(({ action }) => action);
+/** A step as it is sent over HTTP, with the longest wait for the observation in seconds. Members that the protocol leaves open are let through. */
+const STEP = z
+  .object(
+    { action: ACTION, timeout_s: z.number(TIMEOUT).positive(TIMEOUT).nullish(), episode_id: EPISODE_ID },
+    ofObject('a step'),
+  )
+  .transform(({ action, timeout_s: timeoutS, episode_id: episodeId }) => ({
+    action,
+    timeoutS: timeoutS ?? undefined,
+    episodeId: episodeId ?? undefined,
+  }));
 /** The one tool of MCP. */
 const ACT = z
   .strictObject(
@@ -95,32 +103,11 @@ export function read<T>(schema: z.ZodType<T>, value: unknown): T {
   throw invalid(issue?.message ?? '');
 }
 
-/** Where a reset begins, and the name of its episode, which an agent may leave to the server. @throws ApiError (422) */
-export function readReset(body: unknown) {
-  return beginningOf(read(RESET, body ?? {}));
-}
-
-function beginningOf({ episode_id: episodeId, ...given }: z.infer<typeof RESET>) {
-  const start: WorldStart = Object.fromEntries(Object.entries(given).filter(([, value]) => value != null));
-  return { start, episodeId: episodeId ?? undefined };
-}
-
-/** A step as it is sent over HTTP, with the longest wait for the observation in seconds. @throws ApiError (422) */
-export function readStep(body: unknown) {
-  const { action, timeout_s: timeoutS, episode_id: episodeId } = read(STEP, body);
-  return { action: action.action, episodeId: episodeId ?? undefined, timeoutS: timeoutS ?? undefined };
-}
-
-/** The text of an action: `{"action": TEXT}`, or the JSON in the place of the text. @throws ApiError (422) */
-export function readAction(value: unknown): string {
-  return read(ACTION, value).action;
-}
-
-/** What a call of MCP's tool asks for. @throws ApiError (422) */
-export function readAct(value: unknown) {
-  const { action, reset } = read(ACT, value);
-  return { action, reset: reset && beginningOf(reset) };
-}
+/** Readers of what agents send; of a reset, of a step over HTTP, of an action, and of a call of MCP's tool. @throws ApiError (422) */
+export const readReset = (body: unknown) => read(RESET, body ?? {});
+export const readStep = (body: unknown) => read(STEP, body);
+export const readAction = (value: unknown) => read(ACTION, value);
+export const readAct = (value: unknown) => read(ACT, value);
 
 const DONE_REASON = z.enum(['step-limit', 'context-full']).optional().describe('Why it is over; absent before.');
 const TURN = z.int().min(0).describe('Actions taken so far in this episode.');
@@ -175,13 +162,12 @@ export function metadataOf(model: string): JsonObject {
   };
 }
 
-/** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. */
-export function openApi(routes: readonly { readonly path: string; readonly method: string }[]): JsonObject {
+/** Of `GET /openapi.json`, by which OpenEnv's tools see what a server speaks. @param routes `METHOD /path` */
+export function openApi(routes: readonly string[]): JsonObject {
   const answers = { responses: { 200: { description: 'OK' } } };
-  const known = routes.filter(({ path }) => path !== '/*');
-  return {
-    openapi: '3.1.0',
-    info: { title: 'agentworldbench', version: '1.0.0' },
-    paths: Object.fromEntries(known.map(({ path, method }) => [path, { [method.toLowerCase()]: answers }])),
-  };
+  const paths: Record<string, JsonObject> = {};
+  for (const [method = '', path = ''] of routes.map((route) => route.split(' '))) {
+    paths[path] = { ...paths[path], [method.toLowerCase()]: answers };
+  }
+  return { openapi: '3.1.0', info: { title: 'agentworldbench', version: '1.0.0' }, paths };
 }

@@ -8,9 +8,9 @@ import { exists } from '../../benchmark/prompts.js';
 import { cannotCreate, codeOf, messageOf, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/files.js';
+import { makeFolders, openAnew } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
-import { ApiError } from '../../serve/http/api-error.js';
+import { ApiError } from '../../serve/http/wire.js';
 import type { SimulationSettings } from '../options.js';
 import { type Simulation, type Start, startOfFlags } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
@@ -22,10 +22,8 @@ export interface SessionGrounds {
   readonly steps: number;
   /** Where episodes are kept; undefined where they are not. */
   readonly records?: { begin(episodeId: string): EpisodeRecord } | undefined;
-}
-
-export interface SessionLimits {
-  readonly sessions: number;
+  /** Sessions at once. */
+  readonly most: number;
   /** Without a request for so long, a session ends. */
   readonly idleMs: number;
 }
@@ -60,18 +58,18 @@ export class Session {
   readonly #ended = new AbortController();
 
   /**
-   * @param onGone called when it ends by idleness, or for another
+   * @param onGone called when it ends by idleness, or for another; absent for one that stays as long as its client
    * @param mayLeave whether it gives its place to a new session once its episode is over
    */
   constructor(
     private readonly all: Sessions,
-    readonly onGone: () => void,
+    readonly onGone: (() => void) | undefined,
     readonly mayLeave: boolean,
   ) {
     this.timer = setTimeout(() => {
-      if (this.isBusy) this.timer.refresh();
+      if (this.isBusy || onGone === undefined) this.timer.refresh();
       else all.dismiss(this);
-    }, timerOf(all.limits.idleMs)).unref();
+    }, timerOf(all.grounds.idleMs)).unref();
   }
 
   get isDone(): boolean {
@@ -94,7 +92,7 @@ export class Session {
 
   /** The episode before stays where it was recorded. @throws ApiError */
   async reset(start: WorldStart, id: string): Promise<Answer> {
-    return this.all.work(this, id, async () => {
+    return this.#alone(id, async () => {
       const { simulator, records } = this.all.grounds;
       const begun = await simulator.begin(start).catch((error: unknown) => {
         throw error instanceof UserError ? invalid(error.message) : error;
@@ -112,7 +110,7 @@ export class Session {
     const episode = this.#episode;
     if (episode === undefined) throw new ApiError(409, 'no episode has begun; reset begins one', 'EPISODE_NOT_BEGUN');
     const { id, begun } = episode;
-    return this.all.work(this, id, async () => {
+    return this.#alone(id, async () => {
       const { doneReason, world } = episode;
       if (doneReason !== undefined) {
         const message = `episode "${id}" is over (${DONE_REASONS[doneReason]}), and nothing was done; reset begins another`;
@@ -142,6 +140,29 @@ export class Session {
     });
   }
 
+  /**
+   * Does work that keeps the session from being idle: two answers for one world would be of different worlds. While the server stops,
+   * none begins. @throws ApiError (503, 409)
+   */
+  async #alone(id: string, work: () => Promise<Answer>): Promise<Answer> {
+    this.all.requireRunning();
+    if (this.isBusy) {
+      const message = `episode "${id}" is at work on another request; wait for its answer`;
+      throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
+    }
+    this.isBusy = true;
+    this.timer.refresh();
+    const done = work();
+    this.all.underWay.add(done);
+    try {
+      return await done;
+    } finally {
+      this.isBusy = false;
+      this.timer.refresh();
+      this.all.underWay.delete(done);
+    }
+  }
+
   /** Breaks off what is under way; nothing is asked any more. */
   end(): void {
     clearTimeout(this.timer);
@@ -151,18 +172,15 @@ export class Session {
 
 /** Why nothing has happened in the world. */
 function refusalOf(acted: Exclude<Acted, { status: 'ok' | 'full' }>): ApiError {
-  if (acted.status === 'spent') return new ApiError(429, nothingDone(acted.reason), 'BUDGET_SPENT');
   const cut = acted.status === 'empty' && acted.truncated ? ' before its token budget ended it (--max-tokens)' : '';
+  const own = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
+  const reason = 'reason' in acted ? acted.reason.replace(/[.\s]+$/, '') : own;
+  const message = `${reason}; nothing was done`;
+  if (acted.status === 'spent') return new ApiError(429, message, 'BUDGET_SPENT');
   if (acted.status === 'failed' && !PASSING.includes(acted.class)) {
-    return new ApiError(502, nothingDone(acted.reason), 'WORLD_MODEL_REFUSED');
+    return new ApiError(502, message, 'WORLD_MODEL_REFUSED');
   }
-  const none = acted.status === 'empty' ? `the world model gave no observation${cut}` : 'the step was broken off';
-  const reason = acted.status === 'failed' ? acted.reason : none;
-  return passing(`${nothingDone(reason)}, and the step can be tried again`, 'WORLD_MODEL_UNAVAILABLE');
-}
-
-function nothingDone(reason: string): string {
-  return `${reason.replace(/[.\s]+$/, '')}; nothing was done`;
+  return passing(`${message}, and the step can be tried again`, 'WORLD_MODEL_UNAVAILABLE');
 }
 
 /** As OpenEnv answers a reset and a step. The world rewards nothing. */
@@ -191,55 +209,28 @@ function passing(message: string, code: string): ApiError {
 export class Sessions {
   /** In the order of their opening. */
   readonly #open = new Set<Session>();
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly underWay = new Set<Promise<unknown>>();
   #isStopping = false;
 
-  constructor(
-    readonly grounds: SessionGrounds,
-    readonly limits: SessionLimits,
-  ) {}
+  constructor(readonly grounds: SessionGrounds) {}
 
   get count(): number {
     return this.#open.size;
   }
 
   /** Opens a further session, as its constructor says. @throws ApiError (503) where all places are taken, or the server is stopping */
-  open(onGone: () => void, mayLeave = false): Session {
-    this.#requireRunning();
-    if (this.#open.size >= this.limits.sessions) {
+  open(onGone?: () => void, mayLeave = false): Session {
+    this.requireRunning();
+    const { most } = this.grounds;
+    if (this.#open.size >= most) {
       const over = [...this.#open].find((session) => session.mayLeave && session.isDone && !session.isBusy);
-      const most = this.limits.sessions;
-      const all = most === 1 ? 'the session of this server is' : `all ${most} sessions of this server are`;
-      const message = `${all} in use; try again later, or start it with more --sessions`;
+      const message = `no session is left of the ${most} of this server; try again later, or start it with more --sessions`;
       if (over === undefined) throw passing(message, 'CAPACITY_REACHED');
       this.dismiss(over);
     }
     const session = new Session(this, onGone, mayLeave);
     this.#open.add(session);
     return session;
-  }
-
-  /**
-   * Does a session's work, which keeps it from being idle, alone: two answers for one world would be of different worlds. While the server
-   * stops, none begins. @throws ApiError (503, 409)
-   */
-  async work(session: Session, id: string, work: () => Promise<Answer>): Promise<Answer> {
-    this.#requireRunning();
-    if (session.isBusy) {
-      const message = `episode "${id}" is at work on another request; wait for its answer`;
-      throw new ApiError(409, message, 'STEP_UNDER_WAY', null, { 'retry-after': '1' });
-    }
-    session.isBusy = true;
-    session.timer.refresh();
-    const done = work();
-    this.#underWay.add(done);
-    try {
-      return await done;
-    } finally {
-      session.isBusy = false;
-      session.timer.refresh();
-      this.#underWay.delete(done);
-    }
   }
 
   /** Ends a session whose client has gone. */
@@ -251,7 +242,7 @@ export class Sessions {
   /** Ends a session and says so. */
   dismiss(session: Session): void {
     this.end(session);
-    session.onGone();
+    session.onGone?.();
   }
 
   /** Takes nothing more; resolves when what is under way has ended, or is broken off after `drainMs`. */
@@ -260,14 +251,14 @@ export class Sessions {
     const late = setTimeout(() => {
       for (const session of this.#open) session.end();
     }, drainMs);
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.underWay);
     // The last answer is on its way before its client is sent away.
     await new Promise((resolve) => setImmediate(resolve));
     clearTimeout(late);
     for (const session of [...this.#open]) this.end(session);
   }
 
-  #requireRunning(): void {
+  requireRunning(): void {
     if (!this.#isStopping) return;
     throw new ApiError(503, 'the server is shutting down', 'SHUTTING_DOWN', null, { connection: 'close' });
   }
@@ -300,33 +291,30 @@ export async function openRecords(directory: string): Promise<{ begin(episodeId:
       let place: string | undefined;
       return {
         async keep(world) {
-          const text = `${JSON.stringify(trajectoryRow(world, episodeId))}\n`;
+          const at = place ?? (await claimed(directory, `${world.domain}-${episodeId}`));
           try {
-            if (place === undefined) place = await placeWith(text, directory, `${world.domain}-${episodeId}`);
-            else {
-              // A link that someone has laid there is not followed.
-              await rm(`${place}.part`, { force: true });
-              await writeFile(`${place}.part`, text, { flag: 'wx' });
-            }
-            await rename(`${place}.part`, place);
+            const part = await openAnew(`${at}.part`);
+            await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
+            await rename(`${at}.part`, at);
           } catch (error) {
-            if (place !== undefined) await rm(`${place}.part`, { force: true });
+            await rm(`${at}.part`, { force: true });
             throw error;
           }
+          place = at;
         },
       };
     },
   };
 }
 
-/** A place that no other file has, nor any other process is about to write. Its part, with the text, is there already. */
-async function placeWith(text: string, directory: string, named: string): Promise<string> {
+/** A place that no other file has, nor any other process is about to write: its part is there from now on. */
+async function claimed(directory: string, named: string): Promise<string> {
   const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
   for (let number = 1; ; number++) {
     const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
     if (await exists(place)) continue;
     try {
-      await writeFile(`${place}.part`, text, { flag: 'wx' });
+      await writeFile(`${place}.part`, '', { flag: 'wx' });
     } catch (error) {
       if (codeOf(error) === 'EEXIST') continue;
       throw error;

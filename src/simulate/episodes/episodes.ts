@@ -7,7 +7,7 @@ import { addUsage } from '../../core/costs.js';
 import { EXIT, type ExitCode, interruption } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
-import { fingerprintOf, type Identity } from '../../core/identity.js';
+import { fingerprintOf } from '../../core/identity.js';
 import { printable } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import type { Io, Usage } from '../../core/types.js';
@@ -24,18 +24,17 @@ import { openPricing, targetAt } from '../../run/target.js';
 import { type ShownSettings, toolVersion } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { EpisodeSettings } from '../options.js';
-import { Budget, openRowPrompts, openSimulation, openStarts, type Simulation } from '../simulation.js';
-import { openAgent } from './agent.js';
-import { beginningsOf, type Episode, episodesOf, printEpisodeBill, type Work } from './plan.js';
+import { Budget, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
+import { beginningsOf, type Episode, episodesOf, openAgent, printEpisodeBill } from './plan.js';
 import {
   ENDS,
   endingOf,
   episodeState,
-  type OpenWork,
   PLAYERS,
   playAll,
   type SessionResult,
   standingOf,
+  type Work,
 } from './playing.js';
 
 /** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
@@ -49,33 +48,38 @@ export async function playEpisodes(
   next: (dir: string) => string,
 ): Promise<ExitCode> {
   const starts = openStarts(settings, io);
+  const closers: (() => Promise<unknown>)[] = [starts.close];
   try {
     const beginnings = await beginningsOf(settings, starts, io);
     const episodes = episodesOf(beginnings, settings);
     const domains = beginnings.map(({ domain }) => domain);
     const agent = await openAgent(settings, domains, io);
-    const work: Work = { settings, io, shown, starts, beginnings, episodes, agent };
-    if (!settings.dryRun) return await play(work, next(settings.outputDir));
-    const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-    const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-    await printEpisodeBill(work, await openPricing(target, settings, io));
-    return EXIT.done;
-  } finally {
-    await starts.close();
-  }
-}
-
-async function play(work: Work, next: string): Promise<ExitCode> {
-  const { settings, io } = work;
-  const notices: string[] = [];
-  const note = (text: string) => void notices.push(text);
-  const budget = new Budget(settings);
-  const simulation = await openSimulation(settings, io, note, budget);
-  const closers: (() => Promise<unknown>)[] = [simulation.close];
-  try {
-    const { asked, close } = await work.agent.live(budget, note);
+    if (settings.dryRun) {
+      const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+      const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
+      const worldPricing = await openPricing(target, settings, io);
+      await printEpisodeBill(episodes, { starts, agent, worldPricing }, settings, io);
+      return EXIT.done;
+    }
+    const notices: string[] = [];
+    const note = (text: string) => void notices.push(text);
+    const budget = new Budget(settings);
+    const simulation = await openSimulation(settings, io, note, budget);
+    closers.push(simulation.close);
+    const { asked, close } = await agent.live(budget, note);
     closers.push(close);
-    const identity = await identityOf(work, simulation);
+    // What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change.
+    const isFresh = beginnings.every(({ row }) => row === undefined);
+    const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
+    const identity = {
+      model: simulation.identity,
+      sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
+      system_prompt: prompts.identity,
+      agent: agent.identity,
+      starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),
+      steps: settings.steps,
+      tries: settings.agentTries,
+    };
     const run = await openRun({
       kind: 'simulate',
       dir: resolve(io.cwd, settings.outputDir),
@@ -86,15 +90,23 @@ async function play(work: Work, next: string): Promise<ExitCode> {
     });
     closers.push(() => run.close());
     const models = { agent: asked, world: simulation.asked };
-    return await playIn({ ...work, run, simulation, models, budget }, notices, next);
+    const work = { settings, io, shown, starts, beginnings, episodes, agent, run, simulation, models, budget, notices };
+    return await playIn(work, next(settings.outputDir));
   } finally {
     for (const close of closers.reverse()) await close();
   }
 }
 
+/** All that the episodes of an open run are played with. */
+interface Played extends Work {
+  readonly shown: ShownSettings;
+  readonly beginnings: readonly unknown[];
+  readonly notices: readonly string[];
+}
+
 /** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
-async function playIn(work: OpenWork, notices: readonly string[], next: string): Promise<ExitCode> {
-  const { run, models, io, settings } = work;
+async function playIn(work: Played, next: string): Promise<ExitCode> {
+  const { run, models, episodes, settings, io } = work;
   for (const id of run.journal.ids()) {
     const { player, model, ...log } = run.journal.read(id).log;
     // The records are the program's own, each with its checksum.
@@ -103,23 +115,30 @@ async function playIn(work: OpenWork, notices: readonly string[], next: string):
     if (asked !== undefined) models[asked].count(call, typeof model === 'string' ? model : undefined);
   }
   const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  const manifestOf = manifestIn(work, notices);
-  await writeManifest(run.manifestPath, manifestOf({ startedAt, state: 'running' }));
+  await writeManifest(run.manifestPath, { ...manifestOf(work), startedAt, state: 'running' });
   const before = performance.now();
   const session = await inSession(work);
   const seconds = (performance.now() - before) / 1000;
   const { rows, ...output } = await writeOutput(work);
-  const { state, exitCode } = endOf(work, session);
-  const times = { startedAt, state, endedAt: new Date().toISOString() };
-  const manifest = { ...manifestOf(times, session), output };
+  const { failures, spent, error } = session;
+  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
+  const [state, exitCode] = ((): [Manifest['state'], ExitCode] => {
+    if (error === undefined && endings.length === episodes.length) return ['complete', EXIT.done];
+    if (error === undefined && io.stop.aborted) return ['interrupted', interruption(io.stop)];
+    return spent === undefined && error === undefined
+      ? ['incomplete', EXIT.incomplete]
+      : ['stopped', spent === undefined ? EXIT.incomplete : EXIT.later];
+  })();
+  const endedAt = new Date().toISOString();
+  const manifest = { ...manifestOf(work, failures), startedAt, state, endedAt, output };
   await writeManifest(run.manifestPath, manifest);
-  if (session.error !== undefined) throw session.error;
-  const document = documentOf(work, session, { manifest, exitCode, rows, seconds });
+  if (error !== undefined) throw error;
+  const document = documentOf(work, session, endings, { manifest, exitCode, rows, seconds });
   io.stdout.write(`${settings.json ? JSON.stringify(document) : linesOf(document, work, next).join('\n')}\n`);
   return exitCode;
 }
 
-async function inSession(work: OpenWork): Promise<SessionResult> {
+async function inSession(work: Work): Promise<SessionResult> {
   const { settings, io, run, models, budget, episodes } = work;
   const { quiet, verbose, color } = settings;
   const calls = () => counted(models.agent.calls + models.world.calls, 'call');
@@ -145,7 +164,7 @@ async function inSession(work: OpenWork): Promise<SessionResult> {
 }
 
 /** A line for each episode that has ended behind a step, in their order. */
-async function writeOutput({ run, episodes, settings, starts, agent, simulation }: OpenWork) {
+async function writeOutput({ run, episodes, settings, starts, agent, simulation }: Work) {
   const prefix = fingerprintOf(run.identity).slice(0, 8);
   let rows = 0;
   const lines = async function* () {
@@ -164,63 +183,37 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
   return { rows, file: run.outputPath, ...written, form: fingerprintOf({ rows }) };
 }
 
-/** What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change. */
-async function identityOf({ settings, beginnings, agent, io }: Work, simulation: Simulation): Promise<Identity> {
-  const isFresh = beginnings.every(({ row }) => row === undefined);
-  const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
+/** @param halted what halted episodes in the session */
+function manifestOf(
+  { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Played,
+  halted: SessionResult['failures'] = new Map(),
+) {
+  const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
+  const failures = Object.fromEntries(Array.from(halted, ([name, { episodes: n }]) => [name, n]));
+  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+  const tokens: Usage = {};
+  for (const player of PLAYERS) addUsage(tokens, models[player].usage);
   return {
-    model: simulation.identity,
-    sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
-    system_prompt: prompts.identity,
-    agent: agent.identity,
-    starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),
-    steps: settings.steps,
-    tries: settings.agentTries,
+    schema: 'awb.manifest/1' as const,
+    kind: 'simulate' as const,
+    tool: { name: 'agentworldbench', version: toolVersion() },
+    label: settings.label ?? run.stored?.label,
+    meta: { ...run.stored?.meta, ...settings.meta },
+    identity: run.identity,
+    fingerprint: fingerprintOf(run.identity),
+    settings: shown,
+    endpoints: [...simulation.hosts, ...agent.hosts],
+    servedModels: PLAYERS.flatMap((player) => [...models[player].served]),
+    data: { starts: beginnings.length },
+    chosen: Object.fromEntries(byDomain(episodes)),
+    counts: {
+      ...{ chosen: episodes.length, ok, failed, notDone: episodes.length - ok - failed },
+      ...{ absent: 0, failures, flags: {} },
+    },
+    tokens,
+    notices: [...new Set([...run.notices, ...notices])],
+    process: { pid: process.pid, host: hostname() },
   };
-}
-
-function manifestIn(work: OpenWork, notices: readonly string[]) {
-  const { run, settings, shown, episodes, beginnings, agent, simulation, models } = work;
-  return (times: Pick<Manifest, 'startedAt' | 'state' | 'endedAt'>, session?: SessionResult): Manifest => {
-    const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
-    const failures = Object.fromEntries(Array.from(session?.failures ?? [], ([name, { episodes: n }]) => [name, n]));
-    const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
-    const notDone = episodes.length - ok - failed;
-    const tokens: Usage = {};
-    for (const player of PLAYERS) addUsage(tokens, models[player].usage);
-    const label = settings.label ?? run.stored?.label;
-    return {
-      schema: 'awb.manifest/1',
-      kind: 'simulate',
-      tool: { name: 'agentworldbench', version: toolVersion() },
-      ...(label === undefined ? {} : { label }),
-      meta: { ...run.stored?.meta, ...settings.meta },
-      identity: run.identity,
-      fingerprint: fingerprintOf(run.identity),
-      settings: shown,
-      endpoints: [...simulation.hosts, ...agent.hosts],
-      servedModels: PLAYERS.flatMap((player) => [...models[player].served]),
-      data: { starts: beginnings.length },
-      chosen: Object.fromEntries(byDomain(episodes)),
-      counts: { chosen: episodes.length, ok, failed, notDone, absent: 0, failures, flags: {} },
-      tokens,
-      notices: [...new Set([...run.notices, ...notices])],
-      ...times,
-      process: { pid: process.pid, host: hostname() },
-    };
-  };
-}
-
-function endOf(
-  { io, episodes, run }: OpenWork,
-  { error, spent }: SessionResult,
-): { readonly state: Manifest['state']; readonly exitCode: ExitCode } {
-  const unfinished = spent === undefined ? EXIT.incomplete : EXIT.later;
-  if (error !== undefined) return { state: 'stopped', exitCode: unfinished };
-  const isOver = episodes.every(({ number }) => endingOf(run.journal, number) !== undefined);
-  if (isOver) return { state: 'complete', exitCode: EXIT.done };
-  if (io.stop.aborted) return { state: 'interrupted', exitCode: interruption(io.stop) };
-  return { state: spent === undefined ? 'incomplete' : 'stopped', exitCode: unfinished };
 }
 
 function byDomain(episodes: readonly Episode[]): Map<string, number> {
@@ -229,45 +222,33 @@ function byDomain(episodes: readonly Episode[]): Map<string, number> {
 
 type EpisodesDocument = ReturnType<typeof documentOf>;
 
-/** What episodes have come to. @param rows in the output: an episode without a step has none */
+/** What episodes have come to. `rows` are those in the output: an episode without a step has none. */
 function documentOf(
-  { run, episodes, models, budget }: OpenWork,
-  session: SessionResult,
-  {
-    manifest,
-    exitCode,
-    rows,
-    seconds,
-  }: { manifest: Manifest & { output: { file: string } }; exitCode: ExitCode; rows: number; seconds: number },
+  { models: { agent, world }, budget }: Work,
+  { failures, spent }: SessionResult,
+  endings: readonly NonNullable<ReturnType<typeof endingOf>>[],
+  end: { manifest: Manifest & { output: { file: string } }; exitCode: ExitCode; rows: number; seconds: number },
 ) {
-  const { agent, world } = models;
-  const { chosen, ok: ended, failed, notDone: not_done } = manifest.counts;
-  const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
+  const { state, output, label, meta, fingerprint, notices, chosen: by_domain, counts } = end.manifest;
+  const { chosen, ok: ended, failed, notDone: not_done } = counts;
   return {
     schema: 'awb.simulate/1',
-    exit_code: exitCode,
-    state: manifest.state,
-    stop_reason: session.spent,
-    output: manifest.output.file,
-    label: manifest.label,
-    meta: manifest.meta,
-    fingerprint: manifest.fingerprint,
-    episodes: { chosen, ended, failed, not_done, by_domain: manifest.chosen },
-    ends: countBy(endings, ({ end }) => end),
-    rows,
+    exit_code: end.exitCode,
+    ...{ state, stop_reason: spent, output: output.file, label, meta, fingerprint },
+    episodes: { chosen, ended, failed, not_done, by_domain },
+    ends: countBy(endings, ({ end: name }) => name),
+    rows: end.rows,
     steps: endings.reduce((sum, { steps }) => sum + steps, 0),
-    failures: Object.fromEntries(session.failures),
+    failures: Object.fromEntries(failures),
     tokens: { agent: agent.usage, world: world.usage },
     calls: { agent: agent.calls, world: world.calls },
     served_models: { agent: [...agent.served], world: [...world.served] },
-    spent: budget.spending,
-    notices: manifest.notices,
-    seconds,
+    ...{ spent: budget.spending, notices, seconds: end.seconds },
   };
 }
 
 /** The document in words. */
-function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: OpenWork, next: string): string[] {
+function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: Work, next: string): string[] {
   const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
   const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
   const money = spendingText(document.spent);

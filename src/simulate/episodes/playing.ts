@@ -2,15 +2,14 @@
 // before the next call, so that a kill loses none, and so is each episode's end.
 
 import type { UserError } from '../../core/errors.js';
-import type { CallLog, ModelReply } from '../../core/types.js';
+import type { CallLog, Io, ModelReply } from '../../core/types.js';
 import { afterObservation, type World } from '../../infer/world.js';
 import type { LiveFailure, LiveHooks } from '../../model/live.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
-import { MOST_EPISODES } from '../options.js';
-import type { Budget, PaidModel, Simulation, StepOutcome } from '../simulation.js';
-import { agentQuestion, readAgentTurn } from './agent.js';
-import type { Episode, Work } from './plan.js';
+import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
+import type { Budget, PaidModel, Simulation, Starts, StepOutcome } from '../simulation.js';
+import { type Agent, agentQuestion, type Episode, readAgentTurn } from './plan.js';
 
 /** Who is asked. */
 export const PLAYERS = ['agent', 'world'] as const;
@@ -28,18 +27,17 @@ export const ENDS = {
   refused: 'the world model or the agent refused',
 } as const;
 
-interface Ended {
+/** How an episode ended. */
+interface Ending {
   readonly end: keyof typeof ENDS;
+  /** Simulated turns. */
+  readonly steps: number;
   /** What the agent found out. */
   readonly said?: string | undefined;
   /** Why, where that is not said by the end alone. */
   readonly reason?: string | undefined;
 }
-
-/** How an episode ended, and behind how many simulated turns. */
-interface Ending extends Ended {
-  readonly steps: number;
-}
+type Ended = Omit<Ending, 'steps'>;
 
 /** An episode that goes on when the command is repeated. */
 interface Halted {
@@ -49,7 +47,12 @@ interface Halted {
 }
 
 /** What the episodes of an open run are played with. */
-export interface OpenWork extends Work {
+export interface Work {
+  readonly settings: EpisodeSettings;
+  readonly io: Io;
+  readonly starts: Starts;
+  readonly episodes: readonly Episode[];
+  readonly agent: Agent;
   readonly run: Run;
   readonly simulation: Simulation;
   readonly models: Readonly<Record<Player, PaidModel>>;
@@ -74,7 +77,7 @@ const SIDE_BY_SIDE = 16;
  * @param onPlayed is told of the output tokens that the session took for the episode
  */
 export async function playAll(
-  work: OpenWork,
+  work: Work,
   over: AbortSignal,
   onPlayed: (episode: Episode, played: Ending | Halted, tokens: number) => void,
 ): Promise<SessionResult> {
@@ -114,7 +117,7 @@ export async function playAll(
   return { failures, spent: budget.reached, error };
 }
 
-interface Play extends OpenWork {
+interface Play extends Work {
   readonly over: AbortSignal;
   /** Whether nothing more may be asked: the user has interrupted, the budget is spent, or nothing can be asked at all. */
   isOver(): boolean;
@@ -191,12 +194,10 @@ async function takeTurn<T>(
 ): Promise<Turn<T>> {
   const id = idOf(number, step, player);
   const hooks = { signal: over, group: `episode ${number}`, isOff: isOver };
-  const kept = (reply: ModelReply) => {
+  const keepReply = (at: string, row: JournalRecord['row'], reply: ModelReply) => {
     const { content: gen, reasoning, log, servedModel: model } = reply;
-    return [
-      { gen, ...(reasoning !== undefined && { reasoning }) },
-      { ...log, player, ...(model && { model }) },
-    ] as const;
+    const said = { ...row, gen, ...(reasoning !== undefined && { reasoning }) };
+    return keep(at, said, { ...log, player, ...(model && { model }) });
   };
   let flaw: string | undefined;
   for (let lost = lostOf(journal, id); lost.unusable < settings.agentTries; lost = lostOf(journal, id)) {
@@ -204,17 +205,13 @@ async function takeTurn<T>(
     const seedOffset = (number % MOST_EPISODES) * EPISODES_APART + step * TRIES_APART + lost.unusable;
     const answer = await ask(seedOffset, hooks);
     switch (answer.status) {
-      case 'ok': {
-        const [row, log] = kept(answer.reply);
-        await keep(id, { status: 'ok', ...answer.said, ...row }, log);
+      case 'ok':
+        await keepReply(id, { status: 'ok', ...answer.said }, answer.reply);
         return answer.turn ?? {};
-      }
-      case 'empty': {
-        const [row, log] = kept(answer.reply);
+      case 'empty':
         flaw = answer.flaw;
-        await keep(lostIdOf(id, lost.all), { status: 'failed', class: UNUSABLE, reason: flaw, ...row }, log);
+        await keepReply(lostIdOf(id, lost.all), { status: 'failed', class: UNUSABLE, reason: flaw }, answer.reply);
         break;
-      }
       case 'full':
         return { end: 'context', reason: WHOSE[player] };
       case 'spent':

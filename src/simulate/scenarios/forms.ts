@@ -1,10 +1,173 @@
-// The form of a suite's file: which fields it has, and what may stand in each. docs/scenarios.md describes it.
+// The form of a suite's file: which fields it has, and what may stand in each (docs/scenarios.md). Its patterns are regular expressions whose time
+// is bounded by pattern times text, whatever a model writes (RE2, in the syntax of JavaScript); their named groups fill slots in texts; and paths
+// are a small part of JSONPath (RFC 9535), which also goes into JSON that stands as a text inside JSON.
 
+import { RE2JS, RE2JSException } from 're2js';
 import { z } from 'zod';
 import { messageOf } from '../../core/errors.js';
-import { isObject } from '../../core/json.js';
+import { isContainer, isObject, parseJson } from '../../core/json.js';
 import { keysError, mapping, oneOf } from '../../core/schema.js';
-import { compilePattern, filled, isJsonPath, type Pattern, slotsIn } from './pattern.js';
+
+export interface Pattern {
+  readonly source: string;
+  readonly ignoreCase?: true;
+}
+
+/** What the named groups of a pattern caught; a group that took no part is absent. */
+export type Groups = Readonly<Record<string, string>>;
+
+/** Of patterns that are searched for again and again. */
+const COMPILED = new WeakMap<Pattern, ReturnType<typeof compiledFrom>>();
+
+/**
+ * The pattern, ready to search texts. It reads as JavaScript's with the flags `u` and `m`, without back-references and looking around;
+ * `^` and `$` stand at line feeds alone, and a count is at most 1000.
+ * @throws SyntaxError with the reason
+ */
+export function compilePattern(pattern: Pattern) {
+  const compiled = COMPILED.get(pattern) ?? compiledFrom(pattern);
+  COMPILED.set(pattern, compiled);
+  return compiled;
+}
+
+function compiledFrom({ source, ignoreCase }: Pattern) {
+  const regex = regexOf(source, ignoreCase === true);
+  const names = Object.keys(regex.namedGroups());
+  return {
+    /** Names of the groups, each once. */
+    names,
+    test: (text: string) => regex.test(text),
+    /** The groups of the first match; undefined where there is none. */
+    groups(text: string): Groups | undefined {
+      if (names.length === 0) return regex.test(text) ? {} : undefined;
+      const matcher = regex.matcher(text);
+      if (!matcher.find()) return undefined;
+      const caught = names.map((name) => [name, matcher.group(name)] as const);
+      return Object.fromEntries(caught.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
+    },
+  };
+}
+
+function regexOf(source: string, ignoreCase: boolean): RE2JS {
+  try {
+    new RegExp(source, 'um');
+  } catch (error) {
+    // JavaScript throws nothing but a SyntaxError here, whose reason stands behind the pattern.
+    throw new SyntaxError((error as SyntaxError).message.replace(/^.*: (?=[^:]+$)/s, ''));
+  }
+  try {
+    const flags = RE2JS.MULTILINE | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
+    return RE2JS.compile(RE2JS.translateRegExp(forRe2(source)), flags);
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    throw new SyntaxError(error.message.replace(/^error parsing regexp: /, ''));
+  }
+}
+
+/** White space as JavaScript knows it, and what ends its lines: RE2 keeps to ASCII, and to line feeds. */
+const SPACES = '\\t-\\r\\p{Z}\\x{FEFF}';
+const LINE_ENDS = '\\n\\r\\x{2028}\\x{2029}';
+
+/**
+ * The source with `.` and `\s` spelled out as the characters that JavaScript takes for them.
+ * @throws SyntaxError for what JavaScript takes and RE2 does not, or reads as something else
+ */
+function forRe2(source: string): string {
+  let isInSet = false;
+  return source.replace(/\\u\w\w|\\.|\(\?<?[=!]|[[\].]/gs, (piece) => {
+    if (/^\\[1-9k]/.test(piece)) throw new SyntaxError('it refers back to a group; write out what may stand there');
+    if (/^\\ud[89a-f]/i.test(piece)) {
+      throw new SyntaxError('it names half of a character; write the whole one, such as \\u{1F600}');
+    }
+    if (piece === '[' || piece === ']') isInSet = piece === '[';
+    else if (piece === '\\s') return isInSet ? SPACES : `[${SPACES}]`;
+    else if (isInSet) return piece;
+    else if (piece.startsWith('(')) throw new SyntaxError('it looks ahead or behind; use "lacks" or "not"');
+    else if (piece === '\\S') return `[^${SPACES}]`;
+    else if (piece === '.') return `[^${LINE_ENDS}]`;
+    return piece;
+  });
+}
+
+/** Not what a pattern says of characters, such as `\p{sc}` and `\u{e9}`. */
+const SLOT = /(?<!\\[pPu])\{([a-z]\w*)\}/g;
+
+/** The names of the slots in a text, each once. */
+export function slotsIn(text: string): string[] {
+  return [...new Set(Array.from(text.matchAll(SLOT), ([, name = '']) => name))];
+}
+
+/**
+ * Texts with their slots filled, at whatever depth; one without a value stays as it is. In the sources of patterns, values stand for
+ * themselves.
+ */
+export function filled<T>(value: T, values: Groups): T {
+  // Nothing but texts changes in it.
+  return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
+    if (typeof inner !== 'string') return inner;
+    return key === 'source' ? sourceWithSlots(inner, values) : withSlots(inner, values);
+  }) as T;
+}
+
+/** The text with its slots filled. */
+export function withSlots(text: string, values: Groups, put: (value: string) => string = (value) => value): string {
+  return text.replace(SLOT, (slot, name: string) => (Object.hasOwn(values, name) ? put(values[name] ?? '') : slot));
+}
+
+/** A pattern's source with its slots filled by values that stand for themselves. */
+function sourceWithSlots(source: string, values: Groups): string {
+  return withSlots(source, values, (value) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+}
+
+/** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
+export function ownWordsOf(text: string): string[] {
+  return text.split(/\{[a-z]\w*\}|`[^`]*`|"[^"\n]*"|“[^”]*”|[a-z]+:\/\/\S+/).filter((piece) => /\p{L}/u.test(piece));
+}
+
+/** `.name`, `['name']`, `["name"]`, `[0]`, `[-1]`, `[*]` or `.*`. */
+const SEGMENT =
+  /\.(?:(?<name>[\p{L}_][\p{L}\p{N}_]*)|\*)|\[(?:'(?<single>(?:[^'\\]|\\.)*)'|"(?<double>(?:[^"\\]|\\.)*)"|(?<index>0|-?[1-9]\d*)|\*)\]/gu;
+const PATH = new RegExp(`^\\$(?:${SEGMENT.source})*$`, 'u');
+
+/** Whether `valuesAt` understands the path. */
+export function isJsonPath(path: string): boolean {
+  return PATH.test(path);
+}
+
+/** The values at a path, in their order; none where it leads nowhere. A text on the way that holds JSON is gone into. */
+export function valuesAt(root: unknown, path: string): unknown[] {
+  let values = [root];
+  for (const { groups = {} } of path.matchAll(SEGMENT)) {
+    const { name = (groups.single ?? groups.double)?.replace(/\\(.)/gu, '$1'), index } = groups;
+    values = values.flatMap((packed) => {
+      const value = unpacked(packed);
+      if (name !== undefined) return isObject(value) && Object.hasOwn(value, name) ? [value[name]] : [];
+      if (index === undefined) return isContainer(value) ? Object.values(value) : [];
+      const at = Number(index);
+      return Array.isArray(value) ? value.slice(at, at === -1 ? undefined : at + 1) : [];
+    });
+  }
+  return values;
+}
+
+/** MCP packs the JSON of a result as a text into a block. */
+function unpacked(value: unknown): unknown {
+  return typeof value === 'string' && /^\s*[[{]/.test(value) ? (parseJson(value) ?? value) : value;
+}
+
+/**
+ * The JSON that a text is or holds: the whole text, or the first lines that begin with a bracket and parse, to the last bracket of
+ * their kind. Undefined where there is none.
+ */
+export function jsonIn(text: string): unknown {
+  const whole = parseJson(text.trim());
+  if (whole !== undefined) return whole;
+  const start = /^[ \t]*[[{]/m.exec(text);
+  if (start === null) return undefined;
+  const rest = text.slice(start.index).trimStart();
+  const end = rest.lastIndexOf(rest.startsWith('{') ? '}' : ']');
+  return end < 0 ? undefined : parseJson(rest.slice(0, end + 1));
+}
 
 /** A state that has to be reached is asked for in three steps at most: the row's own action, and two of the suite's. */
 const MOST_STEPS = 3;
@@ -16,32 +179,29 @@ const DEFAULT_PERCENT = 90;
 const PUTS = ['system', 'before-action'] as const;
 export type Put = (typeof PUTS)[number];
 
-/** What is said of a field whose value is not as it has to be; where there is none, that it is missing. */
-function expected(key: string, form: string) {
+/** What is said of a field whose value is not as it has to be. A pattern alone is short for one in a mapping. */
+function needs(form: string) {
   return {
-    error: ({ input }: { readonly input?: unknown }) =>
-      input === undefined ? `"${key}" is missing; it has to be ${form}` : `"${key}" has to be ${form}`,
+    error: ({ input, path = [] }: z.core.$ZodRawIssue) => {
+      const key = path.findLast((step) => typeof step === 'string' && step !== 'pattern');
+      return `"${String(key)}" ${input === undefined ? 'is missing; it ' : ''}has to be ${form}`;
+    },
   };
 }
 
+const SAYS = needs('a text that is not empty, in quotes where it reads as a number');
 /** A text that says something. A number is not one: YAML would have changed how it is written. */
-function text(key: string) {
-  const form = expected(key, 'a text that is not empty, in quotes where it reads as a number');
-  return z.string(form).regex(/\S/, { ...form, abort: true });
-}
+const text = z.string(SAYS).regex(/\S/, { ...SAYS, abort: true });
+const trimmed = text.transform((value) => value.trim());
 
-function trimmed(key: string) {
-  return text(key).transform((value) => value.trim());
-}
-
-function list<Item extends z.ZodType>(key: string, item: Item, most = Number.MAX_SAFE_INTEGER) {
-  const form = expected(key, most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of ${most} at most`);
+function list<Item extends z.ZodType>(item: Item, most = Number.MAX_SAFE_INTEGER) {
+  const form = needs(most === Number.MAX_SAFE_INTEGER ? 'a list' : `a list of ${most} at most`);
   return z.array(item, form).min(1, form).max(most, form);
 }
 
 /** One text or a list of them. */
-function texts(key: string, most?: number) {
-  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), list(key, text(key), most));
+function texts(most?: number) {
+  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), list(text, most));
 }
 
 /** A text as it may be once its slots are filled: any text may fill one. */
@@ -49,13 +209,14 @@ function sampleOf<T>(value: T): T {
   return filled(value, Object.fromEntries(slotsIn(JSON.stringify(value)).map((slot) => [slot, 'x'])));
 }
 
+const TRUTH_VALUE = z.boolean(needs('true or false')).exactOptional();
+
 /** A pattern as a text, or as `{pattern, ignore_case}`, tried at once: one that is wrong would say so in the middle of a run. */
 function pattern(key: string) {
-  const ignore_case = z.boolean(expected('ignore_case', 'true or false')).exactOptional();
   return z
     .preprocess(
       (value) => (isObject(value) ? value : { pattern: value }),
-      mapping(`"${key}"`, { pattern: text(key), ignore_case }),
+      mapping(`"${key}"`, { pattern: text, ignore_case: TRUTH_VALUE }),
     )
     .transform(({ pattern: source, ignore_case }, context): Pattern => {
       const found: Pattern = { source, ...(ignore_case && { ignoreCase: true }) };
@@ -78,13 +239,13 @@ export type JsonExpectation =
 const JSON_KEYS = ['equals', 'matches', 'exists'];
 
 const jsonVerifier = mapping('"json_path"', {
-  path: text('path').refine(
+  path: text.refine(
     (path) => isJsonPath(sampleOf(path)),
-    expected('path', "a path such as $.items[0].price, $['a key'] or $[*].id"),
+    needs("a path such as $.items[0].price, $['a key'] or $[*].id"),
   ),
   equals: z.unknown().exactOptional(),
   matches: pattern('matches').exactOptional(),
-  exists: z.boolean(expected('exists', 'true or false')).exactOptional(),
+  exists: TRUTH_VALUE,
 }).transform(({ path, ...given }, context) => {
   if (JSON_KEYS.filter((key) => Object.hasOwn(given, key)).length !== 1) {
     context.addIssue('"json_path" needs one of "equals", "matches" and "exists" beside its "path"');
@@ -93,26 +254,26 @@ const jsonVerifier = mapping('"json_path"', {
   return { kind: 'json_path' as const, path, expect: given as JsonExpectation };
 });
 
-const WORDS = expected('words', 'a whole number of words of the instruction in a row, or 0 for none');
+const WORDS = needs('a whole number of words of the instruction in a row, or 0 for none');
 /** What a prediction must not give away: phrases, and how many words of the instruction in a row. */
 const never = z.preprocess(
   (value) => (isObject(value) ? value : { phrases: value }),
   mapping('"never"', {
-    phrases: texts('never').exactOptional(),
+    phrases: texts().exactOptional(),
     words: z.int(WORDS).min(0, WORDS).exactOptional(),
   }),
 );
 export type NeverForm = z.infer<typeof never>;
 
-const STATUS = expected('exit_status', `a whole number of 0 to ${MOST_STATUS}, or nonzero`);
-const PERCENT = expected('percent', 'a number above 0 and up to 100');
+const STATUS = needs(`a whole number of 0 to ${MOST_STATUS}, or nonzero`);
+const PERCENT = needs('a number above 0 and up to 100');
 
 /** How a prediction shows that an instruction was followed, by kind. */
 const VERIFIERS = {
   /** Every text stands in it; runs of white space are as good as one space. */
-  contains: texts('contains').transform((found) => ({ kind: 'contains' as const, texts: found })),
+  contains: texts().transform((found) => ({ kind: 'contains' as const, texts: found })),
   /** No text stands in it. */
-  lacks: texts('lacks').transform((found) => ({ kind: 'lacks' as const, texts: found })),
+  lacks: texts().transform((found) => ({ kind: 'lacks' as const, texts: found })),
   matches: pattern('matches').transform((found) => ({ kind: 'matches' as const, pattern: found })),
   json_path: jsonVerifier,
   /** The status of the command that the action ran, as the domain shows one. */
@@ -145,7 +306,7 @@ const verifier = z
     if (context.issues.length === 0) context.addIssue(ONE_KEY);
     return z.NEVER;
   });
-const verify = list('verify', verifier).refine((found) => found.some(({ kind }) => kind !== 'never'), {
+const verify = list(verifier).refine((found) => found.some(({ kind }) => kind !== 'never'), {
   error: `"verify" has to hold a verifier by which one sees that it was followed: one of ${VERIFIER_NAMES.filter((name) => name !== 'never').join(', ')}`,
 });
 export type VerifierForms = z.infer<typeof verify>;
@@ -169,52 +330,44 @@ const places = { action: condition('action'), truth: condition('truth'), history
 const applies = mapping('"applies"', { ...places, not: mapping('"not"', places).exactOptional() });
 export type Conditions = z.infer<typeof applies>;
 
-const NAME = expected('name', 'small letters, digits and dashes, such as disk-full');
+const NAME = needs('small letters, digits and dashes, such as disk-full');
 const name = z.string(NAME).regex(/^[a-z0-9][a-z0-9-]*$/, NAME);
 
 /** The members that scenarios at rows and at a start of their own share. */
 const head = {
   name,
-  about: trimmed('about').default(''),
+  about: trimmed.default(''),
   put: oneOf('place', PUTS).default('before-action'),
-  instruction: trimmed('instruction'),
+  instruction: trimmed,
 };
 
 export const scenarioForm = mapping('a scenario', {
   ...head,
-  domains: texts('domains').exactOptional(),
+  domains: texts().exactOptional(),
   applies: applies.default({}),
   // biome-ignore lint/suspicious/noThenProperty: the file has this key, and schemas are not awaited.
-  then: texts('then', MOST_STEPS - 1).default([]),
+  then: texts(MOST_STEPS - 1).default([]),
   verify,
 });
 
 export const worldForm = mapping('"world"', {
   ...head,
-  domain: text('domain'),
-  system: trimmed('system'),
-  task: trimmed('task').exactOptional(),
-  state: trimmed('state').exactOptional(),
-  facts: list(
-    'facts',
-    mapping('a fact', { subject: text('subject'), relation: text('relation'), object: text('object') }),
-  ),
+  domain: text,
+  system: trimmed,
+  task: trimmed.exactOptional(),
+  state: trimmed.exactOptional(),
+  facts: list(mapping('a fact', { subject: text, relation: text, object: text })),
   verify: verify.exactOptional(),
   questions: list(
-    'questions',
     mapping('a question', {
       name,
-      steps: list(
-        'steps',
-        mapping('a step', { action: trimmed('action'), asks: list('asks', text('asks')) }),
-        MOST_STEPS,
-      ),
+      steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS),
     }),
   ),
 });
 
 function framing(put: Put) {
-  return text(put)
+  return text
     .refine((value) => slotsIn(value).join() === 'instruction', {
       error: `the framing "${put}" has to hold the slot {instruction}, and no other`,
     })
@@ -223,10 +376,10 @@ function framing(put: Put) {
 
 /** A whole file; its scenarios and its world are read one by one, so that a fault in one hides none of another. */
 export const fileForm = mapping('a suite', {
-  domains: texts('domains').exactOptional(),
+  domains: texts().exactOptional(),
   framing: mapping('"framing"', { system: framing('system'), 'before-action': framing('before-action') }).default({}),
   never: never.exactOptional(),
-  scenarios: list('scenarios', z.unknown()).default([]),
+  scenarios: list(z.unknown()).default([]),
   world: z.unknown().exactOptional(),
 }).refine((file) => file.scenarios.length > 0 || file.world !== undefined, {
   error: 'the file has neither "scenarios" nor "world"; write one of them',

@@ -35,9 +35,18 @@ import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { requirePriced } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
-import { answersOf, lineOf } from './line.js';
-import { messagesAt, startOf } from './messages.js';
-import { fittingIn, isSample, keyOfStep, type Plan, planOf, type ScenarioJob } from './plan.js';
+import {
+  answersOf,
+  fittingIn,
+  isSample,
+  keyOfStep,
+  lineOf,
+  messagesAt,
+  type Plan,
+  planOf,
+  type ScenarioJob,
+  startOf,
+} from './chains.js';
 import type { Scenario, ScenarioSuite } from './scenario.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
@@ -86,9 +95,12 @@ export async function instruct(
   const suite = await openSuite(settings.scenarios, settings, io);
   return withChosenRows(settings, io, async (rows) => {
     const { dataset, chosen, pricing } = rows;
-    const scenarios = askable(suite.scenarios, settings);
+    // A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row.
+    const isAskable = ({ at, steps }: Scenario) =>
+      settings.baseline === undefined || ('applies' in at && steps.length === 1);
+    const scenarios = suite.scenarios.filter(isAskable);
     const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
-    const fitting = fittingIn(dataset, scenarios, settings, io);
+    const fitting = fittingIn(dataset, scenarios, io);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
     const { jobs } = plan;
     if (jobs.length === 0) {
@@ -118,25 +130,16 @@ export async function instruct(
   });
 }
 
-/** A baseline answers for rows alone: it knows of no start of a suite's own, and of no step behind a row. */
-function askable(scenarios: readonly Scenario[], { baseline }: InferSettings): readonly Scenario[] {
-  if (baseline === undefined) return scenarios;
-  return scenarios.filter(({ at, steps }) => 'applies' in at && steps.length === 1);
-}
-
 /** What is asked, and what of the suite is not, a sentence each. */
 function planText({ jobs, unused }: Plan, leftOut: number): string[] {
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
+  const told = `${counted(leftOut, 'scenario')} of several steps, or at a start of its own, left out: a baseline knows nothing of them`;
   return [
     `${counted(scenarios, 'scenario')}: ${counted(chains.size, 'sample')}, with their twins ${counted(jobs.length, 'call')}`,
     ...(unused.length === 0 ? [] : [`fit for no chosen row, and left out: ${names}`]),
-    ...(leftOut === 0
-      ? []
-      : [
-          `${counted(leftOut, 'scenario')} that a baseline knows nothing of ${leftOut === 1 ? 'is' : 'are'} left out: of several steps, or at a start of its own`,
-        ]),
+    ...(leftOut === 0 ? [] : [told]),
   ];
 }
 
@@ -155,7 +158,7 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
     requireUsable(dataset, settings, io);
     const rows = new Map<string, number>();
     const chosen = chooseRows(dataset.rows, choiceOf({ ...settings, shard: takenShard(settings, io) }, dataset));
-    const fitting = fittingIn(dataset, suite.scenarios, { quiet: settings.quiet, ofRows: chosen.length }, io);
+    const fitting = fittingIn(dataset, suite.scenarios, io);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }

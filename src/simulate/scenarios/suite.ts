@@ -12,24 +12,27 @@ import { faultsOf, type Path, unknownName } from '../../core/schema.js';
 import { DOMAINS, type Domain } from '../../core/types.js';
 import { parseYaml } from '../../disk/yaml-file.js';
 import {
+  compilePattern,
   fileForm,
+  filled,
   type NeverForm,
+  ownWordsOf,
   type Put,
   scenarioForm,
+  slotsIn,
   type Verifier,
   type VerifierForms,
+  withSlots,
   worldForm,
 } from './forms.js';
-import { compilePattern, filled, ownWordsOf, slotsIn, withSlots } from './pattern.js';
 import {
   BUNDLED_SUITES,
+  leakIn,
   type Never,
   SCENARIOS_VERSION,
   type Scenario,
-  type ScenarioStep,
   type ScenarioSuite,
 } from './scenario.js';
-import { leakIn } from './verify.js';
 
 const YAML_FILE = /\.ya?ml$/;
 /** Of a suite in which everything is wrong, the first faults are enough. */
@@ -49,21 +52,24 @@ export async function loadScenarioSuite(
 ): Promise<ScenarioSuite> {
   const { name, files } = await filesOf(given, cwd);
   const known = [...new Set([...DOMAINS, ...domains])];
-  const wording = await bundledWording();
+  const wordingPath = bundled('wording.yaml');
+  const { plain, document } = await parseYaml(await readText(wordingPath), wordingPath, EXIT.badData);
+  // The program's own file.
+  const wording = plain(document) as Wording;
   const scenarios: Scenario[] = [];
   const faults: string[] = [];
   const places = new Map<string, string>();
   for (const { path, shown } of files) {
-    const file = new SuiteFile(await parseYaml(await readText(path), shown, EXIT.badData), known, wording);
-    for (const { scenario, at } of file.scenarios()) {
+    const file = await parseYaml(await readText(path), shown, EXIT.badData);
+    const found: { readonly line: number; readonly what: string }[] = [];
+    const fault: Tell = (at, what) => void found.push({ line: file.lineOf(at), what });
+    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault)) {
       const before = places.get(scenario.name);
       if (before === undefined) places.set(scenario.name, `${shown}:${file.lineOf(at)}`);
-      else file.fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
+      else fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
       scenarios.push(scenario);
     }
-    faults.push(
-      ...file.faults.toSorted((a, b) => a.line - b.line).map(({ line, what }) => `${shown}:${line}: ${what}`),
-    );
+    faults.push(...found.sort((a, b) => a.line - b.line).map(({ line, what }) => `${shown}:${line}: ${what}`));
   }
   const more = faults.length > MOST_FAULTS ? [`and ${faults.length - MOST_FAULTS} more`] : [];
   const said = [`the scenario suite ${given} cannot be used:`, ...faults.slice(0, MOST_FAULTS), ...more];
@@ -100,202 +106,160 @@ function bundled(name: string): string {
   return fileURLToPath(new URL(`../../../scenarios/${name}`, import.meta.url));
 }
 
+/** What holds where a file says nothing else. */
 interface Wording {
   readonly framing: Readonly<Record<Put, string>>;
   readonly never: Pick<Never, 'phrases' | 'words'>;
 }
 
-/** What holds where a file says nothing else. */
-async function bundledWording(): Promise<Wording> {
-  const path = bundled('wording.yaml');
-  const { plain, document } = await parseYaml(await readText(path), path, EXIT.badData);
-  // The program's own file.
-  return plain(document) as Wording;
-}
-
-/** Domains in which no command ends with a status that could be seen. */
-const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
+/** Is told what is wrong, and where. */
+type Tell = (at: Path, what: string) => void;
 
 interface Placed {
   readonly scenario: Scenario;
   readonly at: Path;
 }
 
-type ScenarioForm = z.infer<typeof scenarioForm>;
-type WorldForm = z.infer<typeof worldForm>;
+/** Domains in which no command ends with a status that could be seen. */
+const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
 
-/** A file while it is read: what it says for all of its scenarios, and what is wrong in it, all of it at once. */
-class SuiteFile {
-  readonly faults: { readonly line: number; readonly what: string }[] = [];
-  #domains: readonly Domain[] | undefined;
-
-  constructor(
-    private readonly file: Awaited<ReturnType<typeof parseYaml>>,
-    private readonly known: readonly Domain[],
-    private wording: Wording,
-  ) {}
-
-  lineOf(at: Path): number {
-    return this.file.lineOf(at);
-  }
-
-  fault(at: Path, what: string): undefined {
-    this.faults.push({ line: this.lineOf(at), what });
-    return undefined;
-  }
-
-  scenarios(): Placed[] {
-    const form = this.#read(fileForm, this.file.plain(this.file.document), []);
-    if (form === undefined) return [];
-    this.#domains = form.domains;
-    this.wording = {
-      framing: { ...this.wording.framing, ...form.framing },
-      never: withNever(this.wording.never, form.never === undefined ? [] : [form.never]),
-    };
-    this.#requireKnown(form.domains, ['domains']);
-    const found = form.scenarios.flatMap((item, index) => {
-      const at = ['scenarios', index];
-      const read = this.#read(scenarioForm, item, at);
-      const scenario = read && this.#scenario(read, at);
-      return scenario === undefined ? [] : [{ scenario, at }];
-    });
-    const world = form.world === undefined ? undefined : this.#read(worldForm, form.world, ['world']);
-    return world === undefined ? found : [...found, ...this.#questions(world, ['world'])];
-  }
-
-  #read<Form extends z.ZodType>(form: Form, value: unknown, at: Path): z.infer<Form> | undefined {
-    const found = form.safeParse(value);
+/** What a file holds; `tell` hears of all that is wrong in it at once. What a scenario at fault is like, nobody knows. */
+function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: Wording, tell: Tell): Placed[] {
+  let faults = 0;
+  const fault: Tell = (at, what) => {
+    faults++;
+    tell(at, what);
+  };
+  const read = <Form extends z.ZodType>(form: Form, given: unknown, at: Path): z.infer<Form> | undefined => {
+    const found = form.safeParse(given);
     if (found.success) return found.data;
-    for (const { path, text } of faultsOf(found.error)) this.fault([...at, ...path], text);
+    for (const { path, text } of faultsOf(found.error)) fault([...at, ...path], text);
     return undefined;
-  }
+  };
+  const requireKnown = (domains: readonly Domain[] = [], at: Path) => {
+    const stranger = domains.find((domain) => !known.includes(domain));
+    if (stranger !== undefined) fault(at, unknownName(`domain "${stranger}"`, stranger, known));
+  };
+  const requireStatus = (forms: VerifierForms, domains: readonly Domain[], at: Path) => {
+    const without = domains.find((domain) => WITHOUT_STATUS.includes(domain));
+    const index = forms.findIndex(({ kind }) => kind === 'exit_status');
+    if (index < 0 || without === undefined) return;
+    fault([...at, index], `the domain ${without} shows no exit status; use "contains" or "matches"`);
+  };
+  const file = read(fileForm, value, []);
+  if (file === undefined) return [];
+  requireKnown(file.domains, ['domains']);
+  const framings = { ...bundledWording.framing, ...file.framing };
+  const wording = withNever(bundledWording.never, file.never === undefined ? [] : [file.never]);
+  const found = file.scenarios.flatMap((item, index) => {
+    const at = ['scenarios', index];
+    const form = read(scenarioForm, item, at);
+    return form === undefined ? [] : { scenario: scenarioOf(form, at), at };
+  });
+  const world = file.world === undefined ? undefined : read(worldForm, file.world, ['world']);
+  return world === undefined ? found : [...found, ...questionsOf(world, ['world'])];
 
-  #requireKnown(domains: readonly Domain[] = [], at: Path): void {
-    const stranger = domains.find((domain) => !this.known.includes(domain));
-    if (stranger !== undefined) this.fault(at, unknownName(`domain "${stranger}"`, stranger, this.known));
-  }
-
-  #scenario(form: ScenarioForm, at: Path): Scenario | undefined {
-    const { name, about, put, instruction, applies, then } = form;
-    const before = this.faults.length;
-    this.#requireKnown(form.domains, [...at, 'domains']);
-    const domains = form.domains ?? this.#domains;
-    if (domains === undefined) {
-      return this.fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
+  function scenarioOf(form: z.infer<typeof scenarioForm>, at: Path): Scenario {
+    const { name, about, put, instruction, applies, then, domains = file?.domains ?? [] } = form;
+    const before = faults;
+    requireKnown(form.domains, [...at, 'domains']);
+    if (domains.length === 0) {
+      fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
     }
-    const { verify, never } = this.#sortedOut(form.verify, [...at, 'verify'], domains);
-    const framing = this.wording.framing[put];
-    const scenario: Scenario = {
-      ...{ name, about, put, instruction, domains, framing },
-      at: { applies },
-      steps: [{ verify }, ...then.map((action) => ({ action, verify }))],
-      holds: then.length > 0 ? 'any' : 'each',
-      never: neverOf(withNever(this.wording.never, never), instruction, framing),
-    };
+    requireStatus(form.verify, domains, [...at, 'verify']);
+    const verify = form.verify.filter((each) => each.kind !== 'never');
+    const framing = framings[put];
+    const nevers = form.verify.filter((each) => each.kind === 'never');
+    const never = neverOf(withNever(wording, nevers), instruction, framing);
     // What a scenario wants to see must not count as a leak.
     for (const wanted of verify.flatMap((each) => (each.kind === 'contains' ? each.texts : []))) {
-      const why = leakIn(scenario.never, wanted, []);
+      const why = leakIn(never, wanted, []);
+      if (why === undefined) continue;
       const remedy = 'put it in quotes in the instruction';
-      if (why !== undefined) {
-        this.fault([...at, 'verify'], `what "contains" wants counts as a leak, since ${why}; ${remedy}`);
-      }
+      fault([...at, 'verify'], `what "contains" wants counts as a leak, since ${why}; ${remedy}`);
     }
-    if (this.faults.length === before) this.#checkSlots(form, verify, at);
-    return scenario;
-  }
-
-  /** The verifiers of a list, and what stands among them of what must not be said. */
-  #sortedOut(forms: VerifierForms, at: Path, domains: readonly Domain[]) {
-    const without = domains.find((domain) => WITHOUT_STATUS.includes(domain));
-    for (const [index, { kind }] of forms.entries()) {
-      if (kind !== 'exit_status' || without === undefined) continue;
-      this.fault([...at, index], `the domain ${without} shows no exit status; use "contains" or "matches"`);
-    }
+    if (faults === before) checkSlots(form, verify, (key, what) => fault([...at, key], what));
     return {
-      verify: forms.filter((form) => form.kind !== 'never'),
-      never: forms.filter((form) => form.kind === 'never'),
+      ...{ name, about, put, instruction, domains, framing, at: { applies } },
+      steps: [{ verify }, ...then.map((action) => ({ action, verify }))],
+      holds: then.length > 0 ? 'any' : 'each',
+      never,
     };
-  }
-
-  /** Every slot is filled by a group, and every group fills one. */
-  #checkSlots(
-    { instruction, then, applies: { not: _, ...wanted } }: ScenarioForm,
-    verify: readonly Verifier[],
-    at: Path,
-  ) {
-    const groups = [...new Set(Object.values(wanted).flatMap((pattern) => compilePattern(pattern).names))];
-    const used = Object.entries({ instruction, then, verify }).flatMap(([key, value]) =>
-      slotsIn(JSON.stringify(value)).map((slot) => ({ key, slot })),
-    );
-    const unfilled = used.filter(({ slot }) => !groups.includes(slot));
-    for (const { key, slot } of unfilled) {
-      const way = `name a group (?<${slot}>...) in "applies"`;
-      this.fault([...at, key], `nothing fills the slot {${slot}} in "${key}"; ${way}`);
-    }
-    if (unfilled.length > 0) return;
-    for (const group of groups.filter((name) => !used.some(({ slot }) => slot === name))) {
-      const way = `write {${group}} where it belongs, or (?:...) instead of the group`;
-      this.fault([...at, 'applies'], `no text uses the group "${group}"; ${way}`);
-    }
   }
 
   /** A scenario for each of a world's questions, under the world's name and its own. */
-  #questions(form: WorldForm, at: Path): Placed[] {
-    const { name, about, put, domain, system, task, state, instruction, facts, questions } = form;
-    const before = this.faults.length;
-    this.#requireKnown([domain], [...at, 'domain']);
-    const places = new Map<string, Path>();
-    for (const [index, { subject, relation }] of facts.entries()) {
-      const place = [...at, 'facts', index];
-      const other = places.get(canonicalJson([subject, relation]));
-      const what = `the ${relation} of ${subject} is told twice (line ${other && this.lineOf(other)}); leave one of them out`;
-      if (other === undefined) places.set(canonicalJson([subject, relation]), place);
-      else this.fault(place, what);
+  function questionsOf(form: z.infer<typeof worldForm>, at: Path): Placed[] {
+    const { name, about, put, domain, system, task, state, instruction, questions } = form;
+    const before = faults;
+    requireKnown([domain], [...at, 'domain']);
+    // Of equal ones the first.
+    const facts = new Map(form.facts.toReversed().map((fact) => [canonicalJson([fact.subject, fact.relation]), fact]));
+    const asked = new Set(questions.flatMap(({ steps }) => steps.map(({ asks }) => canonicalJson(asks))));
+    for (const [index, fact] of form.facts.entries()) {
+      const key = canonicalJson([fact.subject, fact.relation]);
+      const what = `the ${fact.relation} of ${fact.subject}`;
+      if (facts.get(key) !== fact) fault([...at, 'facts', index], `${what} is told twice; leave one of them out`);
+      if (!asked.has(key)) {
+        tell([...at, 'facts', index], `no question asks for ${what}; ask for it, or leave it out`);
+      }
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
-    const { verify } = this.#sortedOut(forms, [...at, 'verify'], [domain]);
+    requireStatus(forms, [domain], [...at, 'verify']);
+    const verify = forms.filter((each) => each.kind !== 'never');
     if (slotsIn(JSON.stringify(verify)).join() !== 'object') {
-      this.fault([...at, 'verify'], '"verify" has to hold the slot {object}, and no other: what the fact says');
+      fault([...at, 'verify'], '"verify" has to hold the slot {object}, and no other: what the fact says');
     }
     if (slotsIn(instruction).join() !== 'facts') {
-      this.fault([...at, 'instruction'], '"instruction" has to hold the slot {facts}, and no other');
+      fault([...at, 'instruction'], '"instruction" has to hold the slot {facts}, and no other');
     }
-    if (this.faults.length > before) return [];
-    const framing = this.wording.framing[put];
-    const told = facts.map(({ subject, relation, object }) => `- ${subject}, ${relation}: ${object}`).join('\n');
-    const asked = new Set<string>();
-    const stepOf = ({ action, asks }: WorldForm['questions'][number]['steps'][number], place: Path): ScenarioStep => {
-      const fact = facts.find(({ subject, relation }) => canonicalJson([subject, relation]) === canonicalJson(asks));
-      asked.add(canonicalJson(asks));
-      if (fact === undefined) {
-        const [subject = '', relation = ''] = asks;
-        const way = 'name the subject and the relation of a fact, as [SUBJECT, RELATION]';
-        this.fault([...place, 'asks'], `there is no fact of the ${relation} of ${subject}; ${way}`);
-      } else if (action.includes(fact.object)) {
-        this.fault(place, `the action names what it asks for ("${fact.object}"); ask for it in other words`);
-      }
-      return { action, verify: filled(verify, { object: fact?.object ?? '' }) };
-    };
-    const found = questions.map((question, index): Placed => {
+    if (faults > before) return [];
+    const framing = framings[put];
+    const told = form.facts.map(({ subject, relation, object }) => `- ${subject}, ${relation}: ${object}`).join('\n');
+    return questions.map((question, index): Placed => {
       const place = [...at, 'questions', index];
+      const steps = question.steps.map(({ action, asks }, number) => {
+        const object = facts.get(canonicalJson(asks))?.object;
+        if (object === undefined) {
+          const [subject = '', relation = ''] = asks;
+          const way = 'name the subject and the relation of a fact, as [SUBJECT, RELATION]';
+          fault([...place, 'steps', number, 'asks'], `there is no fact of the ${relation} of ${subject}; ${way}`);
+        } else if (action.includes(object)) {
+          const way = 'ask for it in other words';
+          fault([...place, 'steps', number], `the action names what it asks for ("${object}"); ${way}`);
+        }
+        return { action, verify: filled(verify, { object: object ?? '' }) };
+      });
       const scenario: Scenario = {
-        ...{ about, put, framing },
+        ...{ about, put, framing, steps, holds: 'each' },
         name: `${name}-${question.name}`,
         domains: [domain],
         instruction: withSlots(instruction, { facts: told }),
         at: { start: { domain, systemPrompt: system, task, state } },
-        steps: question.steps.map((step, number) => stepOf(step, [...place, 'steps', number])),
-        holds: 'each',
-        never: neverOf(this.wording.never, instruction, framing),
+        never: neverOf(wording, instruction, framing),
       };
       return { scenario, at: place };
     });
-    for (const { subject, relation } of this.faults.length > before ? [] : facts) {
-      const key = canonicalJson([subject, relation]);
-      const what = `no question asks for the ${relation} of ${subject}; ask for it, or leave it out`;
-      if (!asked.has(key)) this.fault(places.get(key) ?? at, what);
-    }
-    return found;
+  }
+}
+
+/** Every slot is filled by a group, and every group fills one. */
+function checkSlots(
+  { instruction, then, applies: { not: _, ...wanted } }: z.infer<typeof scenarioForm>,
+  verify: readonly Verifier[],
+  fault: (key: string, what: string) => void,
+) {
+  const groups = [...new Set(Object.values(wanted).flatMap((pattern) => compilePattern(pattern).names))];
+  const used = Object.entries({ instruction, then, verify }).flatMap(([key, value]) =>
+    slotsIn(JSON.stringify(value)).map((slot) => ({ key, slot })),
+  );
+  const unfilled = used.filter(({ slot }) => !groups.includes(slot));
+  for (const { key, slot } of unfilled) {
+    fault(key, `nothing fills the slot {${slot}} in "${key}"; name a group (?<${slot}>...) in "applies"`);
+  }
+  if (unfilled.length > 0) return;
+  for (const group of groups.filter((name) => !used.some(({ slot }) => slot === name))) {
+    const way = `write {${group}} where it belongs, or (?:...) instead of the group`;
+    fault('applies', `no text uses the group "${group}"; ${way}`);
   }
 }
 

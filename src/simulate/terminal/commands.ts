@@ -1,26 +1,44 @@
-// A session in worlds: the one that is acted in, its branches, and what can be typed beside actions, as a table of commands; and a trajectory as
-// a file of the benchmark, by which nothing that is there is lost.
+// `awb simulate` for a person at a terminal, and for a script behind a pipe: a session in worlds, the one that is acted in and its branches; what
+// can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { codeOf, EXIT, type ExitCode, messageOf, nearest, UserError } from '../../core/errors.js';
+import {
+  cannotCreate,
+  codeOf,
+  EXIT,
+  type ExitCode,
+  interruption,
+  messageOf,
+  nearest,
+  UserError,
+} from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
-import { makeFolders } from '../../disk/files.js';
-import { actionFlaw, afterReply, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
+import { makeFolders, replaceFile } from '../../disk/files.js';
+import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
-import type { Simulation, StepOutcome } from '../simulation.js';
-import type { Lines } from './lines.js';
-import { faultOf, roomText, type Screen } from './screen.js';
+import type { SimulationSettings } from '../options.js';
+import { type Simulation, startOfFlags } from '../simulation.js';
+import {
+  faultOf,
+  type Lines,
+  liveScreen,
+  pipedLines,
+  roomText,
+  type Screen,
+  scriptScreen,
+  typedLines,
+} from './screen.js';
 
 interface Command {
   /** What stands behind its name, for the help. */
   readonly operand?: string;
   readonly help: string;
   /** Does it, and gives what there is to say. @throws UserError where it cannot be done */
-  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string;
+  run(session: Session, operand: string, io: Io): Promise<string | undefined> | string | undefined;
 }
 
 /** The commands, in the order of the help. */
@@ -46,17 +64,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   retry: {
     help: 'ask the last action anew, under another seed',
-    async run(session) {
-      if (!(await session.retry())) throw new UserError('there is no action to ask anew');
-      return undefined;
-    },
+    run: (session) => session.retry(),
   },
   keep: {
     help: 'add a turn whose reply you stopped, with what had come of it',
-    run(session) {
-      if (!session.keep()) throw new UserError('there is no stopped reply of which any observation had come');
-      return `turn ${session.next - 1} was added as it had come`;
-    },
+    run: (session) => session.keep(),
   },
   fork: {
     operand: '[NAME]',
@@ -95,36 +107,40 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /** A typed line that is a command: its name and what stands behind it. A path such as `/bin/ls` is none, and no line with a space in front. */
-export function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
+function commandIn(line: string): { readonly name: string; readonly operand: string } | undefined {
   const match = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(line.trimEnd());
   return match === null ? undefined : { name: match[1] ?? '', operand: (match[2] ?? '').trim() };
 }
 
 /** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
-export async function runCommand(
+async function runCommand(
   { name, operand }: { readonly name: string; readonly operand: string },
   session: Session,
   io: Io,
 ): Promise<ExitCode | undefined> {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
-    if (command === undefined) throw unknownCommand(name);
+    if (command === undefined) {
+      const near = nearest(name, Object.keys(COMMANDS));
+      const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
+      throw new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
+    }
     // `/undo 3` goes back by one turn alone: whoever asks for three is told, before anything is changed.
     if (command.operand === undefined && operand !== '') {
       throw new UserError(`/${name} takes nothing behind it, and nothing was done; type /${name} alone`);
     }
     const text = await command.run(session, operand, io);
-    if (text !== undefined) session.screen.say(name, text);
+    if (text !== undefined) session.screen.show({ type: 'command', command: name, text });
     return undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    session.screen.fault(messageOf(error));
+    session.screen.show({ type: 'fault', text: messageOf(error) });
     return error.exitCode;
   }
 }
 
 /** What a line that has begun may become, for the Tab key. */
-export function completions(line: string, branches: Iterable<string>): string[] {
+function completions(line: string, branches: Iterable<string>): string[] {
   const names = Object.keys(COMMANDS).map((name) => `/${name}`);
   const forks = [...branches].map((name) => `/fork ${name}`);
   return line.startsWith('/') ? [...names, ...forks].filter((one) => one.startsWith(line)) : [];
@@ -156,34 +172,26 @@ export async function saveTrajectory(
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
   const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
   const path = resolve(cwd, shown);
-  // An old file is there until the new one is whole.
-  const place = replace ? `${path}.${process.pid}.new` : path;
-  const failure = (error: unknown) => {
-    const exitCode = UNWRITTEN.includes(codeOf(error) ?? '') ? EXIT.cannotWrite : EXIT.cannotCreate;
-    return new UserError(`cannot save ${shown}: ${messageOf(error)}; make room, or give another place`, exitCode);
-  };
+  const remedy = 'make room, or give another place';
   await makeFolders(dirname(path)).catch((error: unknown) => {
-    throw failure(error);
+    throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
   });
   try {
-    if (replace) await rm(place, { force: true });
-    await writeFile(place, `${JSON.stringify(row)}\n`, { flag: 'wx' });
-    if (replace) await rename(place, path);
+    // Its own name is taken first, so that no file is written over.
+    if (!replace) await writeFile(path, '', { flag: 'wx' });
   } catch (error) {
-    if (!replace && codeOf(error) === 'EEXIST') {
-      throw new UserError(
-        `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
-      );
-    }
-    // What a full disk cut off would keep its name from the next /save, and be data to infer.
-    await rm(place, { force: true });
-    throw failure(error);
+    if (codeOf(error) !== 'EEXIST') throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
+    throw new UserError(
+      `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
+    );
   }
+  await replaceFile(path, [`${JSON.stringify(row)}\n`], { name: shown, remedy }).catch(async (error: unknown) => {
+    // What a full disk left would keep its name from the next /save, and be data to infer.
+    if (!replace) await rm(path, { force: true });
+    throw error;
+  });
   return shown;
 }
-
-/** There is a place, but no room in it, or it cannot be written. */
-const UNWRITTEN: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
 
 const MOST_COLUMNS = 60;
 
@@ -219,13 +227,13 @@ function briefOf(action: string): string {
 }
 
 /** What a session has taken. */
-export function usageText(session: Session): string {
+function usageText(session: Session): string {
   const { simulation } = session;
-  const spending = simulation.spending();
+  const { spending } = simulation.budget;
   const room = simulation.roomFor({ world: session.world, action: '' });
   const tokens = spending.budget.tokens === undefined ? [`${grouped(spending.tokens)} tokens`] : [];
   return [
-    [counted(simulation.calls, 'call'), ...tokens, spendingText(spending) ?? []].flat().join(', '),
+    [counted(simulation.asked.calls, 'call'), ...tokens, spendingText(spending) ?? []].flat().join(', '),
     ...(room === undefined ? [] : [roomText(room)]),
   ].join('\n');
 }
@@ -245,14 +253,6 @@ function helpText(): string {
   ].join('\n');
 }
 
-function unknownCommand(name: string): UserError {
-  const near = nearest(name, Object.keys(COMMANDS));
-  const hint = near === undefined ? '/help lists them' : `did you mean /${near}?`;
-  return new UserError(`there is no command /${name}; ${hint} (a space in front makes it an action)`);
-}
-
-// One session in worlds: the one that is acted in, its branches, and what is done in it.
-
 const FIRST_BRANCH = 'main';
 
 /** What was asked last, so that it can be asked anew. */
@@ -266,7 +266,7 @@ interface Asked {
   readonly partial?: string;
 }
 
-export class Session {
+class Session {
   world: World;
   branch = FIRST_BRANCH;
   /** What the world model is told in front of each action, until it is told otherwise; empty for nothing. */
@@ -308,27 +308,26 @@ export class Session {
 
   async act(action: string): Promise<void> {
     const flaw = actionFlaw(this.world.domain, action);
-    if (flaw !== undefined) return this.screen.fault(flaw);
+    if (flaw !== undefined) return this.screen.show({ type: 'fault', text: flaw });
     await this.#ask({ world: this.world, action, instruction: this.instruction, times: 0 });
   }
 
-  /** Asks the last action anew, in the world in which it was done. False where there is none. */
-  async retry(): Promise<boolean> {
+  /** Asks the last action anew, in the world in which it was done. @throws UserError where there is none */
+  async retry(): Promise<undefined> {
     const asked = this.#asked ?? this.#lastTurn();
-    if (asked === undefined) return false;
+    if (asked === undefined) throw new UserError('there is no action to ask anew');
     const { partial: _, ...again } = asked;
     await this.#ask({ ...again, instruction: this.instruction || again.instruction });
-    return true;
   }
 
-  /** Adds the turn whose reply was stopped, with what had come. False where there is no such turn or nothing had come. */
-  keep(): boolean {
-    const { world, action, instruction, partial } = this.#asked ?? {};
-    const kept = world && partial !== undefined ? afterReply(world, action ?? '', partial, instruction) : undefined;
-    if (kept === undefined) return false;
+  /** Adds the turn whose reply was stopped, with what had come. @throws UserError where there is no such turn or nothing had come */
+  keep(): string {
+    const { world, action = '', instruction, partial } = this.#asked ?? {};
+    const kept = world && partial !== undefined ? afterReply(world, action, partial, instruction) : undefined;
+    if (kept === undefined) throw new UserError('there is no stopped reply of which any observation had come');
     this.enter(kept, 'kept');
     this.fault = undefined;
-    return true;
+    return `turn ${kept.turns.length} was added as it had come`;
   }
 
   /** Goes on in the branch of this name. @returns its world; undefined where there is none yet, and it is made of the present one */
@@ -356,29 +355,124 @@ export class Session {
 
   async #ask(asked: Asked): Promise<void> {
     const { world, action, instruction, times: seedOffset } = asked;
-    const view = this.screen.reply();
-    const hooks = { group: this.branch, onText: view.hear, onAgain: view.again };
+    const { screen } = this;
+    screen.begin();
+    const onAgain = (reason: string, waitMs: number) =>
+      screen.show({ type: 'again', reason, wait_ms: Math.ceil(waitMs) });
+    const hooks = { group: this.branch, onText: screen.hear, onAgain };
     const startedAt = performance.now();
     const outcome = await this.lines.during((signal) =>
       this.simulation.step({ world, action, instruction, seedOffset }, { signal, ...hooks }),
     );
     const ms = Math.round(performance.now() - startedAt);
-    view.end({ turn: world.turns.length + 1, branch: this.branch, action, instruction, outcome, ms });
-    this.#settle({ ...asked, times: seedOffset + 1 }, outcome);
-  }
-
-  #settle(asked: Asked, outcome: StepOutcome): void {
+    const turn = world.turns.length + 1;
+    screen.show({ type: 'turn', turn, branch: this.branch, action, instruction, outcome, ms });
+    const again = { ...asked, times: seedOffset + 1 };
     if (outcome.status === 'ok') {
       this.world = outcome.world;
-      this.#asked = asked;
+      this.#asked = again;
       this.fault = undefined;
       const room = this.simulation.roomFor({ world: this.world, action: '' });
-      if (room !== undefined && room.state !== 'open') this.screen.note(roomText(room));
+      if (room !== undefined && room.state !== 'open') screen.show({ type: 'note', text: roomText(room) });
       return;
     }
     // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
-    this.world = asked.world;
-    this.#asked = outcome.status === 'interrupted' ? { ...asked, partial: outcome.content } : asked;
+    this.world = world;
+    this.#asked = outcome.status === 'interrupted' ? { ...again, partial: outcome.content } : again;
     this.fault = faultOf(outcome).exitCode;
   }
+}
+
+const FENCE = '```';
+
+/**
+ * Lets whoever types act in a world, until the input ends. In a pipe, actions behind one that brought nothing about are left out, and
+ * the exit code tells of it; commands are carried out all the same.
+ * @throws UserError where the world cannot be started
+ */
+export async function actInTerminal(simulation: Simulation, settings: SimulationSettings, io: Io): Promise<ExitCode> {
+  const input = io.input?.();
+  if (input === undefined) throw new UserError('there is no standard input to read actions from');
+  const place = await startOfFlags(settings, io);
+  if (place === undefined) {
+    throw new UserError('say where to start: --domain NAME for an empty world, or --from ROW for the place of a row');
+  }
+  const start = await simulation.world(place);
+  const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
+  const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
+  const complete = (line: string) => completions(line, session.branches.keys());
+  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const session = new Session(simulation, screen, lines, start);
+  try {
+    if (isTyped) {
+      const { model, hosts } = simulation;
+      const text = `${start.domain}, acted by ${model} at ${hosts.join(', ')}; /help lists the commands`;
+      screen.show({ type: 'note', text });
+      const shown = start.turns.at(-1)?.observation ?? start.preface;
+      if (shown !== '') screen.show({ type: 'command', command: 'start', text: shown });
+    }
+    const fault = await doAsTyped(session, lines, io, isTyped);
+    if (!settings.quiet && simulation.asked.calls > 0) {
+      const [usage = ''] = usageText(session).split('\n');
+      if (isTyped) screen.show({ type: 'note', text: usage });
+      else io.stderr.write(`${usage}\n`);
+    }
+    if (io.stop.aborted) return interruption(io.stop);
+    return isTyped ? EXIT.done : (session.fault ?? fault ?? EXIT.done);
+  } finally {
+    lines.close();
+  }
+}
+
+/** Reads lines and does what they say. @returns the exit code of the first command that could not be carried out */
+async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolean): Promise<ExitCode | undefined> {
+  let fault: ExitCode | undefined;
+  let mayEnd = false;
+  for (;;) {
+    const typed = await lines.next(promptOf(session));
+    if (io.stop.aborted) return fault;
+    const line = typeof typed === 'string' ? '' : typed.line;
+    const command = commandIn(line);
+    const ending = typeof typed === 'string' ? typed : command?.name === 'quit' ? 'quit' : undefined;
+    if (ending !== undefined) {
+      if (!isTyped || mayEnd || (ending !== 'interrupt' && session.unsaved === 0)) return fault;
+      askAgain(session, ending);
+      mayEnd = true;
+    } else if (line.trim() !== '') {
+      mayEnd = false;
+      const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
+      if (command !== undefined) {
+        const failed = await runCommand(command, session, io);
+        fault ??= failed;
+      } else if (action !== undefined && !isTyped && session.fault !== undefined) {
+        session.screen.show({ type: 'fault', text: 'left out, since the action before it brought nothing about' });
+      } else if (action !== undefined) await session.act(action);
+    }
+  }
+}
+
+/** A session with turns that are not saved is ended by asking twice. */
+function askAgain({ unsaved, screen }: Session, ending: 'interrupt' | 'end' | 'quit'): void {
+  const again = { interrupt: 'Ctrl-C', end: 'Ctrl-D', quit: '/quit' }[ending];
+  const lost = unsaved === 0 ? '' : `${counted(unsaved, 'turn')} not saved: /save FILE keeps them, `;
+  screen.show({ type: 'note', text: `${lost}${again} once more ends${unsaved === 0 ? ' (so does Ctrl-D)' : ''}` });
+}
+
+/** The action that a line begins: a block between fences, or JSON until its brackets are closed. Undefined where it was given up. */
+async function wholeAction(first: string, { world }: Session, input: Lines): Promise<string | undefined> {
+  const isBlock = first.trim() === FENCE;
+  const lines = isBlock ? [] : [first];
+  while (isBlock || isUnfinished(world.domain, lines.join('\n'))) {
+    const typed = await input.next('... ');
+    if (typed === 'interrupt') return undefined;
+    if (typed === 'end' || (isBlock && typed.line.trim() === FENCE)) break;
+    lines.push(typed.line);
+  }
+  const action = lines.join('\n');
+  return action.trim() === '' ? undefined : action;
+}
+
+function promptOf({ world, branch, next, instruction }: Session): string {
+  const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
+  return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
 }

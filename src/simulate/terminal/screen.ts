@@ -1,183 +1,148 @@
-// What is seen of a session: by a person observations as they come, by a pipe each once it is whole, by a program JSON; remarks beside
-// them, on an action that brought nothing about and on a context that fills; and the observation in a reply that is still coming.
+// What is typed and seen of a session. Typed lines have editing, history and Ctrl-C; a pipe's are read one by one. A person sees observations as
+// they come, a pipe each once it is whole, a program JSON; beside them remarks on an action that brought nothing about and on a context that fills.
 
+import { createInterface, type Interface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { EXIT, type ExitCode } from '../../core/errors.js';
 import { grouped } from '../../core/figures.js';
 import { openGrowingPrintable, printable } from '../../core/printable.js';
 import { countTags, OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip, withoutThought } from '../../core/reply.js';
 import { wrapped } from '../../core/terminal.js';
-import type { Io } from '../../core/types.js';
+import type { Io, TextSink } from '../../core/types.js';
 import type { Hear } from '../../model/attempt.js';
 import type { Room } from '../../model/context.js';
 import type { StepOutcome } from '../simulation.js';
 
-/** A turn that was asked, and what came of it. */
-interface TurnResult {
-  readonly turn: number;
-  readonly branch: string;
-  readonly action: string;
-  readonly instruction: string;
-  readonly outcome: StepOutcome;
-  readonly ms: number;
-}
-
-/** One reply, from the question to its end. */
-interface ReplyView {
-  readonly hear: Hear;
-  readonly again: (reason: string, waitMs: number) => void;
-  end(result: TurnResult): void;
-}
+/** What is to be seen, under --json as it stands here; of a turn, its document. */
+type Shown =
+  | { readonly type: 'command'; readonly command: string; readonly text: string }
+  | { readonly type: 'note' | 'fault'; readonly text: string }
+  | { readonly type: 'again'; readonly reason: string; readonly wait_ms: number }
+  | {
+      readonly type: 'turn';
+      readonly turn: number;
+      readonly branch: string;
+      readonly action: string;
+      readonly instruction: string;
+      readonly outcome: StepOutcome;
+      readonly ms: number;
+    };
+type Turn = Extract<Shown, { type: 'turn' }>;
 
 export interface Screen {
-  /** What was asked to be seen. `what` names the command. */
-  say(what: string, text: string): void;
-  /** A remark on the course of things. */
-  note(text: string): void;
-  fault(text: string): void;
-  reply(): ReplyView;
-}
-
-interface Look {
-  readonly color: boolean;
-  readonly quiet: boolean;
-  readonly json: boolean;
+  show(shown: Shown): void;
+  /** A reply is waited for, of which `hear` is told as it comes, until its turn is shown. */
+  begin(): void;
+  readonly hear: Hear;
 }
 
 const CLEAR_LINE = '\r\x1b[K';
 const INDICATOR_MS = 200;
+const WAITING = 'waiting …';
 
 /** A terminal: everything on one screen, remarks dim, the observation while it comes. */
-export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: Pick<Look, 'color'>): Screen {
+export function liveScreen({ stdout }: Pick<Io, 'stdout'>, { color }: { readonly color: boolean }): Screen {
+  let reply = '';
+  /** Of the observation in it. */
+  let seen = '';
+  let growing = openGrowingPrintable();
+  let thought = 0;
+  let endsLine = true;
+  let indicator = '';
+  let indicatedAt = 0;
   const dim = (text: string) => (color ? `\x1b[2m${text}\x1b[0m` : text);
+  const clear = () => {
+    if (indicator !== '') stdout.write(CLEAR_LINE);
+    indicator = '';
+  };
+  const write = (text: string) => {
+    if (text === '') return;
+    clear();
+    stdout.write(text);
+    endsLine = text.endsWith('\n');
+  };
   const note = (text: string) => {
+    clear();
     const lines = wrapped(printable(text), stdout.columns - 1).map(dim);
-    stdout.write(`${lines.join('\n')}\n`);
+    write(`${endsLine ? '' : '\n'}${lines.join('\n')}\n`);
+  };
+  const indicate = (text: string) => {
+    indicatedAt = performance.now();
+    indicator = text;
+    stdout.write(`${CLEAR_LINE}${dim(text)}`);
+  };
+  const begin = () => {
+    [reply, seen, thought, growing] = ['', '', 0, openGrowingPrintable()];
+    indicate(WAITING);
   };
   return {
-    say: (_what, text) => stdout.write(`${printable(text, { multiline: true })}\n`),
-    note,
-    fault: note,
-    reply: () => new LiveReply(stdout, dim, note),
+    begin,
+    hear(piece, kind) {
+      if (kind === 'content') reply += piece;
+      const certain = certainObservation(reply);
+      if (certain !== seen) {
+        write(growing.add(certain.slice(seen.length)));
+        seen = certain;
+      } else if (certain === '') {
+        thought += piece.length;
+        if (performance.now() - indicatedAt > INDICATOR_MS) indicate(`thinking … ${grouped(thought)}`);
+      }
+    },
+    show(shown) {
+      if (shown.type === 'command') return write(`${printable(shown.text, { multiline: true })}\n`);
+      if (shown.type === 'again') {
+        note(`${againText(shown)}${seen === '' ? '' : ' (what stands above is void)'}`);
+        return begin();
+      }
+      if (shown.type !== 'turn') return note(shown.text);
+      const { outcome } = shown;
+      write(growing.end());
+      clear();
+      if (outcome.status !== 'ok') return note(faultOf(outcome).text);
+      if (seen !== outcome.observation) {
+        if (seen !== '') note('the whole reply reads otherwise; this is what counts:');
+        write(printable(outcome.observation, { multiline: true }));
+      }
+      if (!endsLine) write('\n');
+      for (const remark of remarksOn(outcome)) note(remark);
+    },
   };
 }
 
-class LiveReply implements ReplyView {
-  #reply = '';
-  /** Of the observation in it. */
-  #shown = '';
-  #text = openGrowingPrintable();
-  #endsLine = true;
-  #indicator = '';
-  #shownAt = 0;
-  #thought = 0;
-
-  constructor(
-    private readonly stdout: Io['stdout'],
-    private readonly dim: (text: string) => string,
-    private readonly note: (text: string) => void,
-  ) {
-    this.#indicate('waiting …');
-  }
-
-  readonly hear: Hear = (piece, kind) => {
-    if (kind === 'content') this.#reply += piece;
-    const certain = certainObservation(this.#reply);
-    if (certain !== this.#shown) {
-      this.#show(this.#text.add(certain.slice(this.#shown.length)));
-      this.#shown = certain;
-    } else if (certain === '') {
-      this.#thought += piece.length;
-      if (performance.now() - this.#shownAt > INDICATOR_MS) this.#indicate(`thinking … ${grouped(this.#thought)}`);
-    }
-  };
-
-  readonly again = (reason: string, waitMs: number) => {
-    this.#endLine();
-    this.note(`${againText(reason, waitMs)}${this.#shown === '' ? '' : ' (what stands above is void)'}`);
-    [this.#reply, this.#shown, this.#text] = ['', '', openGrowingPrintable()];
-    this.#thought = 0;
-    this.#indicate('waiting …');
-  };
-
-  end({ outcome }: TurnResult): void {
-    this.#show(this.#text.end());
-    if (outcome.status !== 'ok') {
-      this.#endLine();
-      this.note(faultOf(outcome).text);
-      return;
-    }
-    if (this.#shown !== outcome.observation) {
-      this.#endLine();
-      if (this.#shown !== '') this.note('the whole reply reads otherwise; this is what counts:');
-      this.#show(printable(outcome.observation, { multiline: true }));
-    }
-    this.#endLine();
-    for (const remark of remarksOn(outcome)) this.note(remark);
-  }
-
-  #show(text: string): void {
-    if (text === '') return;
-    this.#clear();
-    this.stdout.write(text);
-    this.#endsLine = text.endsWith('\n');
-  }
-
-  #endLine(): void {
-    this.#clear();
-    if (!this.#endsLine) this.stdout.write('\n');
-    this.#endsLine = true;
-  }
-
-  #indicate(text: string): void {
-    this.#shownAt = performance.now();
-    this.#indicator = text;
-    this.stdout.write(`${CLEAR_LINE}${this.dim(text)}`);
-  }
-
-  #clear(): void {
-    if (this.#indicator !== '') this.stdout.write(CLEAR_LINE);
-    this.#indicator = '';
-  }
-}
-
-function againText(reason: string, waitMs: number): string {
-  return `trying again in ${Math.ceil(waitMs / 1000)} s: ${reason}`;
+function againText({ reason, wait_ms }: Extract<Shown, { type: 'again' }>): string {
+  return `trying again in ${Math.ceil(wait_ms / 1000)} s: ${reason}`;
 }
 
 /**
  * For a script. A pipe has observations on standard output, each once it is whole, and all else on standard error; under --json all is
  * on standard output, one document a line.
  */
-export function scriptScreen({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, look: Look): Screen {
-  const print = (document: Readonly<Record<string, unknown>>) => stdout.write(`${JSON.stringify(document)}\n`);
+export function scriptScreen(
+  { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
+  { quiet, json }: { readonly quiet: boolean; readonly json: boolean },
+): Screen {
   const show = (text: string, sink = stderr) => sink.write(`${printable(text, { multiline: true })}\n`);
-  const fault = (text: string) => (look.json ? print({ type: 'fault', text }) : show(text));
-  const note = (text: string) => {
-    if (look.json) print({ type: 'note', text });
-    else if (!look.quiet) show(text);
-  };
+  const note = (text: string) => quiet || show(text);
   return {
-    say: (command, text) => (look.json ? print({ type: 'command', command, text }) : show(text, stdout)),
-    note,
-    fault,
-    reply: () => ({
-      hear() {},
-      again(reason, waitMs) {
-        if (look.json) print({ type: 'again', reason, wait_ms: Math.ceil(waitMs) });
-        else note(againText(reason, waitMs));
-      },
-      end(result) {
-        const { turn, outcome } = result;
-        if (look.json) return print(turnDocument(result));
-        if (outcome.status !== 'ok') return fault(`turn ${turn}: ${faultOf(outcome).text}`);
-        show(outcome.observation, stdout);
-        for (const remark of remarksOn(outcome)) note(`turn ${turn}: ${remark}`);
-      },
-    }),
+    begin() {},
+    hear() {},
+    show(shown) {
+      if (json) {
+        stdout.write(`${JSON.stringify(shown.type === 'turn' ? turnDocument(shown) : shown)}\n`);
+      } else if (shown.type === 'command') show(shown.text, stdout);
+      else if (shown.type === 'fault') show(shown.text);
+      else if (shown.type !== 'turn') note(shown.type === 'again' ? againText(shown) : shown.text);
+      else if (shown.outcome.status !== 'ok') show(`turn ${shown.turn}: ${faultOf(shown.outcome).text}`);
+      else {
+        show(shown.outcome.observation, stdout);
+        for (const remark of remarksOn(shown.outcome)) note(`turn ${shown.turn}: ${remark}`);
+      }
+    },
   };
 }
 
-function turnDocument({ turn, branch, action, instruction, outcome, ms }: TurnResult): Record<string, unknown> {
+function turnDocument({ turn, branch, action, instruction, outcome, ms }: Turn): Record<string, unknown> {
   const said = { type: 'turn', turn, branch, action, instruction: instruction || undefined };
   if (outcome.status !== 'ok') {
     const kind = outcome.status === 'failed' ? outcome.class : undefined;
@@ -282,4 +247,150 @@ function openEnd(text: string): number {
   let length = end.length;
   while (length > 0 && !CLOSE.startsWith(end.slice(-length))) length--;
   return length;
+}
+
+// Lines as they come: typed at a terminal, with editing, history and Ctrl-C, or read from a pipe.
+
+/** A line without its end, the end of all input, or a Ctrl-C at the prompt. */
+type Typed = { readonly line: string } | 'end' | 'interrupt';
+
+export interface Lines {
+  /** Waits for the next line behind a prompt. */
+  next(prompt: string): Promise<Typed>;
+  /** Waits for the work while nothing is read; a Ctrl-C aborts it. */
+  during<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  close(): void;
+}
+
+type Input = NonNullable<ReturnType<NonNullable<Io['input']>>>;
+
+const HISTORY = 1_000;
+
+/**
+ * Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt.
+ * @param complete what a line that has begun may become
+ */
+export function typedLines(
+  input: Input,
+  screen: TextSink,
+  stop: AbortSignal,
+  complete: (line: string) => string[],
+): Lines {
+  /** The prompt and what is typed are hidden while a reply comes. */
+  let isMuted = false;
+  // The terminal as readline writes to it: through the sink, which takes secrets out.
+  const output = new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      if (!isMuted) screen.write(String(text));
+      done();
+    },
+  });
+  Object.defineProperties(output, { isTTY: { value: true }, columns: { get: () => screen.columns } });
+  const history: string[] = [];
+  const ahead: Typed[] = [];
+  let reader: Interface | undefined;
+  let waiting: ((typed: Typed) => void) | undefined;
+  let work: AbortController | undefined;
+  const give = (typed: Typed) => {
+    if (waiting === undefined) ahead.push(typed);
+    else waiting(typed);
+    waiting = undefined;
+  };
+  stop.addEventListener('abort', () => give('end'), { once: true });
+  const open = (): Interface => {
+    const opened = createInterface({
+      // A terminal is the process's own standard input, which is such a stream.
+      input: input as unknown as NodeJS.ReadableStream,
+      output,
+      terminal: true,
+      history: [...history],
+      historySize: HISTORY,
+      removeHistoryDuplicates: true,
+      completer: (line: string): [string[], string] => [complete(line), line],
+    });
+    opened.on('history', (lines) => history.splice(0, history.length, ...lines));
+    opened.on('line', (line) => give({ line }));
+    opened.on('close', () => {
+      reader = undefined;
+      // The prompt stands on this line.
+      if (!isMuted) screen.write('\n');
+      give('end');
+    });
+    opened.on('SIGINT', () => {
+      if (work !== undefined) return work.abort();
+      const isEmpty = opened.line === '';
+      // What was typed is given up, as shells do.
+      opened.write(null, { ctrl: true, name: 'e' });
+      opened.write(null, { ctrl: true, name: 'u' });
+      screen.write('^C\n');
+      if (isEmpty) give('interrupt');
+      else opened.prompt();
+    });
+    return opened;
+  };
+  return {
+    async next(prompt) {
+      isMuted = false;
+      const typed = ahead.shift();
+      if (typed !== undefined) {
+        if (typeof typed === 'object') screen.write(`${prompt}${typed.line}\n`);
+        return typed;
+      }
+      // Ctrl-D closes it, and whoever asks for a line goes on all the same.
+      reader ??= open();
+      reader.setPrompt(prompt);
+      reader.prompt(true);
+      return new Promise((resolve) => {
+        waiting = resolve;
+      });
+    },
+    async during(doWork) {
+      isMuted = true;
+      work = new AbortController();
+      try {
+        return await doWork(AbortSignal.any([work.signal, stop]));
+      } finally {
+        work = undefined;
+      }
+    },
+    close() {
+      isMuted = true;
+      reader?.close();
+    },
+  };
+}
+
+/** Lines of a file or another program. */
+export function pipedLines(input: Input, stop: AbortSignal): Lines {
+  const lines = linesOf(input);
+  const stopped = new Promise<'end'>((resolve) => {
+    stop.addEventListener('abort', () => resolve('end'), { once: true });
+  });
+  return {
+    async next() {
+      if (stop.aborted) return 'end';
+      const read = lines.next().then(({ done, value }): Typed => (done ? 'end' : { line: value }));
+      return Promise.race([read, stopped]);
+    },
+    during: (doWork) => doWork(stop),
+    close() {
+      // A reader that waits for more would keep the process alive.
+      if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
+    },
+  };
+}
+
+/** Split at line feeds alone: actions hold other line ends of Unicode. */
+async function* linesOf(input: Input): AsyncGenerator<string, undefined> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of input) {
+    const parts = (rest + decoder.write(Buffer.from(chunk))).split('\n');
+    rest = parts.pop() ?? '';
+    for (const part of parts) yield part.replace(/\r$/, '');
+  }
+  rest += decoder.end();
+  if (rest !== '') yield rest;
+  return undefined;
 }

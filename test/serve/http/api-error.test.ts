@@ -1,8 +1,8 @@
 // What a client is told where the engine refuses or fails.
 
 import { describe, expect, test } from 'vitest';
-import type { GenerateEvent } from '../../../src/serve/engine-contract.js';
-import { contextOverflow, invalid } from '../../../src/serve/http/api-error.js';
+import { contextOverflow, invalid } from '../../../src/serve/http/wire.js';
+import type { GenerateEvent } from '../../../src/serve/request.js';
 import {
   clientOf,
   content,

@@ -1,7 +1,7 @@
 // Bodies of unknown length.
 
 import { expect, test } from 'vitest';
-import { bodyLimitBytes } from '../../../src/serve/http/body.js';
+import { bodyLimitBytes } from '../../../src/serve/http/wire.js';
 import { FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);

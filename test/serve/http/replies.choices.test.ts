@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import type OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import type { GenerateEvent } from '../../../src/serve/engine-contract.js';
 import type { ModelFacts } from '../../../src/serve/load.js';
+import type { GenerateEvent } from '../../../src/serve/request.js';
 import {
   chunksOf,
   clientOf,

@@ -6,8 +6,8 @@ import type { Sampling } from '../../../src/core/sampling.js';
 import { openContextWatch } from '../../../src/model/context.js';
 import { openEndpoint } from '../../../src/model/endpoint/endpoint.js';
 import { openDialect } from '../../../src/model/endpoint/request.js';
-import { contextOverflow } from '../../../src/serve/http/api-error.js';
 import type { RunningServer } from '../../../src/serve/http/server.js';
+import { contextOverflow } from '../../../src/serve/http/wire.js';
 import { ENDLESS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 describe("the harness's own client", () => {

@@ -3,9 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { CHAT_REPLY } from '../../../src/serve/http/formats.js';
-import { replyInEvents } from '../../../src/serve/http/replies.js';
-import type { ReplyEvent } from '../../../src/serve/http/tool-calls.js';
+import { CHAT_REPLY, type ReplyEvent, replyInEvents } from '../../../src/serve/http/replies.js';
 
 const HEAD = { id: 'chatcmpl-1', created: 1, model: 'tiny', system_fingerprint: 'fp' };
 const USAGE = { promptTokens: 1, cachedTokens: 0, completionTokens: 3, reasoningTokens: 0 };

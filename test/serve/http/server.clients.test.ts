@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Engine } from '../../../src/serve/engine-contract.js';
-import type { RequestRecord } from '../../../src/serve/http/metrics.js';
+import type { RequestRecord } from '../../../src/serve/http/wire.js';
+import type { Engine } from '../../../src/serve/request.js';
 import {
   content,
   ENDLESS,

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
-import { bodyLimitBytes } from '../../../src/serve/http/body.js';
 import type { RunningServer } from '../../../src/serve/http/server.js';
+import { bodyLimitBytes } from '../../../src/serve/http/wire.js';
 import { content, END, ENDLESS, FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bodyLimitBytes } from '../../../src/serve/http/body.js';
+import { bodyLimitBytes } from '../../../src/serve/http/wire.js';
 import { errorOf, FACTS, HELLO, post, REPLY, scripted, serve } from '../../support/scripted-server.js';
 
 const LIMIT_BYTES = bodyLimitBytes(FACTS.contextSize);

@@ -16,6 +16,14 @@ describe('models', () => {
     await expect(client.models.retrieve('huge')).rejects.toMatchObject({ status: 404, code: 'model_not_found' });
   });
 
+  test('a name is found however much of it is escaped', async () => {
+    const { url } = await serve(scripted(REPLY), { aliases: ['hf:user/repo:Q4'] });
+    for (const name of ['hf:user/repo:Q4', 'hf:user%2Frepo:Q4', encodeURIComponent('hf:user/repo:Q4')]) {
+      expect((await fetch(`${url}/v1/models/${name}`)).status).toBe(200);
+    }
+    expect((await fetch(`${url}/v1/models/%ZZ`)).status).toBe(404);
+  });
+
   test('a request without a model gets the one there is', async () => {
     const response = await post(await serve(scripted(REPLY)), { messages: HELLO });
     expect([response.status, ((await response.json()) as { model: string }).model]).toEqual([200, 'tiny']);

@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, test, vi } from 'vitest';
-import { ApiError } from '../../../src/serve/http/api-error.js';
+import { ApiError } from '../../../src/serve/http/wire.js';
 import { importSdk, mcpRoute, serveStdio } from '../../../src/simulate/environment/mcp.js';
 import { Sessions, type Simulator } from '../../../src/simulate/environment/sessions.js';
 import { json, post, type Said, startTestEnvironment } from '../../support/environment.js';
@@ -19,10 +19,10 @@ function toldOf(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(500, 'failed', 'EXECUTION_ERROR');
 }
 
-async function startMcp(simulator: Simulator, limits = { sessions: 10, idleMs: 60_000 }, apiKey = '') {
+async function startMcp(simulator: Simulator, limits = { most: 10, idleMs: 60_000 }, apiKey = '') {
   const sdk = await importSdk();
-  const sessions = new Sessions({ simulator, steps: 3 }, limits);
-  const mcp = mcpRoute(sdk, { simulator, sessions, messageBytes: 65_536, toldOf });
+  const sessions = new Sessions({ simulator, steps: 3, ...limits });
+  const mcp = mcpRoute(sdk, { sessions, messageBytes: 65_536, toldOf });
   const environment = await startTestEnvironment(simulator, { mcp, apiKey });
   return { url: environment.url, sessions, environment };
 }
@@ -114,7 +114,7 @@ describe('streamable HTTP', () => {
   });
 
   test('a connection that ends its session gives its place back', async () => {
-    const { url, sessions } = await startMcp(scriptedSimulator(), { sessions: 1, idleMs: 60_000 });
+    const { url, sessions } = await startMcp(scriptedSimulator(), { most: 1, idleMs: 60_000 });
     const client = new Client({ name: 'test', version: '1' });
     const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`));
     await client.connect(transport as Transport);
@@ -127,7 +127,7 @@ describe('streamable HTTP', () => {
 
   test('a connection that is idle gives its place back', async () => {
     // Long enough for a busy machine to connect.
-    const { url, sessions } = await startMcp(scriptedSimulator(), { sessions: 1, idleMs: 1_000 });
+    const { url, sessions } = await startMcp(scriptedSimulator(), { most: 1, idleMs: 1_000 });
     await connect(url);
     await vi.waitFor(() => expect(sessions.count).toBe(0), PATIENCE);
     await connect(url);
@@ -138,11 +138,11 @@ describe('standard input and output', () => {
   test('each line of the output is a message of the protocol, and the end of the input ends it', async () => {
     const sdk = await importSdk();
     const simulator = scriptedSimulator();
-    const sessions = new Sessions({ simulator, steps: 3 }, { sessions: 1, idleMs: 60_000 });
+    const sessions = new Sessions({ simulator, steps: 3, most: 1, idleMs: 60_000 });
     const [input, output] = [new PassThrough(), new PassThrough()];
     const ended = serveStdio(
       sdk,
-      { simulator, sessions, messageBytes: 65_536, toldOf },
+      { sessions, messageBytes: 65_536, toldOf },
       { input, output },
       new AbortController().signal,
     );
@@ -172,13 +172,34 @@ describe('standard input and output', () => {
     expect(written).toBe(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
   });
 
+  test('a client that says nothing for long can still act', async () => {
+    const sdk = await importSdk();
+    const simulator = scriptedSimulator((action, { signal }) =>
+      signal.aborted ? { status: 'interrupted' } : `did ${action}`,
+    );
+    const sessions = new Sessions({ simulator, steps: 3, most: 1, idleMs: 20 });
+    const streams = { input: new PassThrough(), output: new PassThrough() };
+    const grounds = { sessions, messageBytes: 65_536, toldOf };
+    const ended = serveStdio(sdk, grounds, streams, new AbortController().signal);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'act', arguments: { action: 'ls' } },
+    };
+    streams.input.end(`${JSON.stringify(message)}\n`);
+    await ended;
+    expect(String(streams.output.read())).toContain('"text":"did ls"');
+  });
+
   test('a stop ends it, whatever is under way', async () => {
     const sdk = await importSdk();
     const simulator = scriptedSimulator(SILENT);
-    const sessions = new Sessions({ simulator, steps: 3 }, { sessions: 1, idleMs: 60_000 });
+    const sessions = new Sessions({ simulator, steps: 3, most: 1, idleMs: 60_000 });
     const stop = new AbortController();
     const streams = { input: new PassThrough(), output: new PassThrough() };
-    const ended = serveStdio(sdk, { simulator, sessions, messageBytes: 65_536, toldOf }, streams, stop.signal);
+    const ended = serveStdio(sdk, { sessions, messageBytes: 65_536, toldOf }, streams, stop.signal);
     stop.abort();
     await ended;
   });

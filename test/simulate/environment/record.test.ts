@@ -1,12 +1,14 @@
 // Episodes on the disk: whole after each step, never in the place of another.
 
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../src/core/errors.js';
 import { openRecords } from '../../../src/simulate/environment/sessions.js';
-import { temporaryFolder } from '../../support/cli.js';
+import { ROOT, temporaryFolder } from '../../support/cli.js';
 import { json, post, startTestEnvironment } from '../../support/environment.js';
 import { scriptedSimulator } from '../../support/scripted-simulator.js';
 
@@ -78,6 +80,27 @@ test('a step that cannot be recorded is not done, and can be tried again', async
   await mkdir(directory);
   const again = await json(post(environment, '/step', { action: { action: 'ls' } }));
   expect(again.body.observation).toMatchObject({ turn: 1 });
+});
+
+test('what a full disk cut off is no file, and the next try has its name', () => {
+  const [sessions, worlds] = ['simulate/environment/sessions', 'infer/world'].map((name) =>
+    JSON.stringify(join(ROOT, `dist/${name}.js`)),
+  );
+  const program = `
+    const { readdirSync } = await import('node:fs');
+    const { openRecords } = await import(${sessions});
+    const { afterReply, freshWorld } = await import(${worlds});
+    const after = (text) => afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', text);
+    const record = (await openRecords('.')).begin('e');
+    await record.keep(after('x'.repeat(9_000))).catch((error) => console.log(error.code));
+    console.log(readdirSync('.').join());
+    await record.keep(after('x'));
+    console.log(readdirSync('.').join());`;
+  const cwd = mkdtempSync(join(tmpdir(), 'awb-'));
+  const command = 'ulimit -f 1; exec "$0" --input-type=module -e "$1"';
+  const output = execFileSync('bash', ['-c', command, process.execPath, program], { encoding: 'utf8', cwd });
+  rmSync(cwd, { recursive: true });
+  expect(output).toBe('EFBIG\n\nterminal-e_test.jsonl\n');
 });
 
 test('a folder that cannot be made is a message, before anything is served', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { isJsonPath, jsonIn, valuesAt } from '../../../src/simulate/scenarios/pattern.js';
+import { isJsonPath, jsonIn, valuesAt } from '../../../src/simulate/scenarios/forms.js';
 
 const STORE = {
   book: [

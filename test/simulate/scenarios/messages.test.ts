@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildMessages } from '../../../src/infer/messages.js';
-import { nextStep, putScenario, startMessages } from '../../../src/simulate/scenarios/messages.js';
+import { nextStep, putScenario, startMessages } from '../../../src/simulate/scenarios/chains.js';
 import { scenarioOf } from '../../support/scenarios.js';
 import { RECORDED } from '../../support/subjects.js';
 

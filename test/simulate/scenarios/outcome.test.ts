@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ownWordsOf } from '../../../src/simulate/scenarios/pattern.js';
-import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenarios/verify.js';
+import { ownWordsOf } from '../../../src/simulate/scenarios/forms.js';
+import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenarios/scenario.js';
 import { scenarioOf } from '../../support/scenarios.js';
 
 const step = (prediction: string, more: Partial<StepPredicted> = {}): StepPredicted => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compilePattern } from '../../../src/simulate/scenarios/pattern.js';
+import { compilePattern } from '../../../src/simulate/scenarios/forms.js';
 
 const compile = (source: string, ignoreCase?: true) =>
   compilePattern({ source, ...(ignoreCase === undefined ? {} : { ignoreCase }) });

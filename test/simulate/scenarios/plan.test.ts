@@ -1,10 +1,10 @@
 // Which rows scenarios take: seeded, spread over trajectories, within the calls, and twins once a row.
 
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, test, vi } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { openDataset, type RowRef } from '../../../src/benchmark/dataset.js';
 import { present } from '../../../src/core/errors.js';
-import { fittingIn, planOf, type ScenarioJob } from '../../../src/simulate/scenarios/plan.js';
+import { fittingIn, planOf, type ScenarioJob } from '../../../src/simulate/scenarios/chains.js';
 import type { Scenario } from '../../../src/simulate/scenarios/scenario.js';
 import { temporaryFolder } from '../../support/cli.js';
 import { rowRefs } from '../../support/row-refs.js';
@@ -148,55 +148,25 @@ describe('a plan', () => {
   });
 });
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const row = present(
   rowRefs([{ key: 'k', trajectory: 't', domain: 'terminal', id: '1', turnIdx: 1, line: 1, offset: 0, length: 1 }])[0],
 );
 
-/** A search over rows that each take a second to read. */
-function slowSearch(said: { readonly quiet: boolean; readonly ofRows?: number }) {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  const lines: string[] = [];
-  const readSample = async () => {
-    vi.advanceTimersByTime(1_000);
-    return { ...SAMPLE, domain: 'terminal' };
-  };
+function search() {
   const stop = new AbortController();
-  const stderr = { write: (text: string) => lines.push(text), isTTY: false, columns: 80 };
   const scenarios = [scenarioOf({ name: 'here', domains: ['terminal'] }), scenarioOf({ name: 'no', domains: ['web'] })];
-  const fitting = fittingIn({ readSample }, scenarios, said, { stderr, stop: stop.signal });
-  const look = async (rows: number) => {
-    for (let looked = 0; looked < rows; looked++) await fitting(row);
-  };
-  return { fitting, look, lines, stop };
+  const readSample = async () => ({ ...SAMPLE, domain: 'terminal' });
+  return { fitting: fittingIn({ readSample }, scenarios, { stop: stop.signal }), stop };
 }
 
 describe('the search for rows that scenarios are fit for', () => {
-  test('says again and again how far it is', async () => {
-    const { look, lines } = slowSearch({ quiet: false, ofRows: 1200 });
-    await look(10);
-    expect(lines).toEqual([
-      'looking for rows that the scenarios are fit for: 4 of 1,200 looked at\n',
-      'looking for rows that the scenarios are fit for: 8 of 1,200 looked at\n',
-    ]);
-  });
-
-  test('says nothing under --quiet', async () => {
-    const { look, lines } = slowSearch({ quiet: true });
-    await look(10);
-    expect(lines).toEqual([]);
-  });
-
   test('finds for a row the scenarios of its domain', async () => {
-    const { fitting } = slowSearch({ quiet: false });
+    const { fitting } = search();
     expect(Array.from(await fitting(row), ({ name }) => name)).toEqual(['here']);
   });
 
   test('ends once the user has interrupted', async () => {
-    const { fitting, stop } = slowSearch({ quiet: false });
+    const { fitting, stop } = search();
     stop.abort('SIGINT');
     await expect(fitting(row)).rejects.toMatchObject({ exitCode: 130 });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonExpectation, Verifier } from '../../../src/simulate/scenarios/forms.js';
-import { type Predicted, verify } from '../../../src/simulate/scenarios/verify.js';
+import { type Predicted, verify } from '../../../src/simulate/scenarios/scenario.js';
 
 const of = (prediction: string, more: Partial<Predicted> = {}): Predicted => ({
   domain: 'terminal',

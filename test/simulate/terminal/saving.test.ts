@@ -43,14 +43,14 @@ test('folders on the way are made, and a file in the place of one is told as wha
   const refused = saveTrajectory(world, 'file/run', once, { cwd });
   await expect(refused).rejects.toMatchObject({
     exitCode: EXIT.cannotCreate,
-    message: expect.stringMatching(/^cannot save file\/run_test/),
+    message: expect.stringMatching(/^cannot write file\/run_test/),
   });
 });
 
 test('a folder is never replaced by a trajectory', async () => {
   await mkdir(join(cwd, 'run_test.jsonl'));
   await expect(saveTrajectory(world, 'run', { ...once, replace: true }, { cwd })).rejects.toMatchObject({
-    exitCode: EXIT.cannotCreate,
+    exitCode: EXIT.cannotWrite,
   });
   expect(await readdir(cwd)).toEqual(['run_test.jsonl']);
 });
@@ -69,7 +69,7 @@ test('what a full disk cut off is no file: neither data to infer, nor in the way
   const output = execFileSync('bash', ['-c', command, process.execPath, program, cwd], { encoding: 'utf8' });
   expect(JSON.parse(output)).toMatchObject({
     exitCode: EXIT.cannotWrite,
-    message: expect.stringMatching(/^cannot save run_test\.jsonl: .*; make room, or give another place$/),
+    message: expect.stringMatching(/^cannot write run_test\.jsonl: .*; make room, or give another place$/),
   });
   expect(await readdir(cwd)).toEqual([]);
 });

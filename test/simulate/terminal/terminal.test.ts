@@ -212,7 +212,7 @@ describe('what can be typed beside actions', () => {
     expect(code).toBe(73);
     expect(stdout).toContain('back in front of turn 1\na new branch b, in front of turn 1\n');
     expect(stderr).toMatch(
-      /cannot save .*\nthere is no simulated turn to undo\nthere is no turn 9: .*\nname a file: .*\n/,
+      /cannot write .*\nthere is no simulated turn to undo\nthere is no turn 9: .*\nname a file: .*\n/,
     );
   });
 

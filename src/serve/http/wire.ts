@@ -1,0 +1,412 @@
+// HTTP as the servers of this program speak it: what clients are told when a request cannot be served, bodies in and JSON out, who may ask, and a
+// request's way from the port to its route and back.
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { UserError, unavailable } from '../../core/errors.js';
+import { counted } from '../../core/figures.js';
+import { isContainer } from '../../core/json.js';
+import { printable } from '../../core/printable.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code: string,
+    readonly param: string | null = null,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+
+  get body(): { readonly error: Readonly<Record<string, unknown>> } {
+    return { error: { message: this.message, type: typeOf(this.status), param: this.param, code: this.code } };
+  }
+}
+
+function typeOf(status: number): string {
+  if (status === 429) return 'rate_limit_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+/** A value that the request may not have; `param` says where it stands, null for the body itself. */
+export function invalid(message: string, param: string | null, code = 'invalid_value'): ApiError {
+  return new ApiError(400, message, code, param);
+}
+
+/** For a name under which nothing is served. */
+export function unknownModel(model: string, served: readonly string[]): ApiError {
+  const names = served.map((name) => `'${name}'`).join(', ');
+  return new ApiError(404, `the model '${model}' does not exist; this server has ${names}`, 'model_not_found', 'model');
+}
+
+export function shuttingDown(): ApiError {
+  return new ApiError(503, 'the server is shutting down', 'shutting_down', null, { connection: 'close' });
+}
+
+/** Of any error that ends its request. `signal` is the visit's; `onError` is told of what clients are not. */
+export function toldOf(error: unknown, signal: AbortSignal, onError?: (error: unknown) => void): ApiError {
+  if (error instanceof ApiError) return error;
+  if (signal.aborted) return shuttingDown();
+  onError?.(error);
+  return new ApiError(500, "the engine failed; the server's own messages say why", 'engine_failed');
+}
+
+/** For a prompt of so many tokens, which are more than a slot holds. */
+export function contextOverflow(tokens: number | string, contextSize: number): ApiError {
+  const message = `the prompt contains ${tokens} tokens, but the model's maximum context length is ${contextSize} tokens; shorten it, or serve with a larger --context`;
+  return new ApiError(400, message, 'context_length_exceeded', 'messages');
+}
+
+// The bodies of requests in, JSON answers out.
+
+/** Room for what stands around a prompt. */
+const LEAST_LIMIT_BYTES = 2 ** 20;
+/** Tokens are seldom longer, even as escaped JSON: the limit keeps out what cannot fit, and the tokenizer counts the rest. */
+const BYTES_PER_TOKEN = 64;
+const DEEPEST = 256;
+
+/** Most bytes of a body that a model with this context (in tokens) can have a use for. */
+export function bodyLimitBytes(contextSize: number): number {
+  return LEAST_LIMIT_BYTES + BYTES_PER_TOKEN * contextSize;
+}
+
+/**
+ * The body as parsed. Throws an ApiError: 415 for what is not plain JSON, 413 above the limit (`limit` says what the bytes are), 400 for
+ * what cannot be parsed.
+ */
+export async function readJson(
+  request: IncomingMessage,
+  limitBytes: number,
+  limit = "that a prompt for this model's context can take",
+): Promise<unknown> {
+  // A page of another origin may send plain text unasked; JSON makes its browser ask first, and nothing here says yes.
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
+    throw new ApiError(415, "the body must be JSON, with 'Content-Type: application/json'", 'unsupported_media_type');
+  }
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') {
+    const message = `bodies are taken as they are, not with 'Content-Encoding: ${encoding}'`;
+    throw new ApiError(415, message, 'unsupported_content_encoding', null, { 'accept-encoding': 'identity' });
+  }
+  const tooLarge = new ApiError(413, `the body is larger than the ${limitBytes} bytes ${limit}`, 'body_too_large');
+  if (Number(request.headers['content-length']) > limitBytes) {
+    request.resume();
+    throw tooLarge;
+  }
+  const body: AsyncIterable<Buffer> = request;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Above the limit all of it is read and thrown away, since a client that is still sending would not see the answer.
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > limitBytes) chunks.length = 0;
+    else chunks.push(chunk);
+  }
+  if (bytes > limitBytes) throw tooLarge;
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+  } catch {
+    throw new ApiError(400, 'the body is not JSON in UTF-8', 'invalid_json');
+  }
+  requireShallow(value);
+  return value;
+}
+
+/** Functions that read a value call themselves for each level, and must not run out of stack. */
+export function requireShallow(value: unknown): void {
+  for (const { depth } of levelsOf(value)) {
+    if (depth > DEEPEST) throw new ApiError(400, `the body is nested more than ${DEEPEST} deep`, 'invalid_json');
+  }
+}
+
+/** Writes the whole answer, JSON unless it is text of a type that the headers name, if the client is still there. */
+export function answer(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.destroyed) return;
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  response.end(text);
+}
+
+/** All values at each depth, from the value itself down; no function calls itself, so that no depth is too much for the stack. */
+export function* levelsOf(value: unknown) {
+  let values: readonly unknown[] = [value];
+  for (let depth = 0; values.length > 0; depth++) {
+    yield { depth, values };
+    values = values.flatMap((item) => (isContainer(item) ? Object.values(item) : []));
+  }
+}
+
+// The port of a server: how it is opened, how long clients may take, what never becomes a request, and who may ask.
+
+/** Before listening: throws a UserError for a key that no header can carry, and for an address that others reach without one. */
+function requireKeyOffLoopback(host: string, apiKey: string, flag: string): void {
+  if (!/^[\x21-\x7e]*$/.test(apiKey))
+    throw new UserError(`${flag} may hold only printable ASCII characters, without spaces`);
+  if (apiKey !== '' || isLoopback(host)) return;
+  throw new UserError(
+    `refusing to listen on ${host === '' ? 'every address' : host}, where others can reach it, without a key; give one with ${flag}, or listen on 127.0.0.1`,
+  );
+}
+
+/** Throws an ApiError: 403 for a request without a key that names no loopback address, 401 where the key is needed and not there. */
+export function letIn(request: Pick<IncomingMessage, 'headers'>, apiKey: string, needsKey: boolean): void {
+  const { host = '', authorization = '' } = request.headers;
+  if (apiKey === '') {
+    // A web page can have a browser call its own name, which leads to 127.0.0.1; the Host header shows that name (DNS rebinding).
+    if (isLoopback(/^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(host)?.[1] ?? '')) return;
+    const message = 'without an API key this server answers to localhost and loopback addresses alone';
+    throw new ApiError(403, message, 'foreign_host');
+  }
+  if (!needsKey) return;
+  // Some clients send a key only as the password of their URL (`ws://awb:KEY@host:port`), which arrives as Basic.
+  const basic = Buffer.from(/^Basic +(.+)$/i.exec(authorization)?.[1] ?? '', 'base64').toString();
+  const given = /^Bearer +(.+)$/i.exec(authorization)?.[1] ?? /^[^:]*:([\s\S]*)$/.exec(basic)?.[1] ?? '';
+  // Hashes are of one length, and comparing them tells nothing of where the keys differ.
+  const hash = (text: string) => createHash('sha256').update(text).digest();
+  if (timingSafeEqual(hash(given), hash(apiKey))) return;
+  const message = given === '' ? "an API key is needed, as 'Authorization: Bearer …'" : 'incorrect API key';
+  throw new ApiError(401, message, 'invalid_api_key', null, { 'www-authenticate': 'Bearer' });
+}
+
+function isLoopback(name: string): boolean {
+  const host = name.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return (
+    host === 'localhost' || host.endsWith('.localhost') || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+  );
+}
+
+/** Tokens; the cached ones are among those of the prompt, the reasoning ones among those of the completion. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly completionTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/** A request that has ended. */
+export interface RequestRecord {
+  readonly method: string;
+  /** Without its query. */
+  readonly path: string;
+  /** 499 where the client left before it was answered. */
+  readonly status: number;
+  readonly durationMs: number;
+  /** Of all choices together; absent where nothing was generated. */
+  readonly usage?: Usage | undefined;
+}
+
+/** `12:00:01 POST /v1/chat/completions 200 1.2 s, 340 tokens in (300 cached), 56 out`, the time in UTC. */
+export function requestLine({ method, path, status, durationMs, usage }: RequestRecord, endedAt: Date): string {
+  const counts =
+    usage === undefined
+      ? ''
+      : `, ${counted(usage.promptTokens, 'token')} in (${usage.cachedTokens} cached), ${usage.completionTokens} out`;
+  const request = printable(`${method} ${path}`).slice(0, 100);
+  return `${endedAt.toISOString().slice(11, 19)} ${request} ${status} ${(durationMs / 1_000).toFixed(1)} s${counts}`;
+}
+
+/** A request on its way. */
+export interface Visit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Without its query. */
+  readonly path: string;
+  /** Aborts when the client is gone, or when the server will not wait for the reply any longer. */
+  readonly signal: AbortSignal;
+  /** For its record. */
+  usage?: Usage;
+}
+
+/** By `METHOD /path`, or `METHOD /path/*` for all below it: what serves a request, and gives the JSON of its answer where it has not answered. */
+export type Routes = Readonly<Record<string, (visit: Visit) => unknown>>;
+
+export interface Site {
+  /** Without an API key, a loopback name or address. */
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Empty where none is asked for; `/health` never asks. */
+  readonly apiKey: string;
+  /** What messages about them name. */
+  readonly flags: { readonly address: string; readonly port: string; readonly key: string };
+  /** For a request to arrive, head and body, and for a client to take the rest of a reply that has ended. */
+  readonly requestTimeoutMs: number;
+  readonly routes: Routes;
+  /** @throws ApiError for a request that `letIn` lets in, and that may not ask all the same */
+  requireAccess?(request: IncomingMessage): void;
+  /** What a client is told of any error, and the body that says so. */
+  toldOf(error: unknown, signal: AbortSignal): ApiError;
+  bodyOf(error: ApiError): unknown;
+  /** Told of faults of the server itself. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** Told of every request that has ended, with the path of its route. */
+  readonly onRequest?: ((record: RequestRecord, route: string | undefined) => void) | undefined;
+}
+
+/** Longest head of a request that does not arrive at once, and longest idle connection: longer than clients keep one for reuse. */
+const HEAD_MS = 60_000;
+const KEEP_ALIVE_MS = 75_000;
+/** How long aborted requests may take to tell their clients. */
+const GRACE_MS = 1_000;
+/** The status that logs use for a client that left before it was answered. */
+const CLIENT_LEFT = 499;
+
+/**
+ * Listens, and serves each request to its end: let in, handed to its route, answered, told of, and waited for at the end.
+ * @throws UserError where the port is taken (69), or the address cannot be used or is open to others without a key (2)
+ */
+export async function openSite(site: Site) {
+  requireKeyOffLoopback(site.host, site.apiKey, site.flags.key);
+  const { requestTimeoutMs } = site;
+  const underWay = new Set<AbortController>();
+  let isClosing = false;
+  const patience = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: Math.min(HEAD_MS, requestTimeoutMs),
+    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
+  const server = createServer(patience, async (request, response) => {
+    const abort = new AbortController();
+    underWay.add(abort);
+    response.on('close', () => abort.abort());
+    await serveVisit(site, { request, response, path: request.url?.replace(/\?.*$/s, '') ?? '', signal: abort.signal });
+    underWay.delete(abort);
+    closeIfIdle();
+  });
+  const closeIfIdle = () => {
+    if (isClosing && underWay.size === 0) server.closeAllConnections();
+  };
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const [status, message, code] = BROKEN[error.code ?? ''] ?? ([400, 'this is not HTTP', 'invalid_http'] as const);
+    refuseRaw(socket, site, new ApiError(status, message, code));
+  });
+  const url = await listen(server, site);
+  server.on('error', (error) => site.onError?.(error));
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  return {
+    /** Without a path. */
+    url,
+    server,
+    /**
+     * Takes no more connections, lets requests under way end for `drainMs`, then aborts them; resolves when every connection is closed.
+     * A further call with less time shortens the wait.
+     */
+    close(drainMs: number): Promise<void> {
+      isClosing = true;
+      server.close();
+      closeIfIdle();
+      const late = setTimeout(
+        () => {
+          for (const abort of underWay) abort.abort();
+          setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
+        },
+        Math.min(drainMs, LONGEST_TIMER_MS),
+      );
+      void closed.then(() => clearTimeout(late));
+      return closed;
+    },
+  };
+}
+
+/** Resolves when the client has the answer or is gone. */
+async function serveVisit(site: Site, visit: Visit): Promise<void> {
+  const { request, response, path, signal } = visit;
+  const { method = '' } = request;
+  const startMs = performance.now();
+  const paths = [...new Set(Object.keys(site.routes).map((route) => route.replace(/^\w+ /, '')))];
+  const known = paths.find((one) => one === path || (one.endsWith('/*') && path.startsWith(one.slice(0, -1))));
+  // Writing to a client that is gone is no event worth more than its closing.
+  response.on('error', () => {});
+  try {
+    letIn(request, site.apiKey, path !== '/health');
+    site.requireAccess?.(request);
+    if (known === undefined) {
+      throw new ApiError(404, `there is no ${path} here, but ${paths.join(', ')}`, 'unknown_path');
+    }
+    const serve = site.routes[`${method === 'HEAD' ? 'GET' : method} ${known}`];
+    if (serve === undefined) {
+      const allow = ['GET', 'HEAD', 'POST', 'DELETE']
+        .filter((one) => `${one === 'HEAD' ? 'GET' : one} ${known}` in site.routes)
+        .join(', ');
+      throw new ApiError(405, `${path} takes ${allow}, not ${method}`, 'method_not_allowed', null, { allow });
+    }
+    const body = await serve(visit);
+    if (body !== undefined) answer(response, 200, body);
+  } catch (error) {
+    const told = site.toldOf(error, signal);
+    // In the middle of another answer the connection is cut.
+    if (response.headersSent) response.destroy();
+    else answer(response, told.status, site.bodyOf(told), told.headers);
+  }
+  if (!response.writableFinished && !response.destroyed) {
+    // One that does not take the rest of its answer is cut off.
+    if (response.writableEnded) {
+      response.setTimeout(Math.min(site.requestTimeoutMs, LONGEST_TIMER_MS), () => response.destroy());
+    }
+    await new Promise<void>((resolve) => {
+      response.once('finish', resolve);
+      response.once('close', resolve);
+    });
+  }
+  const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
+  site.onRequest?.({ method, path, status, durationMs: performance.now() - startMs, usage: visit.usage }, known);
+}
+
+/** Resolves with the URL. */
+async function listen(server: ReturnType<typeof createServer>, { host, port, flags }: Site): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const other = `name another with ${flags.port}, or 0 for a free one`;
+      const both = [...new Set([flags.address, flags.port])].join(' and ');
+      reject(
+        code === 'EADDRINUSE'
+          ? unavailable(`port ${port} of ${host} is in use; ${other}`)
+          : new UserError(`cannot listen on ${host}, port ${port}: ${code ?? message}; check ${both}`),
+      );
+    });
+    server.listen({ host, port }, resolve);
+  });
+  server.removeAllListeners('error');
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const address = server.address();
+  const taken = typeof address === 'object' ? address?.port : undefined;
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${taken ?? port}`;
+}
+
+/** What is not HTTP, or did not arrive in time, never becomes a request. By Node's code. */
+const BROKEN: Readonly<Record<string, readonly [status: number, message: string, code: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not arrive in time', 'request_timeout'],
+  HPE_HEADER_OVERFLOW: [431, "the request's head is too large", 'head_too_large'],
+};
+
+/** Answers where there is no response to write to: for what is no request, and for one to speak otherwise. */
+export function refuseRaw(socket: Duplex, { bodyOf }: Pick<Site, 'bodyOf'>, error: ApiError): void {
+  const { status, headers } = error;
+  const body = JSON.stringify(bodyOf(error));
+  const lines = Object.entries({
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () =>
+    socket.destroy(),
+  );
+}

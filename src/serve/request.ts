@@ -1,0 +1,545 @@
+// What is asked of the server: the bodies of requests, read strictly (each parameter is served, known to change nothing, or refused by name); and what
+// the server asks of an engine, which engine.ts answers with node-llama-cpp, tests with a script.
+
+import * as z from 'zod';
+import { nearest } from '../core/errors.js';
+import { isInteger, isObject, parseJson } from '../core/json.js';
+import { type ApiError, invalid, levelsOf, type Usage, unknownModel } from './http/wire.js';
+import type { ModelFacts } from './load.js';
+
+/** llama.cpp reads 2^32 - 1 as "any seed". */
+export const MOST_SEED = 2 ** 32 - 2;
+/** As in OpenAI's API. */
+const MOST_LOGPROBS = 20;
+const MOST_N = 128;
+const MOST_STOPS = 16;
+/** Where a request is silent: the sampling that the model card of Qwen-AgentWorld-35B-A3B recommends. */
+const MODEL_CARD = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
+/** What messages, their parts and tools may carry that no chat template of these models renders. */
+const MARKS = ['name', 'cache_control'];
+
+/** Ends a call of a function; as a stop string it leaves one call to a reply. */
+export const CLOSE_CALL = '</tool_call>';
+
+/** What the server brings to every request. */
+export interface ServerDefaults {
+  /** The names under which the model is served, its own first. */
+  readonly models: readonly string[];
+  readonly thinkingBudget: number;
+  /** Used where the request names none. */
+  readonly seed: number;
+}
+
+/**
+ * The body as the schema has it: `null` counts as absent, as in OpenAI's API. One model is served, so that its name may be left out.
+ * Throws an ApiError (400, or 404 for a model not served).
+ */
+function readBody<S extends z.ZodRawShape>(
+  schema: z.ZodObject<S>,
+  body: unknown,
+  models: readonly string[],
+): z.output<z.ZodObject<S>> {
+  if (!isObject(body)) throw invalid('the body must be a JSON object', null);
+  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const read = schema.safeParse(given);
+  if (!read.success) throw refusalOf(read.error.issues, Object.keys(schema.shape));
+  if (typeof given.model === 'string' && !models.includes(given.model)) throw unknownModel(given.model, models);
+  return read.data;
+}
+
+function refusalOf(issues: readonly z.core.$ZodIssue[], known: readonly string[]): ApiError {
+  const [first] = issues;
+  if (first === undefined) throw new Error('a body is refused without a reason');
+  const issue = issues.find(({ code, path }) => code === 'unrecognized_keys' && path.length === 0) ?? first;
+  // `messages[0].content`
+  const steps = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`));
+  const place = steps.join('').slice(1);
+  if (issue.code === 'custom') return invalid(`'${place}' ${issue.message}`, place, issue.params?.code);
+  if (issue.code !== 'unrecognized_keys') return invalid(`'${place}': ${issue.message}`, place);
+  const [name = ''] = issue.keys;
+  const full = place === '' ? name : `${place}.${name}`;
+  const near = place === '' ? nearest(name, known) : undefined;
+  const hint = near === undefined ? '' : `; did you mean '${near}'?`;
+  return invalid(`'${full}' is not supported${hint}`, full, 'unsupported_parameter');
+}
+
+/** A value that is known, but not served unless `is` says so. */
+function served<T>(is: (value: unknown) => boolean, hint = ''): z.ZodType<T> {
+  return z.custom<T>(is, {
+    error: ({ input }) => `is not supported with the value ${(JSON.stringify(input) ?? 'null').slice(0, 60)}${hint}`,
+    params: { code: 'unsupported_value' },
+  });
+}
+
+/** The value under which a parameter asks for what happens anyway. */
+function only(value: unknown) {
+  return served((given) => given === value).optional();
+}
+
+/** Of an object whose known keys these are, what is told of it: no marks, and of what is not known no nulls and empty lists, as a reply's own message has them. */
+function unmarked(...known: string[]) {
+  const isKept = ([name, value]: [string, unknown]) => {
+    const isEmpty = MARKS.includes(name) || (Array.isArray(value) && value.length === 0);
+    return value !== null && (known.includes(name) || !isEmpty);
+  };
+  return (value: unknown) => (isObject(value) ? Object.fromEntries(Object.entries(value).filter(isKept)) : value);
+}
+
+/** One parameter under two names. Throws an ApiError (400) where they hold different values. */
+function either<Name extends string>(
+  given: { readonly [N in Name]?: number | undefined },
+  name: Name,
+  other: Name,
+): number | undefined {
+  const [first, second] = [given[name], given[other]];
+  if (first !== undefined && second !== undefined && first !== second) {
+    throw invalid(`'${name}' (${first}) and '${other}' (${second}) contradict each other`, other);
+  }
+  return first ?? second;
+}
+
+const object = z.record(z.string(), z.unknown());
+const logprobCount = z.int().min(0).max(MOST_LOGPROBS).optional();
+const label = z.string().optional();
+const penalty = z.number().min(-2).max(2).default(0);
+const repetition = z.number().gt(0).max(2).optional();
+const stop = z.string().min(1);
+
+/** Parameters of OpenAI, vLLM, SGLang and llama.cpp that any request for a reply may have. */
+const OF_ANY_REPLY = {
+  model: label,
+  temperature: z.number().min(0).max(2).default(MODEL_CARD.temperature),
+  top_p: z.number().gt(0).max(1).default(MODEL_CARD.topP),
+  // -1 (vLLM, SGLang) and 0 (llama.cpp) leave every token in.
+  top_k: z.int32().min(-1).default(MODEL_CARD.topK),
+  min_p: z.number().min(0).max(1).default(MODEL_CARD.minP),
+  // -1 asks for any seed, as in vLLM and llama.cpp.
+  seed: z.int().min(-1).max(MOST_SEED).default(-1),
+  stop: z.union([stop.transform((text) => [text]), z.array(stop).max(MOST_STOPS)]).default([]),
+  presence_penalty: penalty,
+  frequency_penalty: penalty,
+  repetition_penalty: repetition,
+  repeat_penalty: repetition,
+  n: z.int().min(1).max(MOST_N).default(1),
+  stream: z.boolean().default(false),
+  stream_options: z
+    .strictObject({
+      include_usage: z.boolean().nullable().default(false),
+      // vLLM's counts in every chunk are an extra; OpenAI's padding against eavesdroppers is not, unless it is turned off.
+      continuous_usage_stats: z.unknown().optional(),
+      include_obfuscation: only(false),
+    })
+    .optional(),
+  // Labels for the provider's own books.
+  user: label,
+  metadata: object.optional(),
+  safety_identifier: label,
+  prompt_cache_key: label,
+  prompt_cache_retention: label,
+  service_tier: label,
+  store: only(false),
+  request_id: label,
+  priority: z.number().optional(),
+  // Marks and wishes that no prompt holds and no sampler reads.
+  cache_control: object.optional(),
+  verbosity: label,
+  // Defaults of other servers.
+  best_of: only(1),
+  logit_bias: served((value) => isObject(value) && Object.keys(value).length === 0).optional(),
+  cache_prompt: only(true),
+  ignore_eos: only(false),
+  skip_special_tokens: only(true),
+  spaces_between_special_tokens: only(true),
+  include_stop_str_in_output: only(false),
+  min_tokens: only(0),
+  length_penalty: only(1),
+  typical_p: only(1),
+  mirostat: only(0),
+  use_beam_search: only(false),
+} as const;
+
+/** What is read of them: how replies are sampled and streamed. Throws an ApiError (400). */
+function readAnyReply(given: z.output<z.ZodObject<typeof OF_ANY_REPLY>>, server: ServerDefaults) {
+  const { stream, stream_options: streaming } = given;
+  if (streaming !== undefined && !stream)
+    throw invalid("'stream_options' is only allowed together with 'stream': true", 'stream_options');
+  const sampling = {
+    temperature: given.temperature,
+    topP: given.top_p,
+    topK: Math.max(0, given.top_k),
+    minP: given.min_p,
+    seed: given.seed === -1 ? server.seed : given.seed,
+    presencePenalty: given.presence_penalty,
+    frequencyPenalty: given.frequency_penalty,
+    /** 1 is none. */
+    repetitionPenalty: either(given, 'repetition_penalty', 'repeat_penalty') ?? 1,
+    stop: given.stop,
+  };
+  return { sampling, n: given.n, stream, includeUsage: streaming?.include_usage ?? false };
+}
+
+// The bodies of requests, read strictly: chat completions, text completions, and tokens; what cannot be served as asked is refused by name.
+
+const part = z.preprocess(
+  unmarked('type', 'text'),
+  z.strictObject({ type: served((value) => value === 'text', ': only text is'), text: z.string() }),
+);
+/** Parts are joined without a separator, as the templates of Qwen's models do. */
+const content = z
+  .preprocess((value) => (typeof value === 'string' ? [{ type: 'text', text: value }] : value), z.array(part))
+  .transform((parts) => parts.map(({ text }) => text).join(''));
+
+/** A call as a reply has it, its arguments as text; templates render them as an object. */
+const call = z.object({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.object({
+    name: z.string(),
+    arguments: z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), object),
+  }),
+});
+
+const assistant = z
+  .strictObject({
+    role: z.literal('assistant'),
+    content: content.default(''),
+    reasoning_content: z.string().optional(),
+    reasoning: z.string().optional(),
+    tool_calls: z.array(call).optional(),
+  })
+  .transform(({ reasoning, ...message }) =>
+    reasoning === undefined ? message : { reasoning_content: reasoning, ...message },
+  );
+
+const message = z.preprocess(
+  unmarked('role', 'content'),
+  z.discriminatedUnion('role', [
+    // OpenAI's newer name for the same place in the conversation.
+    z.strictObject({ role: z.enum(['system', 'developer']).transform(() => 'system' as const), content }),
+    z.strictObject({ role: z.literal('user'), content }),
+    assistant,
+    z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string().optional() }),
+  ]),
+);
+const messages = z.array(message).min(1);
+
+/** A function that a model may call. What the server could not keep to is refused. */
+const tool = z.preprocess(
+  unmarked(),
+  z.strictObject({
+    type: z.literal('function'),
+    function: z.preprocess(
+      unmarked('name'),
+      z
+        .strictObject({
+          name: z.string().regex(/^[\w.-]{1,128}$/),
+          description: z.string().optional(),
+          parameters: object.optional(),
+          strict: served((value) => value === false, ': no grammar holds the arguments').optional(),
+        })
+        .transform(({ strict: _, ...called }) => called),
+    ),
+  }),
+);
+const tools = z.array(tool).default([]);
+
+const MOST_SCHEMA_VALUES = 2_000;
+const DEEPEST_SCHEMA = 64;
+/** Making a grammar takes time that grows with the square of the schema's size, and nothing else is served meanwhile. */
+function isSmall(schema: unknown): boolean {
+  let count = 0;
+  for (const { depth, values } of levelsOf(schema)) {
+    count += values.length;
+    if (count > MOST_SCHEMA_VALUES || depth > DEEPEST_SCHEMA) return false;
+  }
+  return true;
+}
+
+const held = z.custom<Readonly<Record<string, unknown>>>(isObject, 'must be an object').refine(isSmall, {
+  error: `is too large: at most ${MOST_SCHEMA_VALUES} values, ${DEEPEST_SCHEMA} deep, are supported`,
+  params: { code: 'schema_too_large' },
+});
+// `strict` asks for what happens anyway; false permits more than the schema, which nobody has to use.
+const [name, description, strict] = [z.unknown().optional(), z.unknown().optional(), z.unknown().optional()];
+
+/** What a request wants its reply held to: nothing, any JSON object, or a schema. */
+const responseFormat = z
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('text') }),
+    z.strictObject({ type: z.literal('json_object') }),
+    z
+      .strictObject({
+        type: z.literal('json_schema'),
+        json_schema: z.strictObject({ schema: held, name, description, strict }),
+      })
+      .transform(({ type, json_schema: { schema } }) => ({ type, schema })),
+  ])
+  .default({ type: 'text' });
+
+/** What a request tells the chat template, variables excepted that are the server's to set. */
+const templateArguments = z
+  .looseObject({
+    enable_thinking: z.boolean().optional(),
+    messages: only(undefined),
+    tools: only(undefined),
+    documents: only(undefined),
+    add_generation_prompt: only(undefined),
+    continue_final_message: only(undefined),
+  })
+  .default({});
+
+/** Most tokens of thinking by effort; none at all is asked of the chat template. OpenAI gives no numbers: these are this server's. */
+const EFFORTS: Readonly<Record<string, number>> = {
+  none: 0,
+  minimal: 256,
+  low: 1_024,
+  medium: 8_192,
+  high: Number.POSITIVE_INFINITY,
+  xhigh: Number.POSITIVE_INFINITY,
+};
+const budget = z.int().min(0).optional();
+const maxTokens = z.int().min(1).optional();
+
+const BODY = z.strictObject({
+  ...OF_ANY_REPLY,
+  tools,
+  tool_choice: served<'auto' | 'none'>(
+    (value) => value === 'auto' || value === 'none',
+    ': a model may call (auto) or not (none), but not be made to',
+  ).default('auto'),
+  parallel_tool_calls: z.boolean().default(true),
+  max_completion_tokens: maxTokens,
+  max_tokens: maxTokens,
+  response_format: responseFormat,
+  logprobs: z.boolean().default(false),
+  top_logprobs: logprobCount,
+  messages,
+  prompt_logprobs: logprobCount,
+  add_generation_prompt: z.boolean().default(true),
+  thinking_budget: budget,
+  thinking_token_budget: budget,
+  reasoning_effort: z.enum(Object.keys(EFFORTS)).default('high'),
+  chat_template_kwargs: templateArguments,
+  modalities: served((value) => JSON.stringify(value) === '["text"]').optional(),
+  // Defaults of other servers.
+  echo: only(false),
+  continue_final_message: only(false),
+  include_reasoning: only(true),
+  separate_reasoning: only(true),
+});
+
+/** Reads a request's body as parsed from JSON. Throws an ApiError (400, or 404 for a model not served). */
+export function readChatRequest(body: unknown, server: ServerDefaults) {
+  const given = readBody(BODY, body, server.models);
+  const callable = given.tool_choice === 'none' ? [] : given.tools;
+  if (callable.length > 0 && given.response_format.type !== 'text') {
+    throw invalid("'tools' and a 'response_format' that holds the reply cannot be combined", 'response_format');
+  }
+  const { sampling, ...reply } = readAnyReply(given, server);
+  const { logprobs, top_logprobs: top = 0 } = given;
+  if (top > 0 && !logprobs) throw invalid("'top_logprobs' needs 'logprobs': true", 'top_logprobs');
+  const { reasoning_effort: effort, chat_template_kwargs: template, prompt_logprobs: promptLogprobs } = given;
+  if (effort === 'none' && template.enable_thinking === true) {
+    throw invalid("'reasoning_effort' none and 'enable_thinking' contradict each other", 'reasoning_effort');
+  }
+  const isOpen = given.add_generation_prompt;
+  const isReply = !isOpen && given.messages.length > 1 && given.messages.at(-1)?.role === 'assistant';
+  const isScored = promptLogprobs !== undefined && isReply && given.n === 1 && !given.stream && !logprobs;
+  if (!isScored && !(promptLogprobs === undefined && isOpen)) {
+    const message =
+      "'prompt_logprobs' scores a given reply: it needs 'add_generation_prompt': false, a message of the assistant behind others, and neither 'stream', 'n' nor 'logprobs'";
+    throw invalid(message, 'prompt_logprobs');
+  }
+  const asked = either(given, 'thinking_budget', 'thinking_token_budget') ?? server.thinkingBudget;
+  const scores: ScoreOptions | undefined = logprobs ? { reply: true, top } : undefined;
+  const options: GenerateOptions = {
+    ...sampling,
+    maxTokens: either(given, 'max_completion_tokens', 'max_tokens'),
+    stop: callable.length > 0 && !given.parallel_tool_calls ? [...sampling.stop, CLOSE_CALL] : sampling.stop,
+    responseFormat: given.response_format,
+    // The smallest of the server's, the request's and the effort's budgets holds.
+    thinkingBudget: Math.min(server.thinkingBudget, asked, EFFORTS[effort] ?? asked),
+    templateArguments: effort === 'none' ? { ...template, enable_thinking: false } : template,
+    scores,
+  };
+  return {
+    ...reply,
+    messages: given.messages,
+    /** Those that the model may call: none where it must not. */
+    tools: callable,
+    /** How many of the likeliest tokens are told beside each of the last message, which is then given and not to be answered, as vLLM has it. */
+    promptLogprobs,
+    options,
+  };
+}
+
+/** As in OpenAI's API. */
+const USUAL_MAX_TOKENS = 16;
+
+const isToken = (value: unknown) => isInteger(value) && value >= 0;
+const tokens = z.custom<number[]>((value) => Array.isArray(value) && value.every(isToken), 'must be a list of tokens');
+const prompt = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((text) => ({ text })),
+  tokens.refine(({ length }) => length > 0).transform((list) => ({ tokens: list })),
+]);
+/** A text, the tokens of one, or a list of either. */
+const prompts = z.union([prompt.transform((one) => [one]), z.array(prompt).min(1).max(MOST_N)], {
+  error: `must be a text, the tokens of one, or a list of either, none of them empty, at most ${MOST_N}`,
+});
+
+const COMPLETION = z.strictObject({
+  ...OF_ANY_REPLY,
+  echo: z.boolean().default(false),
+  logprobs: logprobCount,
+  max_tokens: z.int().min(0).default(USUAL_MAX_TOKENS),
+  prompt: prompts,
+  // Nothing precedes the first token.
+  logprob_start_len: z.int().min(0).default(1),
+  suffix: only(''),
+  add_special_tokens: only(true),
+});
+
+/** Throws an ApiError (400, or 404 for a model not served). */
+export function readCompletionRequest(body: unknown, server: ServerDefaults) {
+  const given = readBody(COMPLETION, body, server.models);
+  const { echo, logprobs: top, max_tokens: maxTokens } = given;
+  if (maxTokens === 0 && !echo) throw invalid("'max_tokens' 0 needs 'echo': true", 'max_tokens');
+  const { sampling, ...reply } = readAnyReply(given, server);
+  const options: GenerateOptions = {
+    ...sampling,
+    maxTokens,
+    responseFormat: { type: 'text' },
+    thinkingBudget: Number.POSITIVE_INFINITY,
+    templateArguments: {},
+    scores: top === undefined ? undefined : { reply: true, top },
+  };
+  return {
+    ...reply,
+    prompts: given.prompt,
+    echo,
+    /** The first position of a prompt that is scored, where it is echoed with logprobs. */
+    scoreFrom: Math.max(1, given.logprob_start_len),
+    /** Scores are those of the reply; `scoreFrom` counts for each prompt. */
+    options,
+  };
+}
+
+const TOKENIZE = z.strictObject({
+  model: OF_ANY_REPLY.model,
+  prompt: z.string().optional(),
+  messages: messages.optional(),
+  tools,
+  add_generation_prompt: z.boolean().default(true),
+  chat_template_kwargs: templateArguments,
+  return_token_strs: z.boolean().default(false),
+  add_special_tokens: only(true),
+  continue_final_message: only(false),
+});
+
+/** In vLLM's shape: either a `prompt` or `messages`. Throws likewise. */
+export function readTokenizeRequest(body: unknown, models: readonly string[]) {
+  const given = readBody(TOKENIZE, body, models);
+  const { prompt: text, messages: asked } = given;
+  if ((text === undefined) === (asked === undefined)) {
+    throw invalid("either 'prompt' or 'messages' must be given", 'prompt');
+  }
+  const prompt: EnginePrompt = asked === undefined ? { text: text ?? '' } : { messages: asked, tools: given.tools };
+  const { add_generation_prompt: addGenerationPrompt, chat_template_kwargs: templateArguments } = given;
+  return { prompt, options: { addGenerationPrompt, templateArguments }, withTexts: given.return_token_strs };
+}
+
+const DETOKENIZE = z.strictObject({ model: OF_ANY_REPLY.model, tokens });
+
+/** Throws likewise. */
+export function readDetokenizeRequest(body: unknown, models: readonly string[]): readonly number[] {
+  return readBody(DETOKENIZE, body, models).tokens;
+}
+
+// What the HTTP server asks of an engine; engine.ts answers with node-llama-cpp, tests with a script.
+
+/** Every value is explicit: the library's own defaults differ. */
+export type GenerateOptions = Readonly<ReturnType<typeof readAnyReply>['sampling']> & {
+  /** 0 generates nothing. */
+  readonly maxTokens: number | undefined;
+  readonly responseFormat: z.output<typeof responseFormat>;
+  /** Most tokens of thinking; infinite unless asked otherwise. */
+  readonly thinkingBudget: number;
+  /** Probabilities to tell; none where absent. */
+  readonly scores?: ScoreOptions | undefined;
+  /** `chat_template_kwargs` of the request, such as enable_thinking. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+};
+
+/** Whose tokens are scored under the model's own distribution, before any penalty, cut or temperature. */
+export interface ScoreOptions {
+  /** The prompt's tokens from this position on, at least 1, since nothing precedes the first; none where absent. */
+  readonly promptFrom?: number;
+  readonly reply: boolean;
+  /** How many of the most likely tokens are told at each position. */
+  readonly top: number;
+}
+
+/** What a reply is asked for: messages, which the model's chat template renders, or what stands in their place. */
+export type EnginePrompt =
+  | { readonly messages: readonly EngineMessage[]; readonly tools?: readonly Tool[] }
+  | { readonly text: string }
+  | { readonly tokens: readonly number[] };
+
+/** A function that the model may call, as OpenAI's API describes it and chat templates render it. */
+export type Tool = z.output<typeof tool>;
+/** Under the names that chat templates know; the template decides what is rendered. */
+export type EngineMessage = z.output<typeof message>;
+
+/** A token and how likely the model held it to be where it stands. */
+export interface ScoredToken {
+  readonly token: number;
+  /** With U+FFFD for bytes that are no whole character. */
+  readonly text: string;
+  readonly bytes: readonly number[];
+  /** Natural logarithm of its probability. */
+  readonly logprob: number;
+}
+
+export interface TokenScore extends ScoredToken {
+  /** The most likely tokens there, in descending order. */
+  readonly top: readonly ScoredToken[];
+}
+
+export type GenerateEvent =
+  /** Tokens of the prompt, in order, before any text. */
+  | { readonly type: 'prompt'; readonly scores: readonly TokenScore[] }
+  /** With `scores`, where asked for, of the tokens that the text came of; those up to the end of thinking belong to it. */
+  | {
+      readonly type: 'text';
+      readonly channel: 'reasoning' | 'content';
+      readonly text: string;
+      readonly scores?: readonly TokenScore[];
+    }
+  | { readonly type: 'end'; readonly finishReason: 'stop' | 'length'; readonly usage: Usage };
+
+export interface Engine {
+  readonly facts: ModelFacts;
+  /**
+   * Takes a free slot, or waits for one; the caller bounds how many wait. Ends early, its slot free at once, when `signal` aborts. Throws
+   * ApiError before the first event where the request cannot be served.
+   */
+  generate(prompt: EnginePrompt, options: GenerateOptions, signal: AbortSignal): AsyncIterable<GenerateEvent>;
+  /** The prompt's tokens, as `generate` would evaluate them. Throws ApiError where they are more than the context holds. */
+  tokenize(prompt: EnginePrompt, options: PromptOptions): Promise<readonly number[]>;
+  /** The text of tokens, special ones included. Throws ApiError for a number that is no token of the model. */
+  detokenize(tokens: readonly number[]): string;
+  /** Slots that work now. */
+  readonly busy: number;
+  close(): Promise<void>;
+}
+
+/** How a chat template renders messages. */
+export interface PromptOptions {
+  /** `chat_template_kwargs` of the request, such as enable_thinking. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** Whether the prompt ends where the reply begins; otherwise with the last message. */
+  readonly addGenerationPrompt: boolean;
+}

@@ -1,0 +1,484 @@
+// What a run on scenarios asks, and what comes of it: chains of one step or more, each a scenario at a start, or the twin that it is held against;
+// the messages of each step; and the line of each in scenarios.jsonl. Of every domain the same few rows are taken as far as they fit, so that twins
+// are shared and prefix caches hit, as many as the calls allow, every scenario alike.
+
+import { createHash } from 'node:crypto';
+import type { Dataset, RowRef } from '../../benchmark/dataset.js';
+import { present, throwIfStopped, UserError } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
+import type { JsonObject } from '../../core/json.js';
+import { judgementMembers } from '../../core/judged-row.js';
+import { measured, unmeasured, withoutPrediction } from '../../core/judgement.js';
+import { isModelCaused } from '../../core/points.js';
+import { type NoPrediction, readPredictionRow, recordedPrediction } from '../../core/prediction.js';
+import { OBSERVATION_MARKER, withoutMarker, writtenPrediction } from '../../core/reply.js';
+import { rowId } from '../../core/row-id.js';
+import { ownStart, type ScenarioMeasure, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
+import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
+import type { ChatMessage, Domain, Flag, Io } from '../../core/types.js';
+import type { ChosenRows } from '../../infer/chosen-rows.js';
+import { buildMessages } from '../../infer/messages.js';
+import type { InferSettings } from '../../infer/options.js';
+import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
+import type { JournalRecord } from '../../run/journal.js';
+import type { StageJob } from '../../run/stage-contract.js';
+import { withSlots } from './forms.js';
+import {
+  applyingTo,
+  keptLines,
+  outcomeOf,
+  type Scenario,
+  type ScenarioStart,
+  type StepPredicted,
+  scenarioAt,
+} from './scenario.js';
+
+/** Steps that follow one another, at a row of the data or at the suite's own start. */
+interface Chain {
+  /** What its records are known by: of a row's twin the row's key, as of any prediction of the row. */
+  readonly key: string;
+  /** Rows of one trajectory share it; a start of the suite's own is one by itself. */
+  readonly trajectory: string;
+  readonly domain: Domain;
+  /** The row of the data; undefined at a start of the suite's own. */
+  readonly row: RowRef | undefined;
+  /** Undefined for a twin that several scenarios share: it is the row as it stands, whose only step is its own. */
+  readonly scenario: Scenario | undefined;
+  /** What it is held against; undefined for a twin itself. */
+  readonly twin: Chain | undefined;
+  readonly steps: number;
+}
+
+/** One step of a chain, asked once. */
+export interface ScenarioJob extends StageJob {
+  readonly chain: Chain;
+  /** From 0. */
+  readonly step: number;
+}
+
+/** A row as it stands. */
+function twinOfRow(row: RowRef): Chain {
+  const { key, trajectory, domain } = row;
+  return { key, trajectory, domain, row, scenario: undefined, twin: undefined, steps: 1 };
+}
+
+/**
+ * A scenario at a row, or at its own start where there is none. One of one step is held against the row's twin, every other against a
+ * twin of its own, which takes the same steps.
+ */
+function chainOf(scenario: Scenario, domain: Domain, row?: Chain): Chain {
+  const key = scenarioKey(row?.key ?? ownStart(scenario.name), scenario.name);
+  const steps = scenario.steps.length;
+  const chain = { key, trajectory: row?.trajectory ?? key, domain, row: row?.row, scenario, steps };
+  const twin = row !== undefined && steps === 1 ? row : { ...chain, key: twinKey(key, steps), twin: undefined };
+  return { ...chain, twin };
+}
+
+/** A chain's steps in their order. Those of a chain of several are asked one after the other: each sees what came of those before. */
+function jobsOf(chain: Chain): ScenarioJob[] {
+  const { domain, trajectory, key, steps } = chain;
+  const isSerial = steps > 1;
+  return Array.from({ length: steps }, (_, step) => ({
+    id: stepId(chain, step),
+    domain,
+    group: isSerial ? key : trajectory,
+    serial: isSerial || undefined,
+    isFurther: !isSample({ chain, step }) || undefined,
+    chain,
+    step,
+  }));
+}
+
+/** Whether a step stands for a sample: a chain is one, known by its last step, and a twin is none. */
+export function isSample({ chain: { twin, steps }, step }: Pick<ScenarioJob, 'chain' | 'step'>): boolean {
+  return twin !== undefined && step === steps - 1;
+}
+
+/** The journal's id of a step. */
+function stepId(chain: Chain, step: number): string {
+  return rowId(keyOfStep(chain, step), 0);
+}
+
+/** What a step's record is known by; the last one stands for the chain. */
+export function keyOfStep({ key, steps }: Chain, step: number): string {
+  return stepKey(key, step, steps);
+}
+
+/** Tells of a row of the data which scenarios it is fit for. */
+type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
+
+export type Plan = Awaited<ReturnType<typeof planOf>>;
+
+/**
+ * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
+ * no calls left. Starts of the suite's own come behind the first round. A row's twin is asked once, however many scenarios the row stands under.
+ * @param fitting the scenarios that a row of the data is fit for
+ * @throws UserError (2) where so few calls are too few for anything
+ */
+export async function planOf(
+  rows: readonly RowRef[],
+  chosen: readonly RowRef[],
+  scenarios: readonly Scenario[],
+  fitting: Fitting,
+  choice: {
+    readonly seed: number;
+    /** Rows of a domain that a scenario takes at most. */
+    readonly rowsEach: number;
+    /** Calls at most, those of twins included. */
+    readonly maxCalls: number;
+  },
+) {
+  const twins = new Map<RowRef, Chain>();
+  const taken: Chain[] = [];
+  let callsLeft = choice.maxCalls;
+  // Once some do not fit nothing more does, so that every scenario gives up as much.
+  let areSpent = false;
+  const take = (chain: Chain) => {
+    const twin = present(chain.twin);
+    const isAsked = chain.row !== undefined && twins.get(chain.row) === twin;
+    const needed = chain.steps + (isAsked ? 0 : twin.steps);
+    areSpent ||= needed > callsLeft;
+    if (areSpent) return;
+    callsLeft -= needed;
+    if (chain.row !== undefined && twin.scenario === undefined) twins.set(chain.row, twin);
+    taken.push(chain);
+  };
+  const queues = [...groupBy(chosen, ({ domain }) => domain)].map(([domain, members]) => ({
+    scenarios: scenarios.filter(({ at, domains }) => 'applies' in at && domains.includes(domain)),
+    nextRow: rowsToTake(members, choice.seed, fitting),
+  }));
+  for (let round = 0; round < choice.rowsEach && !areSpent; round++) {
+    for (const queue of queues) {
+      for (const scenario of queue.scenarios) {
+        const row = areSpent ? undefined : await queue.nextRow(scenario);
+        if (row !== undefined) take(chainOf(scenario, row.domain, twins.get(row) ?? twinOfRow(row)));
+      }
+    }
+    for (const scenario of round === 0 ? scenarios : []) {
+      if ('start' in scenario.at) take(chainOf(scenario, scenario.at.start.domain));
+    }
+  }
+  if (taken.length === 0 && areSpent) {
+    const few = `--max-calls ${choice.maxCalls} is too few`;
+    throw new UserError(`${few}: a scenario takes two calls at least, one for the twin`);
+  }
+  const used = new Set(taken.map(({ scenario }) => scenario));
+  return {
+    /** In the order of asking. */
+    jobs: inOrder(rows, scenarios, taken),
+    /** Scenarios that no chosen row is fit for, and that bring no start of their own. */
+    unused: areSpent ? [] : scenarios.filter((scenario) => !used.has(scenario)),
+  };
+}
+
+/**
+ * Domain by domain and trajectory by trajectory. Of a trajectory come first its rows as they stand, and under instructions in front of
+ * the action, which share all that stands before it; then, scenario by scenario, its rows under a changed system prompt, which share
+ * nothing with those. So prefix caches hit as often as they can. Chains of the suite's own starts come last.
+ */
+function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken: readonly Chain[]): ScenarioJob[] {
+  const domains = [...new Set(rows.map(({ domain }) => domain))];
+  const numberOf = new Map(scenarios.map((scenario, number) => [scenario, number]));
+  const placeOf = ({ row, domain, scenario }: Chain): number[] => {
+    const number = scenario === undefined ? -1 : present(numberOf.get(scenario));
+    if (row === undefined) return [Number.POSITIVE_INFINITY, number];
+    const layer = scenario?.put === 'system' ? number : -1;
+    return [domains.indexOf(domain), row.trajectoryNumber, layer, row.turnIdx, row.position, number];
+  };
+  const chains = new Set(taken.flatMap((chain) => [present(chain.twin), chain]));
+  return Array.from(chains, (chain) => ({ chain, place: placeOf(chain) }))
+    .sort((a, b) => {
+      const at = a.place.findIndex((number, index) => number !== b.place[index]);
+      return at < 0 ? 0 : present(a.place[at]) - present(b.place[at]);
+    })
+    .flatMap(({ chain }) => jobsOf(chain));
+}
+
+/**
+ * A domain's rows in the order in which scenarios take them: every trajectory gives a row before any gives a second one. The same
+ * seed gives the same order, whatever else is chosen, so that more rows are those rows and others.
+ */
+function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
+  const rank = (text: string) => createHash('sha256').update(`scenarios ${seed} ${text}`).digest('hex');
+  const ranked = <T>(items: readonly (readonly [string, T])[]): T[] =>
+    items
+      .map(([text, item]) => [rank(text), item] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, item]) => item);
+  const trajectories = ranked([...groupBy(members, (row) => row.trajectory)]).map((own) =>
+    ranked(own.map((row) => [row.key, row])),
+  );
+  const most = Math.max(0, ...trajectories.map((own) => own.length));
+  return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();
+}
+
+/**
+ * Gives the next of a domain's rows that a scenario is fit for, each to a scenario at most once; undefined where none is left. Rows are
+ * looked at when their turn comes, each once.
+ */
+function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) {
+  const order = inTakingOrder(members, seed);
+  const fits: Promise<ReadonlySet<Scenario>>[] = [];
+  const places = new Map<Scenario, number>();
+  return async (scenario: Scenario): Promise<RowRef | undefined> => {
+    for (let place = places.get(scenario) ?? 0; place < order.length; place++) {
+      const row = present(order[place]);
+      fits[place] ??= fitting(row);
+      places.set(scenario, place + 1);
+      if ((await present(fits[place])).has(scenario)) return row;
+    }
+    return undefined;
+  };
+}
+
+/**
+ * The search for rows that scenarios are fit for: one reading of a row for all of them.
+ * @throws UserError: 130 or 143 once the user has interrupted
+ */
+export function fittingIn(
+  dataset: Pick<Dataset, 'readSample'>,
+  scenarios: readonly Scenario[],
+  { stop }: Pick<Io, 'stop'>,
+): Fitting {
+  return async (row) => {
+    throwIfStopped(stop);
+    return new Set(applyingTo(await dataset.readSample(row), scenarios));
+  };
+}
+
+// What the world model is told in a chain: at its start, with the instruction and without it, and behind each step that was predicted.
+
+type Start = Awaited<ReturnType<typeof startOf>>;
+
+export async function startOf(
+  {
+    dataset,
+    prompts,
+    settings,
+  }: Pick<ChosenRows, 'dataset' | 'prompts'> & { settings: Pick<InferSettings, 'protocol'> },
+  { row, domain, scenario }: Chain,
+) {
+  if (row !== undefined) {
+    const sample = await dataset.readSample(row);
+    return {
+      domain,
+      /** With its slots filled; undefined for a row's twin. A row that a scenario has taken is one that it is fit for. */
+      scenario: scenario && present(scenarioAt(scenario, sample)),
+      /** The first step's messages, without the instruction. */
+      messages: buildMessages(sample, settings.protocol, prompts.of(sample)),
+      action: readTurnPrompt(turnOf(sample)).action,
+      /** What the environment really answered; undefined where no row tells. */
+      truth: withoutMarker(groundTruthOf(sample)),
+    };
+  }
+  if (scenario === undefined || !('start' in scenario.at)) throw new TypeError('a chain without a row has a start');
+  const action = ownAction(scenario, 0);
+  return { domain, scenario, messages: startMessages(scenario.at.start, action), action, truth: undefined };
+}
+
+/** The messages of the first step at a start of the suite's own, without the instruction. */
+export function startMessages(start: ScenarioStart, action: string): ChatMessage[] {
+  const question = requestOf(freshWorld(start), action);
+  return 'messages' in question ? [...question.messages] : [];
+}
+
+/**
+ * What is told at a step.
+ * @param predictions what the world model has predicted in the steps before
+ * @param isTold whether the instruction is among it
+ */
+export function messagesAt(
+  { domain, scenario, messages }: Start,
+  step: number,
+  predictions: readonly string[],
+  isTold: boolean,
+): readonly ChatMessage[] {
+  let told = isTold ? putScenario(present(scenario), messages) : messages;
+  for (let next = 1; next <= step; next++) {
+    const prediction = predictions[next - 1] ?? '';
+    told = nextStep(told, { domain, prediction, action: ownAction(present(scenario), next) });
+  }
+  return told;
+}
+
+/** The action of a step: at a row, the first one is the row's own. */
+function actionOf({ scenario, action }: Start, step: number): string {
+  return step === 0 ? action : ownAction(present(scenario), step);
+}
+
+function ownAction({ steps }: Scenario, step: number): string {
+  return present(steps[step]?.action);
+}
+
+/** The request to predict behind a turn's prompt: what rows of the benchmark begin it with. */
+const REQUEST = '\n\nPlease analyze the input above';
+
+/**
+ * The messages of the next step: the last prompt loses its request, the prediction (without thinking, tag and marker) stands behind
+ * it as the observation, and the action is asked with the request that was taken off. Where a turn behind the first repeats the
+ * screen's state, the next one does so, too: with the prediction.
+ */
+export function nextStep(
+  messages: readonly ChatMessage[],
+  { domain, prediction, action }: { readonly domain: Domain; readonly prediction: string; readonly action: string },
+): ChatMessage[] {
+  const asked = messages.at(-1)?.content ?? '';
+  const cut = asked.lastIndexOf(REQUEST);
+  const [prompt, request] = cut < 0 ? [asked, ''] : [asked.slice(0, cut), asked.slice(cut)];
+  const turn = Number(/^### Turn (\d+)/.exec(prompt)?.[1] ?? 1);
+  const { state } = readTurnPrompt(prompt);
+  const text = actionText(domain, action);
+  const next = turnPrompt({
+    turn: turn + 1,
+    ...(turn > 1 && state !== undefined ? { state: { ...state, text: prediction } } : {}),
+    action: text,
+    language: languageOf(domain, text),
+  });
+  return [
+    ...messages.slice(0, -1),
+    { role: 'user', content: prompt },
+    { role: 'assistant', content: `${OBSERVATION_MARKER}\n${prediction}` },
+    { role: 'user', content: next + request },
+  ];
+}
+
+/** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
+export function putScenario(
+  { put, framing, instruction }: Pick<Scenario, 'put' | 'framing' | 'instruction'>,
+  messages: readonly ChatMessage[],
+): ChatMessage[] {
+  const told = withSlots(framing, { instruction }).trim();
+  if (put === 'system') {
+    const [first, ...others] = messages;
+    if (first?.role !== 'system') return [{ role: 'system', content: told }, ...messages];
+    return [{ role: 'system', content: `${first.content.trimEnd()}\n\n${told}` }, ...others];
+  }
+  const last = present(messages.at(-1));
+  const prompt = last.content;
+  // In front of the action's heading; else behind the line that names the turn.
+  const heading = actionHeadingAt(prompt);
+  const at = heading < 0 ? (/^### Turn \d+[ \t]*\n/.exec(prompt)?.[0].length ?? 0) : heading;
+  return [...messages.slice(0, -1), { ...last, content: `${prompt.slice(0, at)}${told}\n\n${prompt.slice(at)}` }];
+}
+
+// A line of scenarios.jsonl: what was answered, and at the end of a chain what came of the scenario, held against its twin.
+
+/** Gives the record of a step; undefined where there is none that holds. */
+type RecordOf = (id: string) => JournalRecord | undefined;
+
+/** The line of a step. */
+export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, recordOf: RecordOf): string {
+  const { chain, step } = job;
+  const { scenario, row, domain: task, steps, twin } = chain;
+  return JSON.stringify({
+    task,
+    id: row === undefined ? scenario?.name : row.id,
+    turn_idx: (row?.turnIdx ?? 1) + step,
+    scenario: scenario?.name,
+    twin: twin === undefined || undefined,
+    ...(steps > 1 && { step: step + 1, steps }),
+    action: scenario && actionOf(start, step),
+    ...(isSample(job) ? sampleMembers(chain, record.row, start, recordOf) : record.row),
+  });
+}
+
+/** What stands behind the names where a chain ends. */
+function sampleMembers(chain: Chain, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
+  const { failure, verdicts, measures } = foundIn(chain, start, recordOf);
+  const { trajectory, steps } = chain;
+  const awb = { ...recordedPrediction(row) };
+  // A record of predictions has a text, and its flags are written by the program alone, from the list of them.
+  const said = { gen: String(row.gen), awb, flags: awb.flags as readonly Flag[] };
+  const prediction = { key: keyOfStep(chain, steps - 1), trajectory, repeat: 0, ...said };
+  const missing = failure && unmeasured(withoutPrediction(failure));
+  const record = measures === undefined ? present(missing) : { ...(missing ?? measured(measures)), measures };
+  const { instruction } = present(start.scenario);
+  return { instruction, gen: row.gen, verdicts, ...judgementMembers(prediction, record, 0) };
+}
+
+type Answer = ReturnType<typeof answersOf>[number];
+
+/** What the world model has answered in a chain's first steps, as far as one follows the other. */
+export function answersOf(chain: Chain, steps: number, recordOf: RecordOf) {
+  const records = Array.from({ length: steps }, (_, step) => recordOf(stepId(chain, step)));
+  const end = records.indexOf(undefined);
+  return records.slice(0, end < 0 ? steps : end).map((record) => {
+    const { gen, failure } = present(readPredictionRow(present(record).row));
+    return { gen, prediction: writtenPrediction(gen), failure };
+  });
+}
+
+/** Why nothing is known of a chain, or what the model made of it instead of answering; of several reasons the first that is not its own. */
+function failureOf(answers: readonly Answer[]): NoPrediction | undefined {
+  const failures = answers.flatMap(({ failure }) => failure ?? []);
+  return failures.find(({ class: name }) => !isModelCaused(name)) ?? failures[0];
+}
+
+/**
+ * What is found in the predictions of a chain, held against those of its twin: the verdicts by step, the measures that rest on them, and
+ * why there is no prediction in some step; only that where nothing is known of the chain.
+ *
+ * Followed and leaked are 0 or 100. A step without a prediction by the model's own doing follows nothing; where no step has one, nothing
+ * is known of leaks. Undisturbed is the share of lines that the twin predicts rightly, outside of what the instruction changes, which are
+ * still there: none where the twin predicts no such line rightly. The twin is a false positive where it would count as followed.
+ */
+function foundIn(chain: Chain, start: Start, recordOf: RecordOf) {
+  const answers = answersOf(chain, chain.steps, recordOf);
+  const failure = failureOf(answers);
+  if (failure !== undefined && !isModelCaused(failure.class)) return { failure };
+  const scenario = present(start.scenario);
+  const twins = knownAnswers(present(chain.twin), recordOf);
+  const steps = predictedSteps(start, answers, twins);
+  const { followed, leaked, steps: verdicts } = outcomeOf(scenario, steps);
+  const undisturbed = twins && undisturbedIn(scenario, steps);
+  const measures: Partial<Record<ScenarioMeasure, number>> = { followed: percent(followed) };
+  if (answers.some((answer) => answer.failure === undefined)) measures.leaked = percent(leaked);
+  if (undisturbed !== undefined) measures.undisturbed = undisturbed;
+  if (twins !== undefined) {
+    measures.twin_false_positives = percent(outcomeOf(scenario, predictedSteps(start, twins, undefined)).followed);
+  }
+  return { verdicts, measures, failure };
+}
+
+/** A twin's answers; undefined where nothing is known of one of them. */
+function knownAnswers(twin: Chain, recordOf: RecordOf): readonly Answer[] | undefined {
+  const answers = answersOf(twin, twin.steps, recordOf);
+  const failure = failureOf(answers);
+  return answers.length === twin.steps && (failure === undefined || isModelCaused(failure.class)) ? answers : undefined;
+}
+
+function predictedSteps(
+  start: Start,
+  answers: readonly Answer[],
+  twins: readonly Answer[] | undefined,
+): StepPredicted[] {
+  const predictions = answers.map(({ prediction }) => prediction);
+  return answers.map(({ prediction }, step) => ({
+    domain: start.domain,
+    prediction,
+    action: actionOf(start, step),
+    seen: messagesAt(start, step, predictions, false)
+      .map(({ content }) => content)
+      .join('\n'),
+    truth: step > 0 ? undefined : start.truth,
+    twin: twins?.[step]?.prediction,
+  }));
+}
+
+/** Over all steps of which a verifier says what must not change. */
+function undisturbedIn(scenario: Scenario, steps: readonly StepPredicted[]): number | undefined {
+  let [kept, all] = [0, 0];
+  for (const [index, { verify }] of scenario.steps.entries()) {
+    const step = steps[index];
+    const verifier = verify.find((each) => each.kind === 'unchanged_elsewhere');
+    if (step === undefined || verifier === undefined) continue;
+    const lines = keptLines(step, verifier.except);
+    kept += lines.kept;
+    all += lines.of;
+  }
+  return all === 0 ? undefined : (100 * kept) / all;
+}
+
+function percent(isSo: boolean): number {
+  return isSo ? 100 : 0;
+}
