@@ -135,5 +135,6 @@ function rootOf(error: unknown): { code: string; message: string } {
     message = asText(told.message) || message;
     cause = Array.isArray(told.errors) && told.errors.length > 0 ? told.errors[0] : told.cause;
   }
-  return { code, message };
+  // The client keeps nothing of a connection that was not made in time.
+  return { code: code === '' && message === 'Request timed out.' ? 'ETIMEDOUT' : code, message };
 }

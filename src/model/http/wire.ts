@@ -1,21 +1,22 @@
-// The wire to one server, straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
+// The wire to one server: the openai client straight over undici's dispatcher, without its time limits; and `fetch` for downloads.
 
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Agent, Dispatcher } from 'undici';
 import { openRedaction, type Redact } from '../../core/redaction.js';
+import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { type Address, type HttpProxy, proxyFor, readAddress } from './address.js';
 
 /** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
-/** Keep-alive, and a connection for each call in flight. Nothing is loaded before the first request, so that help and refusals stay fast. */
+/** Nothing is loaded before the first request, so that help and refusals stay fast. */
 export class Wire {
   readonly address: Address;
   readonly secrets: readonly string[];
   readonly redact: Redact;
   readonly hasKey: boolean;
-  #opened: Promise<Dispatcher> | undefined;
+  #opened: ReturnType<typeof openClient> | undefined;
 
   /**
    * @param apiKey empty sends `Bearer EMPTY`
@@ -45,35 +46,53 @@ export class Wire {
     body?: Uint8Array | AsyncIterable<Uint8Array>,
     headers: Record<string, string> = { 'content-type': 'application/json' },
   ): Promise<WireResponse> {
-    const { baseUrl, query, basic: authorization = `Bearer ${this.apiKey || 'EMPTY'}` } = this.address;
-    const url = new URL(path.startsWith('/') ? baseUrl + path : path);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const { request } = await import('undici');
-    const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
-    this.#opened ??= openDispatcher(this.proxy, options);
-    const answered = request(url, {
-      dispatcher: await this.#opened,
-      method: body === undefined ? 'GET' : 'POST',
-      // Some gateways refuse whoever does not name himself. No encoding is asked for, since none is decoded.
-      headers: {
-        accept: '*/*',
-        'accept-encoding': 'identity',
-        'user-agent': 'agentworldbench',
-        authorization,
-        ...(body !== undefined && headers),
-      },
-      body: body === undefined || body instanceof Uint8Array ? (body ?? null) : Readable.from(body),
-      signal,
-    });
-    // While a connection is being made, undici would not end the call.
-    return new WireResponse(await Promise.race([answered, abortOf(signal)]));
+    this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
+    const { client } = await this.#opened;
+    const asked = body === undefined ? client.get(path, { signal }) : client.post(path, { body, headers, signal });
+    const response: unknown = await asked.asResponse();
+    if (response instanceof WireResponse) return response;
+    throw new TypeError('the response is not of this transport');
   }
 
   /** Closes all connections; calls still in flight fail. Never rejects: if opening failed, the calls have reported it. */
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
-    await opened?.destroy();
+    await opened?.dispatcher.destroy();
   }
+}
+
+/** Keep-alive, a connection for each call in flight, through the proxy where one is given. */
+async function openClient(address: Address, apiKey: string, proxy: HttpProxy | undefined) {
+  const options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
+  const [{ OpenAI }, { request }, dispatcher] = await Promise.all([
+    import('openai'),
+    import('undici'),
+    openDispatcher(proxy, options),
+  ]);
+  const send = async (url: string, init: RequestInit): Promise<WireResponse> => {
+    const method = init.method === 'POST' ? 'POST' : 'GET';
+    const [headers, body, signal] = [headersOf(init), bodyOf(init.body), init.signal ?? NEVER];
+    const answered = request(url, { dispatcher, method, headers, body, signal });
+    // While a connection is being made, undici would not end the call.
+    return new WireResponse(url, await Promise.race([answered, abortOf(signal)]).catch(notAborted(signal)), signal);
+  };
+  // The client fills in what is not given from OPENAI_… variables: what belongs to OpenAI must reach no other host.
+  const strangers = address.host === 'api.openai.com' ? {} : { organization: null, project: null };
+  const client = new OpenAI({
+    apiKey: apiKey === '' ? 'EMPTY' : apiKey,
+    adminAPIKey: null,
+    webhookSecret: null,
+    ...strangers,
+    baseURL: address.baseUrl,
+    defaultQuery: address.query,
+    ...(address.basic !== undefined && { defaultHeaders: { authorization: address.basic } }),
+    // The client looks at no more of a response than `WireResponse` has, and gives a URL as text, and one signal a call.
+    fetch: send as unknown as typeof fetch,
+    maxRetries: 0,
+    timeout: LONGEST_TIMER_MS,
+    logLevel: 'off',
+  });
+  return { client, dispatcher };
 }
 
 /** Opens what sends requests, through a proxy where one is given. */
@@ -84,6 +103,26 @@ async function openDispatcher(proxy: HttpProxy | undefined, options: Agent.Optio
   return new ProxyAgent({ ...options, uri: url, ...(token !== undefined && { token }) });
 }
 
+/** A stream is read as the server takes it, and closed where the request fails. */
+function bodyOf(body: RequestInit['body']): string | Uint8Array | Readable | null {
+  if (body === null || body === undefined) return null;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  if (!(body instanceof ReadableStream)) throw new TypeError('a body is text, bytes or a stream');
+  // Node has one kind of stream of the web: only the names of its types differ.
+  return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
+}
+
+/** The client's own telemetry is left out: no server needs it. No content encoding is asked for, since none is decoded. */
+function headersOf(init: RequestInit): Record<string, string> {
+  const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of given) if (!name.startsWith('x-stainless-')) headers[name] = value;
+  headers['accept-encoding'] = 'identity';
+  return headers;
+}
+
+const NEVER = new AbortController().signal;
+
 /** Rejects when the signal is aborted. */
 function abortOf(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
@@ -91,15 +130,36 @@ function abortOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** An answer whose body is still to come. */
+/**
+ * Throws what a call came to, but for an abort of somebody else under another name: the client takes any error named `AbortError` for
+ * its own abort and drops its message, and a proxy's refusal has that name, too.
+ */
+function notAborted(signal: AbortSignal): (error: unknown) => never {
+  return (error) => {
+    const isStrange = error instanceof Error && error.name === 'AbortError' && !signal.aborted;
+    throw isStrange ? new Error(error.message, { cause: error }) : error;
+  };
+}
+
+/** What the wire answers: those parts of a `Response` that the openai client looks at, and `read` for the body. */
 export class WireResponse {
+  /** The client would keep only the `error` member of an error's body (older vLLM and FastAPI have none): the reader judges the status. */
+  readonly ok = true;
   readonly status: number;
-  readonly headers: { get(name: string): string | null };
+  readonly headers: { get(name: string): string | null; entries(): Iterable<[string, string]> };
   readonly #body: Dispatcher.ResponseData['body'];
 
-  constructor({ statusCode, headers, body }: Dispatcher.ResponseData) {
+  constructor(
+    readonly url: string,
+    { statusCode, headers, body }: Dispatcher.ResponseData,
+    private readonly signal: AbortSignal,
+  ) {
+    const text = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(', ') : value);
     this.status = statusCode;
-    this.headers = { get: (name) => [headers[name] ?? []].flat().join(', ') || null };
+    this.headers = {
+      get: (name) => text(headers[name.toLowerCase()]) ?? null,
+      entries: () => Object.entries(headers).map(([name, value]) => [name, text(value) ?? '']),
+    };
     this.#body = body;
     // Whoever reads it is told.
     body.on('error', () => {});
@@ -124,7 +184,7 @@ export class WireResponse {
         }
         body.destroy();
       });
-    });
+    }).catch(notAborted(this.signal));
   }
 }
 
