@@ -1,5 +1,6 @@
 // `awb batch run`: a batch folder answered here, where there is no batch engine: every request without a result by a live call.
 
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,24 +11,53 @@ import { bytesAt, type Place, syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
 import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
-import type { NamedEndpoints } from '../model/backend.js';
-import { type Batch, isLive, readSubmission, resultsToFetch, unwritable } from '../model/batch/folder.js';
-import { type HttpAnswer, isReply, PassingEndpoint, resultLine } from '../model/batch/passing-endpoint.js';
-import { bodyIn, requestsIn, requireAsWritten } from '../model/batch/requests.js';
-import { Results } from '../model/batch/results.js';
-import { Pace } from '../model/schedule/pace.js';
-import { openPool } from '../model/schedule/pool.js';
+import { openEndpoints } from '../model/backend.js';
+import {
+  type Batch,
+  bodyIn,
+  isLive,
+  readSubmission,
+  requestsIn,
+  requireAsWritten,
+  resultsToFetch,
+  unwritable,
+} from '../model/batch/folder.js';
+import { openResults } from '../model/batch/results.js';
+import type { HttpAnswer } from '../model/endpoint/endpoint.js';
+import { ASKING_OPTIONS } from '../run/options.js';
 import { openProgress } from '../run/progress.js';
 import { drainOnInterrupt } from '../run/session.js';
 import { localTarget, targetAt } from '../run/target.js';
-import { defineCommand } from '../settings/command.js';
-import { type Opened, openBatchFolder, readingCommand } from './batch/client.js';
-import { RUN_OPTIONS, type RunSettings } from './batch/options.js';
+import { httpUrl } from '../settings/address.js';
+import { defineCommand, type OptionTable, option, type Settings, under } from '../settings/command.js';
+import { FOLDER_OPTION, type Opened, openBatchFolder, readingCommand } from './batch/client.js';
 
 /** The file of the folder that answers go to. */
 const ANSWERS = 'answers.jsonl';
 /** Requests stand in the order of their prefixes: those that lie together go to one endpoint. */
 const GROUP = 32;
+
+const RUN_OPTIONS = {
+  ...FOLDER_OPTION,
+  local: {
+    ...ASKING_OPTIONS.local,
+    help: 'serve this GGUF file or hub model here, under the name that the requests have; AWB_… variables of awb serve apply',
+  },
+  ...under('Model', {
+    'model-base-url': option.list('URL', 'OpenAI-compatible endpoint; several share the requests', { check: httpUrl }),
+    'model-api-key': option.text('KEY', 'key, sent as bearer token', { secret: true }),
+  }),
+  concurrency: ASKING_OPTIONS.concurrency,
+  'call-timeout': ASKING_OPTIONS['call-timeout'],
+  'max-attempts': ASKING_OPTIONS['max-attempts'],
+  'retry-minutes': ASKING_OPTIONS['retry-minutes'],
+  'wait-ready': ASKING_OPTIONS['wait-ready'],
+  'keep-going': ASKING_OPTIONS['keep-going'],
+  rpm: ASKING_OPTIONS.rpm,
+  tpm: ASKING_OPTIONS.tpm,
+} as const satisfies OptionTable;
+
+type RunSettings = Settings<typeof RUN_OPTIONS>;
 
 export const command = defineCommand({
   description:
@@ -82,21 +112,19 @@ async function requireNotAwaited(dir: string, shown: string): Promise<void> {
 }
 
 /** A request to be asked, and where its line lies. */
-interface RequestJob extends Job, Place {
-  readonly id: string;
-}
+type RequestJob = Job & Place & Readonly<{ id: string }>;
 
 /**
  * The requests that have no result yet.
  * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
  */
 async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
-  const answered = (await Results.open(dir)).ids();
+  const { ids: answered } = await openResults(dir);
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
     await requireAsWritten(dir, part);
-    for await (const { bytes: _, ...request } of requestsIn(dir, part, answered)) {
-      jobs.push({ ...request, group: String(Math.floor(jobs.length / GROUP)) });
+    for await (const { id, path, offset, length } of requestsIn(dir, part, answered)) {
+      jobs.push({ id, path, offset, length, group: String(Math.floor(jobs.length / GROUP)) });
     }
   }
   return jobs;
@@ -130,11 +158,7 @@ async function openAnswers(dir: string) {
 }
 
 /** How many requests there are, how many were answered now, and how many of them otherwise than by a reply. */
-interface AnswerTally {
-  readonly total: number;
-  answered: number;
-  refused: number;
-}
+type AnswerTally = { readonly total: number; answered: number; refused: number };
 
 /**
  * Asks all that is left; each answer is on the disk before its slot is used again.
@@ -178,17 +202,24 @@ async function answerAll(
     const answer = request && answers.get(request);
     const { class: failure = 'fatal', reason = `HTTP ${answer?.status}` } = outcome.status === 'failed' ? outcome : {};
     await file.append(resultLine(job.id, answer ?? { code: failure.replaceAll('-', '_'), message: reason }));
+    const isReply = answer !== undefined && answer.status >= 200 && answer.status <= 299;
     tally.answered++;
-    if (!isReply(answer)) tally.refused++;
+    if (!isReply) tally.refused++;
     const tokens = outcome.log.usage.completionTokens ?? 0;
-    progress.settled('requests', { status: isReply(answer) ? 'ok' : 'failed', tokens, reason });
+    progress.settled('requests', { status: isReply ? 'ok' : 'failed', tokens, reason });
   };
   try {
-    pool = poolOver(named, settings, { path: url.replace(/^\/v1/, ''), model, answers }, onNotice);
-    const { lost } = named.own ?? {};
-    const abort = lost === undefined ? drain.over : AbortSignal.any([drain.over, lost]);
-    await pool.work(jobs, solve, { stop: io.stop, abort });
-    lost?.throwIfAborted();
+    const { rpm, tpm, concurrency, maxAttempts, keepGoing } = settings;
+    const callTimeoutMs = settings.callTimeout * 1000;
+    pool = await openEndpoints(named, {
+      ...{ rpm, tpm, concurrency, maxAttempts, keepGoing, onNotice },
+      retryMs: settings.retryMinutes * 60_000,
+      waitReadyMs: settings.waitReady * 1000,
+      clocks: { firstTokenTimeoutMs: callTimeoutMs, gapTimeoutMs: callTimeoutMs, callTimeoutMs },
+      ...{ sampling: {}, stream: false, fitMaxTokens: false, allowParamDrop: false, dropped: [] },
+      raw: { path: url.replace(/^\/v1/, ''), answers },
+    });
+    await pool.work(jobs, solve, { stop: io.stop, abort: drain.over });
   } finally {
     drain.close();
     progress.finish();
@@ -197,26 +228,15 @@ async function answerAll(
   }
 }
 
-function poolOver(
-  { baseUrls, apiKey, proxies, own }: NamedEndpoints,
-  settings: RunSettings,
-  requests: Pick<ConstructorParameters<typeof PassingEndpoint>[0], 'path' | 'model' | 'answers'>,
-  onNotice: (text: string) => void,
-): Backend {
-  const { rpm, tpm, concurrency, maxAttempts, retryMinutes, waitReady, keepGoing, callTimeout } = settings;
-  const callTimeoutMs = callTimeout * 1000;
-  const endpoints = baseUrls.map(
-    (baseUrl, index) => new PassingEndpoint({ baseUrl, apiKey, proxy: proxies[index], callTimeoutMs, ...requests }),
-  );
-  return openPool(endpoints, {
-    concurrency: concurrency === 'adaptive' ? (own?.slots ?? concurrency) : concurrency,
-    maxAttempts,
-    retryMs: retryMinutes * 60_000,
-    waitReadyMs: waitReady * 1000,
-    keepGoing,
-    onNotice,
-    pace: new Pace({ rpm, tpm, onNotice }),
-  });
+/** A line of results as OpenAI writes it. The body's bytes are the server's own, but for line ends between its members. */
+function resultLine(customId: string, outcome: HttpAnswer | { code: string; message: string }): Buffer {
+  const head = `{"id":"batch_req_${randomBytes(12).toString('hex')}","custom_id":${JSON.stringify(customId)}`;
+  if ('code' in outcome) return Buffer.from(`${head},"response":null,"error":${JSON.stringify(outcome)}}\n`);
+  const { status, requestId, body } = outcome;
+  // Within a JSON text a line end stands between its tokens alone.
+  const line = body.replace(/[\r\n]+/g, ' ').trim();
+  const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${line}}`;
+  return Buffer.from(`${head},"response":${response},"error":null}\n`);
 }
 
 function resultText(

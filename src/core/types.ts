@@ -125,7 +125,7 @@ export interface ModelFailure {
 }
 
 /** Nothing more comes of the request in this session. */
-export interface ModelInterruption {
+interface ModelInterruption {
   readonly status: 'interrupted';
   /** Absent where it was never sent. */
   readonly log?: CallLog;

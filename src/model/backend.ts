@@ -1,13 +1,12 @@
 // Backends: what they are opened with, and the one over HTTP, which asks OpenAI-compatible endpoints or a server of this run alone.
 
 import { isInteger, type JsonObject } from '../core/json.js';
-import { openRedaction } from '../core/redaction.js';
 import type { Sampling } from '../core/sampling.js';
 import type { Backend } from '../core/types.js';
 import { openContextWatch, type ServedContext } from './context.js';
-import { openEndpoint, openModels } from './endpoint/endpoint.js';
+import { openEndpoint, openModels, type RawRequests } from './endpoint/endpoint.js';
 import { type Dialect, openDialect } from './endpoint/request.js';
-import { type HttpProxy, readAddress } from './http/address.js';
+import type { HttpProxy } from './http/address.js';
 import type { TimeLimits } from './http/time-limits.js';
 import { Wire } from './http/wire.js';
 import type { ScheduleOptions } from './schedule/lane.js';
@@ -35,6 +34,7 @@ export interface BackendOptions extends Omit<ScheduleOptions, 'pace'> {
   readonly dropped: readonly string[];
   /** What is known of the parameters, where a backend shares it with another; else each learns by itself. */
   readonly dialect?: Dialect;
+  readonly raw?: RawRequests;
 }
 
 /** A backend, and what it learnt about the servers that it asks. */
@@ -124,16 +124,14 @@ export function serverFacts(named: NamedEndpoints) {
   const { baseUrls, proxies, apiKey, model } = named;
   return Promise.all(
     baseUrls.map(async (baseUrl, index) => {
-      const proxy = proxies[index];
-      const address = readAddress(baseUrl, apiKey);
-      const wire = new Wire(address, apiKey, proxy);
+      const wire = new Wire(baseUrl, apiKey, proxies[index]);
       try {
-        const known = openModels(wire, openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]));
+        const known = openModels(wire);
         const [names, context] = await Promise.all([known.names(), known.context(model)]);
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         /** Some servers refuse a prompt that fits without its whole output budget. */
         const { tokens: contextTokens, refusesBudgets } = context ?? {};
-        return { host: address.host, model: name, contextTokens, refusesBudgets };
+        return { host: wire.address.host, model: name, contextTokens, refusesBudgets };
       } finally {
         await wire.close();
       }

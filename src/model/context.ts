@@ -7,24 +7,18 @@ import { groupBy } from '../core/groups.js';
 import { CHARS_A_TOKEN, type Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
 
-/** What a server tells of its model's context before it is asked. */
-export interface ServedContext {
-  readonly host: string;
-  readonly tokens: number;
-  /** It refuses a prompt that fits without its whole output budget; others end the reply where the context does. */
-  readonly refusesBudgets: boolean;
-}
+/**
+ * What a server tells of its model's context before it is asked. One that `refusesBudgets` refuses a prompt that fits without its whole
+ * output budget; others end the reply where the context does.
+ */
+export type ServedContext = Readonly<{ host: string; tokens: number; refusesBudgets: boolean }>;
 
+const LONGER =
+  'serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)';
 /** With fewer tokens a reply is cut off: such a call is not worth making. */
 const LEAST_REPLY = 256;
 /** Tokens left free, since servers differ by a few tokens in what they count. */
 const FIT_MARGIN = 16;
-
-/** Sizes in tokens, as far as the server told. */
-interface Sizes {
-  readonly contextTokens?: number | undefined;
-  readonly promptTokens?: number | undefined;
-}
 
 /** So many calls that overflow only by their output budget show that the whole set will, not only a few rows ... */
 const ENOUGH = 5;
@@ -35,31 +29,15 @@ const SHARE = 0.05;
 export type ContextWatch = ReturnType<typeof openContextWatch>;
 
 /** Opens a watch. `maxTokens` is the output budget, `fits` whether it is lowered to what the context leaves. */
-export function openContextWatch({
-  maxTokens = 0,
-  fits,
-  onNotice,
-}: {
+export function openContextWatch(options: {
   readonly maxTokens: number | undefined;
   readonly fits: boolean;
   onNotice(text: string): void;
 }) {
+  const { maxTokens = 0, fits, onNotice } = options;
   let calls = 0;
   let overBudget = 0;
   let saidTooLong = false;
-
-  /** A prompt does not fit even alone, or it is not known whether it would. The user is told of the first. */
-  const sayTooLong = (host: string, { contextTokens, promptTokens }: Sizes) => {
-    const isKnown = contextTokens !== undefined && promptTokens !== undefined;
-    const what = isKnown
-      ? `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`
-      : 'the context overflows';
-    const remedy =
-      'serve a longer context (vLLM --max-model-len, SGLang --context-length, llama.cpp -c, awb serve --context)';
-    if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, no failures of the model; ${remedy}`);
-    saidTooLong = true;
-  };
-
   return {
     /**
      * What a call comes to whose first request came to `first`. Where prompt and output budget together overflow the context, it is
@@ -74,7 +52,7 @@ export function openContextWatch({
       const overflow = first.status === 'failed' ? first.overflow : undefined;
       if (first.status === 'ok' || overflow !== undefined) calls++;
       if (first.status !== 'failed' || overflow === undefined) return first;
-      let { contextTokens, promptTokens }: Sizes = overflow;
+      let { contextTokens, promptTokens } = overflow;
       if (contextTokens !== undefined && promptTokens === undefined && budget !== undefined) {
         // The server did not count the prompt: a request for a reply of one token makes it do so.
         const counting = await ask(1);
@@ -85,7 +63,13 @@ export function openContextWatch({
       }
       const left = (contextTokens ?? 0) - (promptTokens ?? Number.POSITIVE_INFINITY) - FIT_MARGIN;
       if (budget === undefined || left >= budget || left < LEAST_REPLY) {
-        sayTooLong(host, { contextTokens, promptTokens });
+        // A prompt does not fit even alone, or it is not known whether it would.
+        const what =
+          contextTokens === undefined || promptTokens === undefined
+            ? 'the context overflows'
+            : `a prompt of ${tokensText(promptTokens)} leaves no room for a reply in the context of ${tokensText(contextTokens)}`;
+        if (!saidTooLong) onNotice(`${host}: ${what}: such rows are missing, no failures of the model; ${LONGER}`);
+        saidTooLong = true;
         return first;
       }
       if (fits) {
@@ -96,14 +80,14 @@ export function openContextWatch({
       const what = `${host}: prompts fit into the context of ${tokensText(contextTokens ?? 0)}, but not with --max-tokens ${maxTokens} beside them`;
       const remedy = `add --fit-max-tokens, which gives such a row the budget that is left and flags it, lower --max-tokens from the start, or serve a longer context`;
       if (overBudget === 1) onNotice(`${what}: such rows are missing; ${remedy}`);
-      const stop =
-        overBudget < ENOUGH || overBudget < SHARE * calls
-          ? undefined
-          : new UserError(
-              `${what} (${overBudget} of ${counted(calls, 'call')}): ${remedy}, and repeat the command: finished rows are kept`,
-            );
       const reason = `the prompt fits into the context, but not with --max-tokens ${budget}: ${first.reason}`;
-      return { ...first, reason, ...(stop && { stop }) };
+      if (overBudget < ENOUGH || overBudget < SHARE * calls) return { ...first, reason };
+      const many = `${what} (${overBudget} of ${counted(calls, 'call')})`;
+      return {
+        ...first,
+        reason,
+        stop: new UserError(`${many}: ${remedy}, and repeat the command: finished rows are kept`),
+      };
     },
     /**
      * What a server says about its model at /models, before anything is asked.
@@ -112,27 +96,16 @@ export function openContextWatch({
     described(host: string, contextTokens: number, endsReplies: boolean): void {
       if (maxTokens < contextTokens || fits) return;
       const what = `${host} has a context of ${tokensText(contextTokens)}, prompt included, and --max-tokens is ${maxTokens}`;
-      if (endsReplies) onNotice(`${what}: replies end where the context does`);
-      else {
-        throw new UserError(
-          `${what}: no row can fit; add --fit-max-tokens, give a lower --max-tokens, or serve a longer context`,
-        );
-      }
+      const remedy = 'add --fit-max-tokens, give a lower --max-tokens, or serve a longer context';
+      if (!endsReplies) throw new UserError(`${what}: no row can fit; ${remedy}`);
+      onNotice(`${what}: replies end where the context does`);
     },
   };
 }
 
-/** What asking leaves of a context to the prompt. */
-interface PromptRoom {
-  readonly context: ServedContext;
-  /** Tokens of the longest prompt that is taken. */
-  readonly tokens: number;
-}
-
-interface OutputBudget {
-  readonly maxTokens?: number | undefined;
-  readonly fitMaxTokens: boolean;
-}
+/** A context, and the tokens of the longest prompt that is taken there. */
+type PromptRoom = Readonly<{ context: ServedContext; tokens: number }>;
+type OutputBudget = Readonly<{ maxTokens?: number | undefined; fitMaxTokens: boolean }>;
 
 /** The room of the server with the least of it; undefined where none tells its context. */
 export function leastRoom(
@@ -140,20 +113,13 @@ export function leastRoom(
   { maxTokens = 1, fitMaxTokens }: OutputBudget,
 ): PromptRoom | undefined {
   const budget = fitMaxTokens ? LEAST_REPLY : maxTokens;
-  const rooms = contexts.map((context): PromptRoom => {
-    return { context, tokens: context.tokens - (context.refusesBudgets ? budget : 1) };
-  });
-  return rooms.sort((a, b) => a.tokens - b.tokens)[0];
+  return contexts
+    .map((context) => ({ context, tokens: context.tokens - (context.refusesBudgets ? budget : 1) }))
+    .sort((a, b) => a.tokens - b.tokens)[0];
 }
 
-/** A row by its size. */
-export interface SizedRow {
-  /** File and line, or key. */
-  readonly place: string;
-  readonly domain: Domain;
-  /** Of its prompt. */
-  readonly tokens: number;
-}
+/** A row by the size of its prompt; `place` is file and line, or key. */
+export type SizedRow = Readonly<{ place: string; domain: Domain; tokens: number }>;
 
 /** A row that can be sized. */
 export interface SizableRow extends Omit<SizedRow, 'tokens'> {
@@ -198,12 +164,8 @@ export async function overlongRows(
 /** How many rows are named. */
 const MOST_NAMED = 10;
 
-interface FitNotice {
-  /** One line: how many, where, and what to do. */
-  readonly summary: string;
-  /** The longest of the rows, a line each. */
-  readonly lines: readonly string[];
-}
+/** One line that says how many, where, and what to do; and the longest of the rows, a line each. */
+type FitNotice = Readonly<{ summary: string; lines: readonly string[] }>;
 
 /** What the user is told of rows that are too long; undefined where there are none. `rows` are the longest first. */
 export function fitNotice(
@@ -221,14 +183,13 @@ export function fitNotice(
   const remedy = `${isFitting ? 'add --fit-max-tokens, or lower --max-tokens, or ' : ''}serve a longer context`;
   // Of a context smaller than what a reply takes, nothing is left.
   const shortEnough = room < 1 ? 'no prompt does' : `prompts of up to ${tokensText(room)} do`;
+  const lines = rows.map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${tokensText(tokens)}`);
   return {
     summary: `${counted(rows.length, 'row')} (${counts}) will hardly fit into the context of ${tokensText(context.tokens)} at ${context.host}${beside}: ${shortEnough}, and the longest has about ${grouped(longest.tokens)}; ${remedy}`,
-    lines: [
-      ...rows
-        .slice(0, MOST_NAMED)
-        .map(({ place, domain, tokens }) => `  ${place} (${domain}): about ${tokensText(tokens)}`),
-      ...(rows.length > MOST_NAMED ? [`  ... and ${rows.length - MOST_NAMED} more`] : []),
-    ],
+    lines:
+      lines.length > MOST_NAMED
+        ? [...lines.slice(0, MOST_NAMED), `  ... and ${lines.length - MOST_NAMED} more`]
+        : lines,
   };
 }
 
@@ -239,10 +200,7 @@ const ADDED = 64;
 const NEAR = 0.8;
 
 /** A request whose prompt the server has counted. */
-export interface Measured {
-  readonly chars: number;
-  readonly promptTokens: number;
-}
+export type Measured = Readonly<{ chars: number; promptTokens: number }>;
 
 /** A context and what of it the next request takes, in tokens. */
 export interface Room {
@@ -261,10 +219,8 @@ export interface Room {
 export function roomFor(
   contextTokens: number,
   chars: number,
-  {
-    before,
-    charsAToken = CHARS_A_TOKEN,
-  }: { readonly before?: Measured | undefined; readonly charsAToken?: number | undefined } = {},
+  before?: Measured,
+  charsAToken: number = CHARS_A_TOKEN,
 ): Room {
   const ratio = before === undefined || before.promptTokens === 0 ? charsAToken : before.chars / before.promptTokens;
   const known = before ?? { chars: 0, promptTokens: 0 };

@@ -3,7 +3,6 @@
 import { messageOf, UserError, unavailable } from '../core/errors.js';
 import {
   type Asking,
-  type Backend,
   type CallLog,
   charactersOf,
   type Job,
@@ -36,23 +35,13 @@ type LiveOutcome =
   | LiveFailure
   | { readonly status: 'interrupted'; readonly content: string; readonly reasoning: string; readonly log: CallLog };
 
-export interface LiveModel {
-  /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */
-  roomFor(question: Question, before?: Measured): Room | undefined;
-  /** Never rejects. Further questions than the endpoints take wait in order. */
-  ask(request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome>;
-  close(): Promise<void>;
-}
+export type LiveModel = Awaited<ReturnType<typeof openLive>>;
 
 /**
  * Opens a pool over what the user named, for single questions. `context` is the length of its context, where the user says it.
  * @throws UserError (2) for a base URL or a key that cannot be used, and where no prompt can fit beside the output budget
  */
-export async function openLive(
-  named: NamedEndpoints,
-  options: Omit<BackendOptions, 'keepGoing'>,
-  context?: number,
-): Promise<LiveModel> {
+export async function openLive(named: NamedEndpoints, options: Omit<BackendOptions, 'keepGoing'>, context?: number) {
   const backend = await openEndpoints(named, { ...options, keepGoing: true });
   const contexts = await backend.contexts().catch(async (error: unknown) => {
     await backend.close();
@@ -60,14 +49,56 @@ export async function openLive(
   });
   const contextTokens = context ?? Math.min(...contexts.map(({ tokens }) => tokens));
   const all = { chars: 0, promptTokens: 0 };
+  const { own } = named;
+  const askOne = async (
+    request: ModelRequest,
+    { signal, group = '', onText, onAgain }: LiveHooks,
+  ): Promise<LiveOutcome> => {
+    let partial = { content: '', reasoning: '' };
+    const asking: Asking = {
+      make: async () => request,
+      hear(piece, kind) {
+        partial[kind] += piece;
+        onText?.(piece, kind);
+      },
+      again(reason, waitMs) {
+        partial = { content: '', reasoning: '' };
+        onAgain?.(reason, waitMs);
+      },
+    };
+    const done = new AbortController();
+    const ended = AbortSignal.any([signal, done.signal]);
+    const outcome = await new Promise<ModelOutcome>((resolve) => {
+      const solve: Solve<Job> = async (_, ask) => resolve(await ask(asking));
+      backend.work([{ group }], solve, { stop: ended, abort: ended }).then(
+        () => resolve({ status: 'interrupted' }),
+        (error: unknown) => resolve({ status: 'interrupted', failure: failureOf(error) }),
+      );
+    });
+    // Whatever else was begun for it, such as a probe, is not needed any more.
+    done.abort();
+    if (outcome.status !== 'interrupted') return outcome;
+    const { log = { attempts: 0, usage: {}, ms: 0, host: '' } } = outcome;
+    const failure = own?.lost.aborted ? failureOf(own.lost.reason) : signal.aborted ? undefined : outcome.failure;
+    if (failure !== undefined) {
+      const { stop, ...what } = failure;
+      return { status: 'failed', ...what, log, ...(stop instanceof UserError && { stop }) };
+    }
+    // What had come of the reply was generated.
+    const heard = partial.content.length + partial.reasoning.length;
+    const uncounted = log.uncounted && { ...log.uncounted, received: log.uncounted.received + heard };
+    return { status: 'interrupted', ...partial, log: { ...log, ...(uncounted && { uncounted }) } };
+  };
   return {
-    roomFor(question, before) {
+    /** What a question would take of the least context; undefined where none is known. `before` is one that it goes on from. */
+    roomFor(question: Question, before?: Measured): Room | undefined {
       if (contextTokens === Number.POSITIVE_INFINITY) return undefined;
       const charsAToken = all.promptTokens === 0 ? undefined : all.chars / all.promptTokens;
-      return roomFor(contextTokens, charactersOf(question), { before, charsAToken });
+      return roomFor(contextTokens, charactersOf(question), before, charsAToken);
     },
-    async ask(request, hooks) {
-      const outcome = await askIn(backend, request, hooks, named.own?.lost);
+    /** Never rejects. Further questions than the endpoints take wait in order. */
+    async ask(request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> {
+      const outcome = await askOne(request, hooks);
       const { chars = 0, promptTokens = 0 } = measuredBy(request, outcome) ?? {};
       all.chars += chars;
       all.promptTokens += promptTokens;
@@ -84,49 +115,6 @@ export function measuredBy(question: Question, outcome: LiveOutcome): Measured |
   const isOneCall = attempts === 1 && !(outcome.status === 'ok' && outcome.fittedMaxTokens !== undefined);
   const { promptTokens = 0 } = usage;
   return isOneCall && promptTokens > 0 ? { chars: charactersOf(question), promptTokens } : undefined;
-}
-
-/** Asks in a pool, beside whatever else is asked there. `lost` is aborted when a server is lost that runs for this model alone. */
-async function askIn(
-  pool: Backend,
-  request: ModelRequest,
-  { signal, group = '', onText, onAgain }: LiveHooks,
-  lost: AbortSignal | undefined,
-): Promise<LiveOutcome> {
-  let partial = { content: '', reasoning: '' };
-  const asking: Asking = {
-    make: async () => request,
-    hear(piece, kind) {
-      partial[kind] += piece;
-      onText?.(piece, kind);
-    },
-    again(reason, waitMs) {
-      partial = { content: '', reasoning: '' };
-      onAgain?.(reason, waitMs);
-    },
-  };
-  const done = new AbortController();
-  const ended = AbortSignal.any([signal, done.signal]);
-  const outcome = await new Promise<ModelOutcome>((resolve) => {
-    const solve: Solve<Job> = async (_, ask) => resolve(await ask(asking));
-    pool.work([{ group }], solve, { stop: ended, abort: ended }).then(
-      () => resolve({ status: 'interrupted' }),
-      (error: unknown) => resolve({ status: 'interrupted', failure: failureOf(error) }),
-    );
-  });
-  // Whatever else was begun for it, such as a probe, is not needed any more.
-  done.abort();
-  if (outcome.status !== 'interrupted') return outcome;
-  const { log = { attempts: 0, usage: {}, ms: 0, host: '' } } = outcome;
-  const failure = lost?.aborted ? failureOf(lost.reason) : signal.aborted ? undefined : outcome.failure;
-  if (failure !== undefined) {
-    const { stop, ...what } = failure;
-    return { status: 'failed', ...what, log, ...(stop instanceof UserError && { stop }) };
-  }
-  // What had come of the reply was generated.
-  const heard = partial.content.length + partial.reasoning.length;
-  const uncounted = log.uncounted && { ...log.uncounted, received: log.uncounted.received + heard };
-  return { status: 'interrupted', ...partial, log: { ...log, ...(uncounted && { uncounted }) } };
 }
 
 /** What ends the asking as a whole. */

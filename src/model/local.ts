@@ -19,22 +19,6 @@ export interface ServeDocument {
   readonly model: ModelFacts;
 }
 
-interface LocalServer {
-  /** Base URL, ending in /v1. */
-  readonly url: string;
-  /** The name it is served under. */
-  readonly name: string;
-  /** The key that it asks for, made for this run alone. */
-  readonly apiKey: string;
-  /** Requests that it serves at the same time; more would only wait, and take each other's kept states. */
-  readonly slots: number;
-  /** What a run's identity holds of it: the file and what moves its answers, not the port, the slots or the hardware. */
-  readonly identity: Identity;
-  /** Aborted where it ends before it is closed; the reason is a UserError that says how. */
-  readonly lost: AbortSignal;
-  close(): Promise<void>;
-}
-
 const PROGRAM = fileURLToPath(new URL('../bin.js', import.meta.url));
 const KILL_AFTER_MS = 10_000;
 /** While it downloads, checks and loads it says every few seconds how far it is. */
@@ -60,8 +44,10 @@ export async function startLocal(
     /** Another name under which it is asked. */
     readonly alias?: string;
   },
-  start: StartServer = (args, env) => startProcess(args, env, io),
-): Promise<LocalServer> {
+  start: StartServer = (args, env) =>
+    // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
+    spawn(process.execPath, [PROGRAM, ...args], { cwd: io.cwd, env, stdio: 'pipe', detached: true }),
+) {
   const { quiet, config, concurrency, alias } = settings;
   if (io.stop.aborted) throw interrupted(io);
   const args = [
@@ -85,24 +71,25 @@ export async function startLocal(
   const lost = new AbortController();
   const onEnd = (code: number | null, signal: NodeJS.Signals | null) => lost.abort(died(code, signal, lastWords()));
   child.once('close', onEnd);
+  const identity: Identity = { sha256, kv_cache: kvCache };
   return {
+    /** Base URL, ending in /v1. */
     url: document.url,
+    /** The name it is served under. */
     name,
+    /** The key that it asks for, made for this run alone. */
     apiKey,
+    /** Requests that it serves at the same time; more would only wait, and take each other's kept states. */
     slots,
-    identity: { sha256, kv_cache: kvCache },
+    /** What a run's identity holds of it: the file and what moves its answers, not the port, the slots or the hardware. */
+    identity,
+    /** Aborted where it ends before it is closed; the reason is a UserError that says how. */
     lost: lost.signal,
     close() {
       child.off('close', onEnd);
       return stopProcess(child);
     },
   };
-}
-
-/** Starts this program's own `awb serve`. */
-function startProcess(args: Parameters<StartServer>[0], env: Parameters<StartServer>[1], io: Io): ChildProcess {
-  // Ctrl-C reaches the run alone, which lets the calls in flight end before it stops the server.
-  return spawn(process.execPath, [PROGRAM, ...args], { cwd: io.cwd, env, stdio: 'pipe', detached: true });
 }
 
 /** Resolves with the document that the server prints once it takes requests; where it does not, the process has ended. */
@@ -148,8 +135,9 @@ function interrupted(io: Io): UserError {
 
 function unready(code: number | null, isSilent: boolean, last: string, quiet: boolean): UserError {
   if (isSilent) {
-    const what = `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended`;
-    return unavailable(`${what}; it last said: ${last}`);
+    return unavailable(
+      `the local server said nothing for ${MOST_SILENCE_MS / 60_000} minutes while it loaded, and was ended; it last said: ${last}`,
+    );
   }
   const known = Object.values(EXIT).find((exitCode) => exitCode === code && exitCode !== EXIT.done);
   const why = last === '' ? '' : quiet ? `: ${last}` : '; it said why above';

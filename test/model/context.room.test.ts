@@ -3,19 +3,19 @@ import { roomFor } from '../../src/model/context.js';
 
 test('a prompt that goes on from a counted one takes what that was counted, and the new characters by its own ratio', () => {
   const before = { chars: 3_000, promptTokens: 1_000 };
-  expect(roomFor(8_192, 3_300, { before })).toEqual({
+  expect(roomFor(8_192, 3_300, before)).toEqual({
     contextTokens: 8_192,
     promptTokens: 1_100,
     replyTokens: 7_023,
     state: 'open',
   });
-  expect(roomFor(8_192, 3_300, { before, charsAToken: 1 }).promptTokens).toBe(1_100);
+  expect(roomFor(8_192, 3_300, before, 1).promptTokens).toBe(1_100);
 });
 
 test('a prompt of which nothing was counted is taken by what others measured, else by four characters a token', () => {
   expect(roomFor(8_192, 4_000).promptTokens).toBe(1_000);
-  expect(roomFor(8_192, 4_000, { charsAToken: 2 }).promptTokens).toBe(2_000);
-  expect(roomFor(8_192, 4_000, { before: { chars: 0, promptTokens: 0 } }).promptTokens).toBe(1_000);
+  expect(roomFor(8_192, 4_000, undefined, 2).promptTokens).toBe(2_000);
+  expect(roomFor(8_192, 4_000, { chars: 0, promptTokens: 0 }).promptTokens).toBe(1_000);
 });
 
 test('four fifths are near the end, and less than 256 tokens for a reply are no room', () => {
@@ -25,13 +25,11 @@ test('four fifths are near the end, and less than 256 tokens for a reply are no 
 });
 
 test('a world that was gone back to is shorter than the request that was counted', () => {
-  expect(roomFor(4_000, 1_000, { before: { chars: 2_000, promptTokens: 500 } }).promptTokens).toBe(250);
+  expect(roomFor(4_000, 1_000, { chars: 2_000, promptTokens: 500 }).promptTokens).toBe(250);
 });
 
 test('a reply is promised less of what was only estimated, and never less than is asked for at all', () => {
   expect(roomFor(10_000, 4_000).replyTokens).toBe(10_000 - 1_000 - 300 - 64);
-  expect(roomFor(10_000, 4_000, { before: { chars: 4_000, promptTokens: 1_000 } }).replyTokens).toBe(
-    10_000 - 1_000 - 64,
-  );
+  expect(roomFor(10_000, 4_000, { chars: 4_000, promptTokens: 1_000 }).replyTokens).toBe(10_000 - 1_000 - 64);
   expect(roomFor(4_000, 14_960).replyTokens).toBe(256);
 });

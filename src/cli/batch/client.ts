@@ -13,16 +13,43 @@ import {
   readBatch,
   readSubmission,
   type Sent,
-  type Submission,
   withServed,
   writeSubmission,
 } from '../../model/batch/folder.js';
-import { Results } from '../../model/batch/results.js';
+import { openResults } from '../../model/batch/results.js';
 import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
-import { programName } from '../../settings/command.js';
+import { httpUrl } from '../../settings/address.js';
+import { type OptionTable, option, programName, type Settings, under } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
-import type { ServerSettings } from './options.js';
+
+export const FOLDER_OPTION = {
+  'batch-dir': option.text('B', 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it', {
+    required: true,
+  }),
+} as const satisfies OptionTable;
+
+export const SERVER_OPTIONS = {
+  ...FOLDER_OPTION,
+  ...under('Server', {
+    'base-url': option.text(
+      'URL',
+      'server with the Files and Batches API (default: where the folder was submitted, else where it was tried out)',
+      { check: httpUrl },
+    ),
+    'api-key': option.text(
+      'KEY',
+      'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
+      { secret: true },
+    ),
+    'retry-minutes': option.number('longest time of trying again where the server fails or limits', {
+      min: 0,
+      default: 10,
+    }),
+  }),
+} as const satisfies OptionTable;
+
+export type ServerSettings = Settings<typeof SERVER_OPTIONS>;
 
 const OPENAI = 'https://api.openai.com';
 /** What a server answers that has no such list. */
@@ -49,163 +76,141 @@ export function readingCommand({ command, run }: Batch, io: Pick<Io, 'cwd' | 'en
   return command.cwd === io.cwd ? line : `cd ${shellLine([command.cwd])} && ${line}`;
 }
 
-/** What the commands on a submitted folder share. */
-export class BatchClient {
-  private constructor(
-    readonly io: Io,
-    readonly dir: string,
-    readonly shown: string,
-    public batch: Batch,
-    readonly api: BatchApi,
-    /** All that was sent, in the order in which it was. */
-    public sent: readonly Sent[],
-    /** What a later command has to be given to reach the server with the same key. */
-    readonly access: readonly string[],
-    /** How the command tells what it does. */
-    readonly loading: ReturnType<typeof showLoading>,
-    private readonly release: (() => void) | undefined,
-  ) {}
+export type BatchClient = Awaited<ReturnType<typeof openClient>>;
 
-  /**
-   * Opens the folder; unless it is only looked at (`status`), for this process alone. `submit` is the first command on it.
-   * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
-   */
-  static async open(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
-    const { dir, shown, batch } = await openBatchFolder(settings.batchDir, io);
-    const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
-    const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
+/**
+ * Opens what the commands on a submitted folder share; unless it is only looked at (`status`), for this process alone. `submit` is the
+ * first command on it.
+ * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
+ */
+export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
+  const { dir, shown, batch } = await openBatchFolder(settings.batchDir, io);
+  const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
+  const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
+  try {
     const loading = showLoading(io.stderr, settings.quiet);
-    try {
-      const submission = await readSubmission(dir);
-      if (submission === undefined && command !== 'submit') throw notSubmitted(shown, io);
-      const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
-      if (baseUrl === undefined) {
-        throw new UserError(
-          `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
-        );
-      }
-      const api = new BatchApi({
-        baseUrl,
-        apiKey: keyFor(baseUrl, settings, shown, io),
-        proxy: proxyFor(baseUrl, io.env),
-        retryMs: settings.retryMinutes * 60_000,
-        stop: io.stop,
-        onNotice: loading.say,
-      });
-      requireSameServer(api, submission, shown);
-      const access = settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl];
-      return new BatchClient(io, dir, shown, batch, api, submission?.sent ?? [], access, loading, release);
-    } catch (error) {
-      release?.();
-      throw error;
-    }
-  }
-
-  /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
-  async answered(): Promise<ReadonlySet<string>> {
-    return (await Results.open(this.dir)).ids();
-  }
-
-  /** How a part was sent the last time; undefined where it never was. */
-  latest({ file }: BatchPart): Sent | undefined {
-    return this.sent.findLast(({ part }) => part === file);
-  }
-
-  /** How many batches the server works on. */
-  get atWork(): number {
-    return this.sent.filter(isLive).length;
-  }
-
-  /**
-   * Puts what is known now in the place of what was known, or, where that is undefined, behind all that was sent. A client that only looks
-   * keeps it to itself.
-   */
-  async note(before: Sent | undefined, now: Sent): Promise<Sent> {
-    if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
-    const at = before === undefined ? this.sent.length : this.sent.indexOf(before);
-    this.sent = this.sent.toSpliced(at, 1, now);
-    if (this.release !== undefined) {
-      await writeSubmission(this.dir, { baseUrl: this.api.baseUrl, sent: this.sent });
-    }
-    return now;
-  }
-
-  /** Notes what a server says of a batch. One that was refused since too many tokens waited has done nothing, and its file is sent once more. */
-  noteServed(sent: Sent, served: ServedBatch): Promise<Sent> {
-    const now = withServed(sent, served);
-    const { status, problems } = served;
-    const isFull = status === 'failed' && problems.some(({ code, message }) => saysFull(`${code} ${message}`));
-    if (!isFull) return this.note(sent, now);
-    const waitsBehind = this.atWork - (isLive(sent) ? 1 : 0);
-    const unmade = { batchId: undefined, status: undefined, isEnded: undefined, key: undefined };
-    return this.note(sent, { ...now, ...unmade, waitsBehind });
-  }
-
-  /**
-   * Asks about every batch that may still change, and looks for those of which no answer came. Where the server cannot tell whether there
-   * is such a one, `isNone` says that there is not: the user has looked.
-   */
-  async refresh(isNone = false): Promise<void> {
-    for (const sent of this.sent) {
-      if (isLive(sent)) await this.#refreshOne(sent);
-      else if (sent.isOpen) {
-        const found = await this.findMade(sent, isNone);
-        await (found === undefined ? this.note(sent, { ...sent, isOpen: undefined }) : this.noteServed(sent, found));
-      }
-    }
-  }
-
-  async #refreshOne(sent: Sent): Promise<void> {
-    try {
-      await this.noteServed(sent, await this.api.batch(sent.batchId ?? ''));
-    } catch (error) {
-      if (!(error instanceof Refused) || error.http !== 404) throw error;
-      const problems = [{ code: '', message: `the server does not know this batch any more (${error.reason})` }];
-      await this.note(sent, { ...sent, status: 'unknown', isEnded: true, problems });
-    }
-  }
-
-  /**
-   * The batch that was made of a part, although no answer came.
-   * @throws UserError (69) where the server cannot tell whether it was made
-   */
-  async findMade({ key, inputFileId, part }: Sent, isNone = false): Promise<ServedBatch | undefined> {
-    const isIt = ({ metadata, status, ...batch }: ServedBatch) =>
-      metadata.awb_key === key ||
-      (metadata.awb_key === undefined && batch.inputFileId === inputFileId && status !== 'failed');
-    try {
-      return await this.api.findBatch(isIt);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      // Whoever asked for a batch is not to take it for a refusal of that.
-      if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
-      if (isNone) return undefined;
-      throw unavailable(
-        `${this.api.host} was asked to make a batch of ${this.shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
+    const submission = await readSubmission(dir);
+    if (submission === undefined && command !== 'submit') {
+      const line = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
+      throw inputMissing(
+        `nothing of ${shown} was submitted yet: ${line('submit', shown)} does that, and ${line('run', shown, '--local', 'MODEL')} answers it without a batch API`,
       );
     }
+    const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
+    if (baseUrl === undefined) {
+      throw new UserError(
+        `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
+      );
+    }
+    const api = new BatchApi({
+      baseUrl,
+      apiKey: keyFor(baseUrl, settings, shown, io),
+      proxy: proxyFor(baseUrl, io.env),
+      retryMs: settings.retryMinutes * 60_000,
+      stop: io.stop,
+      onNotice: loading.say,
+    });
+    // Parts of one folder are one server's: whoever went to another one would pay twice.
+    if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
+      throw identityDiffers(
+        `${shown} was submitted to ${submission.baseUrl}, and --base-url names ${api.baseUrl}; leave --base-url out, or move submission.json aside to submit all of it anew`,
+      );
+    }
+    const client = {
+      ...{ io, dir, shown, batch, api, loading },
+      /** All that was sent, in the order in which it was. */
+      sent: submission?.sent ?? [],
+      /** What a later command has to be given to reach the server with the same key. */
+      access: settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl],
+      /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
+      answered: async (): Promise<ReadonlySet<string>> => (await openResults(dir)).ids,
+      /** How a part was sent the last time; undefined where it never was. */
+      latest: ({ file }: BatchPart) => client.sent.findLast(({ part }) => part === file),
+      /** How many batches the server works on. */
+      atWork: () => client.sent.filter(isLive).length,
+      note,
+      noteServed,
+      refresh,
+      findMade,
+      async close(): Promise<void> {
+        loading.finish();
+        await api.close();
+        release?.();
+      },
+    };
+    return client;
+
+    /**
+     * Puts what is known now in the place of what was known, or, where that is undefined, behind all that was sent. A client that only
+     * looks keeps it to itself.
+     */
+    async function note(before: Sent | undefined, now: Sent): Promise<Sent> {
+      if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
+      const at = before === undefined ? client.sent.length : client.sent.indexOf(before);
+      client.sent = client.sent.toSpliced(at, 1, now);
+      if (release !== undefined) await writeSubmission(dir, { baseUrl: api.baseUrl, sent: client.sent });
+      return now;
+    }
+
+    /** Notes what a server says of a batch. One that was refused since too many tokens waited has done nothing, and its file is sent once more. */
+    function noteServed(sent: Sent, served: ServedBatch): Promise<Sent> {
+      const now = withServed(sent, served);
+      const { status, problems } = served;
+      const isFull = status === 'failed' && problems.some(({ code, message }) => saysFull(`${code} ${message}`));
+      if (!isFull) return note(sent, now);
+      const waitsBehind = client.atWork() - (isLive(sent) ? 1 : 0);
+      const unmade = { batchId: undefined, status: undefined, isEnded: undefined, key: undefined };
+      return note(sent, { ...now, ...unmade, waitsBehind });
+    }
+
+    /**
+     * Asks about every batch that may still change, and looks for those of which no answer came. Where the server cannot tell whether there
+     * is such a one, `isNone` says that there is not: the user has looked.
+     */
+    async function refresh(isNone = false): Promise<void> {
+      for (const sent of client.sent) {
+        if (isLive(sent)) await refreshOne(sent);
+        else if (sent.isOpen) {
+          const found = await findMade(sent, isNone);
+          await (found === undefined ? note(sent, { ...sent, isOpen: undefined }) : noteServed(sent, found));
+        }
+      }
+    }
+
+    async function refreshOne(sent: Sent): Promise<void> {
+      try {
+        await noteServed(sent, await api.batch(sent.batchId ?? ''));
+      } catch (error) {
+        if (!(error instanceof Refused) || error.http !== 404) throw error;
+        const problems = [{ code: '', message: `the server does not know this batch any more (${error.reason})` }];
+        await note(sent, { ...sent, status: 'unknown', isEnded: true, problems });
+      }
+    }
+
+    /**
+     * The batch that was made of a part, although no answer came.
+     * @throws UserError (69) where the server cannot tell whether it was made
+     */
+    async function findMade({ key, inputFileId, part }: Sent, isNone = false): Promise<ServedBatch | undefined> {
+      const isIt = ({ metadata, status, ...served }: ServedBatch) =>
+        metadata.awb_key === key ||
+        (metadata.awb_key === undefined && served.inputFileId === inputFileId && status !== 'failed');
+      try {
+        return await api.findBatch(isIt);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        // Whoever asked for a batch is not to take it for a refusal of that.
+        if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
+        if (isNone) return undefined;
+        throw unavailable(
+          `${api.host} was asked to make a batch of ${shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
+        );
+      }
+    }
+  } catch (error) {
+    release?.();
+    throw error;
   }
-
-  async close(): Promise<void> {
-    this.loading.finish();
-    await this.api.close();
-    this.release?.();
-  }
-}
-
-function notSubmitted(shown: string, io: Io): UserError {
-  const command = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
-  return inputMissing(
-    `nothing of ${shown} was submitted yet: ${command('submit', shown)} does that, and ${command('run', shown, '--local', 'MODEL')} answers it without a batch API`,
-  );
-}
-
-/** Parts of one folder are one server's: whoever went to another one would pay twice. */
-function requireSameServer(api: BatchApi, submission: Submission | undefined, shown: string): void {
-  if (submission === undefined || submission.sent.length === 0 || submission.baseUrl === api.baseUrl) return;
-  throw identityDiffers(
-    `${shown} was submitted to ${submission.baseUrl}, and --base-url names ${api.baseUrl}; leave --base-url out, or move submission.json aside to submit all of it anew`,
-  );
 }
 
 /**

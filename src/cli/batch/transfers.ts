@@ -9,13 +9,19 @@ import { present, UserError, unavailable } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';
 import { interrupted, Refused } from '../../model/batch/api.js';
-import { type BatchPart, readBatch, resultsToFetch, type Sent, unwritable } from '../../model/batch/folder.js';
-import { requestsIn, requireAsWritten } from '../../model/batch/requests.js';
+import {
+  type BatchPart,
+  readBatch,
+  requestsIn,
+  requireAsWritten,
+  resultsToFetch,
+  type Sent,
+  unwritable,
+} from '../../model/batch/folder.js';
 import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
-/** A part, or what is left of it, as a file to be sent. */
-type PartToSend = NonNullable<Awaited<ReturnType<typeof leftOf>>>;
+type Reader = () => AsyncIterable<Uint8Array>;
 
 const FIRST_POLL_MS = 1_000;
 const CHUNK = 1 << 18;
@@ -27,28 +33,33 @@ const CHUNK = 1 << 18;
  */
 export async function submit(client: BatchClient, again: boolean, wait: boolean, pollMs: number): Promise<void> {
   const { stop } = client.io;
+  const isEnded = (part: BatchPart) => client.latest(part)?.isEnded === true;
   /** Parts of which every request has its result. */
   const answered = new Set<string>();
-  const isOver = () =>
-    client.batch.parts.every((part) => answered.has(part.file) || client.latest(part)?.isEnded === true);
   let isSaid = false;
   let pauseMs = Math.min(FIRST_POLL_MS, pollMs);
   await look(client, again);
-  if (again) await noteAgain(client);
+  if (again && client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
+    throw new UserError(
+      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
+    );
+  }
+  /** Parts that are sent once more. */
+  const once = new Set(again ? client.batch.parts.filter(isEnded).map(({ file }) => file) : []);
   for (;;) {
-    const waiting = await sendAll(client, answered);
+    const waiting = await sendAll(client, answered, once);
     if (waiting !== undefined && !isSaid) {
       client.loading.say(
         `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
       );
     }
     isSaid ||= waiting !== undefined;
-    if (!wait || isOver()) return;
+    if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
     await systemClock.sleep(pauseMs, stop);
     if (stop.aborted) throw interrupted(stop);
-    const before = client.atWork;
+    const before = client.atWork();
     await look(client);
-    pauseMs = Math.min(client.atWork < before ? FIRST_POLL_MS : pauseMs * 2, pollMs);
+    pauseMs = Math.min(client.atWork() < before ? FIRST_POLL_MS : pauseMs * 2, pollMs);
   }
 }
 
@@ -61,69 +72,55 @@ async function look(client: BatchClient, isNone = false): Promise<void> {
 }
 
 /** Sends one part after the other. @returns the part that waits until the server has room */
-async function sendAll(client: BatchClient, answered: Set<string>): Promise<string | undefined> {
-  const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
+async function sendAll(client: BatchClient, answered: Set<string>, once: Set<string>): Promise<string | undefined> {
+  const isToSend = (part: BatchPart) =>
+    !answered.has(part.file) && (once.has(part.file) || client.latest(part)?.batchId === undefined);
   for (;;) {
     // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
     client.batch = (await readBatch(client.dir)) ?? client.batch;
     const part = client.batch.parts.find(isToSend);
     if (part === undefined) return undefined;
     const { waitsBehind } = client.latest(part) ?? {};
-    if (waitsBehind !== undefined && client.atWork > 0 && client.atWork >= waitsBehind) return part.file;
-    const sent = await send(client, part);
+    if (waitsBehind !== undefined && client.atWork() > 0 && client.atWork() >= waitsBehind) return part.file;
+    const sent = await send(client, part, once.delete(part.file));
     if (sent === undefined) answered.add(part.file);
     else if (sent.waitsBehind !== undefined) return part.file;
   }
 }
 
-/** Notes what is to be sent once more: what has ended without a result for every request. */
-async function noteAgain(client: BatchClient): Promise<void> {
-  if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
-    throw new UserError(
-      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
-    );
-  }
-  for (const part of client.batch.parts) {
-    if (client.latest(part)?.isEnded !== true) continue;
-    const left = await leftOf(client, part);
-    if (left === undefined) continue;
-    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
-    await client.note(undefined, sentAs(client, left));
-  }
-}
-
 /**
  * Sends a part, or those of its requests that have no result, and has a batch made of it, going on where an earlier command ended.
+ * @param isAgain its batch has ended
  * @returns what is known of it now; undefined where every request has its result already
  */
-async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefined> {
-  const begun = client.latest(part);
+async function send(client: BatchClient, part: BatchPart, isAgain: boolean): Promise<Sent | undefined> {
+  const begun = isAgain ? undefined : client.latest(part);
   const left = await leftOf(client, part);
   if (left === undefined) {
     // What waited for room needs none any more.
     if (begun !== undefined) await client.note(begun, { ...begun, waitsBehind: undefined });
     return undefined;
   }
+  const { read, ...fresh } = left;
+  if (isAgain) {
+    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
+  }
   // Results only ever get more, so that as many requests are the same ones.
   const isThat = begun !== undefined && begun.requests === left.requests && begun.bytes === left.bytes;
-  const sent = isThat ? begun : await client.note(begun, sentAs(client, left));
+  const sent = isThat ? begun : await client.note(begun, { ...fresh, host: client.api.host });
   if (sent.inputFileId !== undefined) return create(client, sent);
   // A file whose upload was not heard of is sent once more, which costs nothing.
-  const inputFileId = await transfer(client, { ...left, name: sent.fileName });
+  const inputFileId = await transfer(client, sent, read);
   return create(client, await client.note(sent, { ...sent, inputFileId }));
 }
 
-function sentAs({ api }: BatchClient, { part, name: fileName, requests, bytes }: PartToSend): Sent {
-  return { part, host: api.host, requests, bytes, fileName };
-}
-
-async function transfer(client: BatchClient, file: PartToSend): Promise<string> {
-  const { id, bytes = file.bytes } = await client.api.upload(file, (sent) =>
-    client.loading.step('batch', `${file.part}: uploading, ${Math.floor((100 * sent) / Math.max(1, file.bytes))} %`),
+async function transfer({ api, loading }: BatchClient, { part, fileName: name, bytes }: Sent, read: Reader) {
+  const served = await api.upload({ name, bytes, read }, (sent) =>
+    loading.step('batch', `${part}: uploading, ${Math.floor((100 * sent) / Math.max(1, bytes))} %`),
   );
-  if (bytes === file.bytes) return id;
+  if ((served.bytes ?? bytes) === bytes) return served.id;
   throw unavailable(
-    `${client.api.host} has ${bytes} bytes of ${file.part}, and ${file.bytes} were sent; run the same command again`,
+    `${api.host} has ${served.bytes} bytes of ${part}, and ${bytes} were sent; run the same command again`,
   );
 }
 
@@ -144,7 +141,7 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
     return await client.noteServed(sent, served);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    const waitsBehind = error.isFull ? client.atWork : undefined;
+    const waitsBehind = error.isFull ? client.atWork() : undefined;
     const unmade = await client.note(sent, { ...sent, isOpen: undefined, key: undefined, waitsBehind });
     if (error.isFull) return unmade;
     throw error;
@@ -169,8 +166,8 @@ async function leftOf(client: BatchClient, part: BatchPart) {
   }
   if (requests === 0) return undefined;
   const whole = () => createReadStream(join(dir, part.file), { highWaterMark: CHUNK });
-  const read = requests === part.requests ? whole : left;
-  return { part: part.file, name: `awb-${randomBytes(6).toString('hex')}-${part.file}`, requests, bytes, read };
+  const read: Reader = requests === part.requests ? whole : left;
+  return { part: part.file, fileName: `awb-${randomBytes(6).toString('hex')}-${part.file}`, requests, bytes, read };
 }
 
 type Wanted = ReturnType<typeof resultsToFetch>[number];
@@ -190,12 +187,12 @@ export async function fetchResults(client: BatchClient): Promise<void> {
 
 async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
   const { api, dir } = client;
-  const told = (await unlessRefused(api.file(id), () => true, undefined))?.bytes;
+  const told = (await unlessRefused(api.file(id), () => true))?.bytes;
   const file = await freeName(dir, nameOf(client, sent, kind), told);
   const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const isGone = ({ http }: Refused) => GONE.includes(http);
   const bytes =
-    (await sizeOf(join(dir, file))) ?? (await unlessRefused(download(client, id, file, told, most), isGone, undefined));
+    (await sizeOf(join(dir, file))) ??
+    (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
   if (bytes === undefined) {
     client.loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
     await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
@@ -205,10 +202,10 @@ async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): 
   client.loading.say(`${file}: ${sizeText(bytes)}`);
 }
 
-async function unlessRefused<T, Other>(asked: Promise<T>, isIt: (refused: Refused) => boolean, other: Other) {
+async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
-    if (error instanceof Refused && isIt(error)) return other;
-    throw error;
+    if (!(error instanceof Refused) || !isIt(error)) throw error;
+    return undefined;
   });
 }
 

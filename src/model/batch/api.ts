@@ -5,12 +5,11 @@ import { z } from 'zod';
 import { EXIT, type ExitCode, interruption, UserError, unavailable } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
-import { openRedaction, type Redact } from '../../core/redaction.js';
-import type { FailureClass } from '../../core/types.js';
-import type { AttemptFailure } from '../attempt.js';
+import type { Redact } from '../../core/redaction.js';
+import { type AttemptFailure, TRIED_AGAIN } from '../attempt.js';
 import { classify } from '../failures/classify.js';
 import { readError } from '../failures/error-body.js';
-import { type Address, type HttpProxy, readAddress } from '../http/address.js';
+import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';
 
@@ -27,11 +26,7 @@ interface ApiOptions {
 }
 
 /** A file to be sent. Its bytes are read when they are sent, each time anew. */
-interface FileToSend {
-  readonly name: string;
-  readonly bytes: number;
-  read(): AsyncIterable<Uint8Array>;
-}
+type FileToSend = Readonly<{ name: string; bytes: number; read: () => AsyncIterable<Uint8Array> }>;
 
 /** A refusal that no other try would change. It ends the command where nothing is made of it. */
 export class Refused extends UserError {
@@ -58,7 +53,6 @@ const PAGE = 100;
 const IDLE_MS = 600_000;
 /** What is asked for, in words. */
 const ASKED = 'Files and Batches API';
-const PASSING: ReadonlySet<FailureClass> = new Set(['rate-limit', 'transient', 'timeout', 'malformed']);
 /** Passes where a model is asked; here the batch has ended meanwhile. */
 const CONFLICT = 409;
 const FIRST_WAIT_MS = 500;
@@ -70,9 +64,7 @@ const MOST_DOCUMENT = 2 ** 25;
 const FULL = /token_limit_exceeded|enqueued[ _]token/i;
 
 /** Whether a code or a sentence says that too many tokens wait already. */
-export function saysFull(text: string): boolean {
-  return FULL.test(text);
-}
+export const saysFull = (text: string): boolean => FULL.test(text);
 
 /** What an interrupt ends a command with that has everything on the disk. */
 export function interrupted(stop: AbortSignal): UserError {
@@ -86,36 +78,34 @@ export class BatchApi {
   readonly baseUrl: string;
   readonly #options: ApiOptions;
   readonly #wire: Wire;
-  readonly #redact: Redact;
   /** The latest failure that was told. */
   #told: string | undefined;
 
   /** @throws UserError (2) for a base URL or a key that cannot be used */
   constructor(options: ApiOptions) {
     const { baseUrl, apiKey, proxy } = options;
-    const address = readAddress(baseUrl, apiKey);
     this.#options = options;
+    this.#wire = new Wire(baseUrl, apiKey, proxy);
+    const { address } = this.#wire;
     this.host = address.host;
-    this.baseUrl = address.baseUrl + openQuery(address);
-    this.#redact = openRedaction([apiKey, ...address.secrets, ...(proxy?.secrets ?? [])]);
-    this.#wire = new Wire(address, apiKey, proxy);
+    // What of the query is not a secret, such as the version of an API, later commands send along.
+    const open = Object.entries(address.query).filter(([, value]) => !address.secrets.includes(value));
+    this.baseUrl = address.baseUrl + (open.length === 0 ? '' : `?${new URLSearchParams(open)}`);
   }
 
   /** Sends a file of requests. `onSent` is told its bytes so far. */
   upload(file: FileToSend, onSent: (bytes: number) => void): Promise<ServedFile> {
     return this.#document(readServedFile, (signal, alive) => {
-      const { headers, body } = formOf(file, (bytes) => {
+      const form = formOf(file, (bytes) => {
         alive();
         onSent(bytes);
       });
-      return this.#wire.ask((client) => client.post('/files', { body, headers, signal }));
+      return this.#wire.send('/files', signal, form.body, form.headers);
     });
   }
 
   file(id: string): Promise<ServedFile> {
-    return this.#document(readServedFile, (signal) =>
-      this.#wire.ask((client) => client.files.retrieve(id, { signal })),
-    );
+    return this.#document(readServedFile, (signal) => this.#wire.send(`/files/${encodeURIComponent(id)}`, signal));
   }
 
   /**
@@ -123,7 +113,7 @@ export class BatchApi {
    * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
   content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
-    const send: Send = (signal) => this.#wire.ask((client) => client.files.content(id, { signal }));
+    const send: Send = (signal) => this.#wire.send(`/files/${encodeURIComponent(id)}/content`, signal);
     return this.#ask(send, async (response, alive) => {
       const take = await open();
       let bytes = 0;
@@ -140,41 +130,36 @@ export class BatchApi {
 
   /**
    * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
-   * @param url the path that the requests name
+   * @param endpoint the path that the requests name
    */
   create(
     inputFileId: string,
-    url: string,
+    endpoint: string,
     metadata: Readonly<Record<string, string>>,
     found: () => Promise<ServedBatch | undefined>,
   ): Promise<ServedBatch> {
-    // The client names the paths that it knows; the part's own goes out as it is.
-    const endpoint = url as '/v1/chat/completions';
-    const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata } as const;
-    const send: Send = (signal) => this.#wire.ask((client) => client.batches.create(batch, { signal }));
-    return this.#document(this.#readBatch, send, found);
+    const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata };
+    const body = Buffer.from(JSON.stringify(batch));
+    return this.#document(this.#readBatch, (signal) => this.#wire.send('/batches', signal, body), found);
   }
 
   batch(id: string): Promise<ServedBatch> {
-    return this.#document(this.#readBatch, (signal) =>
-      this.#wire.ask((client) => client.batches.retrieve(id, { signal })),
-    );
+    return this.#document(this.#readBatch, (signal) => this.#wire.send(`/batches/${encodeURIComponent(id)}`, signal));
   }
 
   cancel(id: string): Promise<ServedBatch> {
-    return this.#document(this.#readBatch, (signal) =>
-      this.#wire.ask((client) => client.batches.cancel(id, { signal })),
-    );
+    const path = `/batches/${encodeURIComponent(id)}/cancel`;
+    return this.#document(this.#readBatch, (signal) => this.#wire.send(path, signal, Buffer.of()));
   }
 
   /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
   async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
     let after: string | undefined;
     for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
-      const query = { limit: PAGE, ...(after !== undefined && { after }) };
+      const path = `/batches?limit=${PAGE}${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`;
       const page = await this.#document(
         (value) => PAGE_OF_BATCHES.safeParse(value).data,
-        (signal) => this.#wire.ask((client) => client.batches.list(query, { signal })),
+        (signal) => this.#wire.send(path, signal),
       );
       const batches = page.data.flatMap((value) => this.#readBatch(value) ?? []);
       const found = batches.find(holds);
@@ -189,7 +174,7 @@ export class BatchApi {
     return this.#wire.close();
   }
 
-  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#redact);
+  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#wire.redact);
 
   #document<T>(read: (value: unknown) => T | undefined, send: Send, found?: () => Promise<T | undefined>): Promise<T> {
     return this.#ask(send, async (response) => read(parseObject(await readStart(response, MOST_DOCUMENT))), found);
@@ -241,13 +226,16 @@ export class BatchApi {
     const timer = setTimeout(() => silence.abort(), IDLE_MS);
     const alive = () => void timer.refresh();
     const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
+    const { hasKey, proxy, redact } = this.#wire;
+    const asked = { asked: ASKED, model: '', flagPrefix: '', sent: [], nowMs: Date.now() } as const;
+    const situation = { host: this.host, hasKey, proxy, redact, ...asked };
     try {
       const response = await send(AbortSignal.any([stop, silence.signal]), alive);
       const { status, headers } = response;
       if (status < 200 || status > 299) {
         const body = await readStart(response, MOST_ERROR_TEXT);
         const isFull = saysFull(readError(body).text);
-        return this.#passing(classify({ status, headers, body }, this.#situation()), status, isFull);
+        return this.#passing(classify({ status, headers, body }, situation), status, isFull);
       }
       const value = await read(response, alive);
       return value === undefined
@@ -257,22 +245,15 @@ export class BatchApi {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
       if (silence.signal.aborted) return passing(`no answer within ${IDLE_MS / 1000} s`);
-      return this.#passing(classify({ error }, this.#situation()));
+      return this.#passing(classify({ error }, situation));
     } finally {
       clearTimeout(timer);
     }
   }
 
-  #situation() {
-    const { apiKey, proxy } = this.#options;
-    const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-    const known = { host: this.host, hasKey, proxy, redact: this.#redact, asked: ASKED, nowMs: Date.now() };
-    return { ...known, model: '', flagPrefix: '', sent: [] } as const;
-  }
-
   /** A failure that may pass. @throws Refused for any other */
   #passing(failure: AttemptFailure, http = 0, isFull = false): AttemptFailure {
-    if (PASSING.has(failure.class) && !isFull && http !== CONFLICT) return failure;
+    if (TRIED_AGAIN.has(failure.class) && !isFull && http !== CONFLICT) return failure;
     const { stop, reason } = failure;
     const message = stop?.message ?? `${this.host}: ${reason}`;
     throw new Refused(message, stop?.exitCode ?? EXIT.unavailable, http, reason, isFull);
@@ -308,19 +289,13 @@ function formOf(file: FileToSend, onSent: (bytes: number) => void) {
   return { headers, body: body() };
 }
 
-/** What of an address's query is no secret, such as the version of an API: later commands send it along. */
-function openQuery({ query, secrets }: Address): string {
-  const open = Object.entries(query).filter(([, value]) => !secrets.includes(value));
-  return open.length === 0 ? '' : `?${new URLSearchParams(open)}`;
-}
-
 /** What may be left out, or be of another form than expected, without making the whole unreadable. */
 function perhaps<T extends z.ZodType>(schema: T) {
   return schema.optional().catch(undefined);
 }
 
 /** An id becomes part of an address. Some gateways pack whole documents into theirs. */
-const id = z.string().regex(/^[\x21-\x7e]{1,2048}$/);
+const id = z.string().regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,2048}$/);
 const count = z.int().nonnegative();
 /** Seconds since 1970. */
 const time = perhaps(z.number().positive());

@@ -1,11 +1,14 @@
-// A batch folder on the disk: its files, batch.json, which says what was written for whom, and submission.json, which says what was sent.
+// A batch folder on the disk: its files of requests, batch.json, which says what was written for whom, and submission.json, which says what was sent.
 
+import { hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../../core/errors.js';
+import { badData, cannotWrite, codeOf, inputMissing, present, throwIfStopped, UserError } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
-import { replaceFile } from '../../disk/files.js';
+import { type Place, replaceFile, sha256Of } from '../../disk/files.js';
+import { splitLines } from '../../disk/lines.js';
 import type { ServedBatch } from './api.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
@@ -96,7 +99,7 @@ export type Batch = z.infer<typeof BATCH_SCHEMA>;
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
 /** A part, or what was left of it, as it was sent once. */
 export type Sent = Readonly<z.infer<typeof SENT>>;
-export type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
+type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
 
 /** The name of a file of requests, by its number from 1. */
 export function partName(number: number): string {
@@ -132,14 +135,10 @@ async function readDocument<Form extends z.ZodType>(
 }
 
 /** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
-export function writeBatch(dir: string, batch: Batch): Promise<void> {
-  return writeDocument(dir, BATCH_FILE, batch);
-}
+export const writeBatch = (dir: string, batch: Batch) => writeDocument(dir, BATCH_FILE, batch);
 
 /** The same of submission.json. */
-export function writeSubmission(dir: string, submission: Submission): Promise<void> {
-  return writeDocument(dir, SUBMISSION_FILE, submission);
-}
+export const writeSubmission = (dir: string, submission: Submission) => writeDocument(dir, SUBMISSION_FILE, submission);
 
 async function writeDocument(dir: string, { name, schema }: typeof BATCH_FILE, document: Batch | Submission) {
   await replaceFile(join(dir, name), [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
@@ -166,12 +165,10 @@ export function isLive({ batchId, isEnded }: Sent): boolean {
 export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, errors, lost = [] }: Sent) {
   if (!isEnded) return [];
   const files = [
-    { kind: 'outputs', id: outputFileId, fetched: outputs },
-    { kind: 'errors', id: errorFileId, fetched: errors },
+    { kind: 'outputs', id: outputs === undefined ? outputFileId : undefined },
+    { kind: 'errors', id: errors === undefined ? errorFileId : undefined },
   ] as const;
-  return files.flatMap(({ kind, id, fetched }) =>
-    id === undefined || fetched !== undefined || lost.includes(id) ? [] : [{ kind, id }],
-  );
+  return files.flatMap(({ kind, id }) => (id === undefined || lost.includes(id) ? [] : [{ kind, id }]));
 }
 
 /**
@@ -246,4 +243,96 @@ export function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
   return inputMissing(`cannot read ${path} (${code}); mend its rights, or take another folder`);
+}
+
+/** Longer ids of jobs are hashed, so that a whole id has 64 characters at most. */
+const LONGEST_JOB = 40;
+const DIGEST = 10;
+
+/**
+ * `<job>_<attempt>_<digest of the body>`: letters, digits, `-`, `_` and `.`. A request that would be made in another way today has another
+ * id, so that no earlier result is taken for its answer.
+ * @param job the job's id, as the journal has it
+ * @param attempt requests made for the job before this one
+ */
+export function requestId(job: string, attempt: number, body: string): string {
+  return `${jobName(job)}_${attempt}_${digestOf(body, DIGEST)}`;
+}
+
+/** The part of an id that is its job's. */
+export function jobIn(id: string): string {
+  return id.slice(0, id.lastIndexOf('_', id.lastIndexOf('_') - 1));
+}
+
+/** A job's id as requests have it. Two jobs never share a text: the sign that stands for `#` is not let through, and neither is what a hash begins with. */
+export function jobName(job: string): string {
+  const text = job.replaceAll('#', '.');
+  const isPlain = /^[A-Za-z0-9#-]+$/.test(job) && text.length <= LONGEST_JOB;
+  return isPlain ? text : `_${digestOf(job, LONGEST_JOB - 1)}`;
+}
+
+function digestOf(text: string, digits: number): string {
+  return hash('sha256', text, 'hex').slice(0, digits);
+}
+
+const CHUNK = 1 << 18;
+/** As this program writes a request, which is all that a file with the hash of batch.json holds: its body is taken out as it stands. */
+const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
+const HEAD_BYTES = 96;
+const WHOLE = /^\{"custom_id":"[\w.~-]{1,64}","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
+
+/** All that stands in the parts: the file of each request. @throws UserError: 65 and 66 as below, 130, 143 */
+export async function readRequests(
+  dir: string,
+  parts: readonly BatchPart[],
+  stop: AbortSignal,
+): Promise<Map<string, string>> {
+  const requests = new Map<string, string>();
+  for (const part of parts) {
+    await requireAsWritten(dir, part);
+    throwIfStopped(stop);
+    for await (const { id } of requestsIn(dir, part)) requests.set(id, part.file);
+  }
+  return requests;
+}
+
+/** A request's id, its line and where that lies. The bytes hold until the next one is asked for. */
+type RequestLine = Place & Readonly<{ id: string; bytes: Uint8Array }>;
+
+/**
+ * The requests of a part that are not among the answered ones.
+ * @throws UserError: 65 for a line that is no request, 66 where the file cannot be read
+ */
+export async function* requestsIn(
+  dir: string,
+  { file }: BatchPart,
+  answered: ReadonlySet<string> = new Set(),
+): AsyncGenerator<RequestLine> {
+  const path = join(dir, file);
+  try {
+    for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
+      const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
+      const [, id] = HEAD.exec(head.toString('latin1')) ?? [];
+      if (id === undefined) throw badData(`${path}:${number} is not a request; restore the file`);
+      if (!answered.has(id)) yield { id, bytes, path, offset, length: bytes.length };
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/** The body that a request's line sends, as it is written. */
+export function bodyIn(line: string): string {
+  return present(WHOLE.exec(line)?.[1]);
+}
+
+/** @throws UserError: 65 for a part that is not as it was written, 66 for one that is gone or cannot be read */
+export async function requireAsWritten(dir: string, { file, sha256 }: BatchPart): Promise<void> {
+  const path = join(dir, file);
+  const remedy = 'restore it, or begin the run anew with --fresh';
+  const found = await sha256Of(path).catch((error: unknown) => {
+    throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is not there; ${remedy}`) : unreadable(path, error);
+  });
+  if (found === sha256) return;
+  throw badData(`${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`);
 }

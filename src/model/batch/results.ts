@@ -11,13 +11,10 @@ import { splitLines } from '../../disk/lines.js';
 import { resultFiles, unreadable } from './folder.js';
 
 /**
- * What a line says of its request: a completion; another answer, as a server would have sent it; or that nobody has worked on it, since
- * the batch has expired or was cancelled.
+ * What a line says of its request: an answer, as a server would have sent it, or that nobody has worked on it, since the batch has expired
+ * or was cancelled.
  */
-export type Result =
-  | { readonly kind: 'completion'; readonly completion: JsonObject }
-  | { readonly kind: 'answer'; readonly status: number | undefined; readonly body: string }
-  | { readonly kind: 'unasked' };
+type Result = { readonly status: number | undefined; readonly body: string } | 'unasked';
 
 /** Codes of requests on which nobody has worked. */
 const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
@@ -43,16 +40,14 @@ export function readResult(line: JsonObject): Result | undefined {
 }
 
 function resultOf({ response, error }: JsonObject): Result | undefined {
-  if (UNASKED.test(String(asObject(error).code))) return { kind: 'unasked' };
-  if (!isObject(response))
-    return isSaid(error) ? { kind: 'answer', status: undefined, body: errorText(error) } : undefined;
+  if (UNASKED.test(String(asObject(error).code))) return 'unasked';
+  if (!isObject(response)) return isSaid(error) ? { status: undefined, body: errorText(error) } : undefined;
   const isWrapped = 'body' in response || 'status_code' in response;
   const body = isWrapped ? response.body : response;
   const status = isWrapped && isInteger(response.status_code) ? response.status_code : undefined;
-  const isGood = status === undefined || (status >= 200 && status <= 299);
-  if (isGood && isObject(body)) return { kind: 'completion', completion: body };
-  if (isSaid(body)) return { kind: 'answer', status, body: typeof body === 'string' ? body : JSON.stringify(body) };
-  return { kind: 'answer', status, body: isSaid(error) ? errorText(error) : '' };
+  if (isObject(body)) return { status: status ?? 200, body: JSON.stringify(body) };
+  if (isSaid(body)) return { status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  return { status, body: isSaid(error) ? errorText(error) : '' };
 }
 
 function isSaid(value: unknown): boolean {
@@ -70,75 +65,65 @@ const READ_BYTES = 1 << 20;
 const MOST_NAMED = 5;
 const MOST_NAME_COLUMNS = 64;
 
-/** What all files of a folder hold that are not requests; each line is read when its turn comes. */
-export class Results {
+export type Results = Awaited<ReturnType<typeof openResults>>;
+
+/**
+ * What all files of a folder hold that are not requests; each line is read when its turn comes.
+ * @throws UserError: 66 where a file cannot be read, 130, 143
+ */
+export async function openResults(dir: string, stop?: AbortSignal) {
   /** By the ids of requests, the lines that answer them, in the order of the files' names. */
-  readonly #lines = new Map<string, Place[]>();
-  readonly #cutOff: string[] = [];
-  readonly #odd: string[] = [];
-
-  /** @throws UserError: 66 where a file cannot be read, 130, 143 */
-  static async open(dir: string, stop?: AbortSignal): Promise<Results> {
-    const results = new Results();
-    for (const name of await resultFiles(dir)) await results.#add(join(dir, name), name, stop);
-    return results;
-  }
-
-  has(id: string): boolean {
-    return this.#lines.has(id);
-  }
-
-  /** What the lines that answer a request say, and their files. @throws UserError (66) where a file cannot be read any more */
-  of(id: string): { readonly result: Result; readonly path: string }[] {
-    return (this.#lines.get(id) ?? []).flatMap((line) => {
-      // The file may have been changed since it was looked through.
-      const result = readResult(parseLine(bytesAt(line)) ?? {});
-      return result === undefined ? [] : { result, path: line.path };
-    });
-  }
-
-  /** The ids of requests that have a result, a failure among them. */
-  ids(): ReadonlySet<string> {
-    return new Set(this.#lines.keys());
-  }
-
-  /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that id. */
-  notes(isKnown: (id: string) => boolean): string[] {
-    const all = [...this.#lines];
-    const strangers = all.flatMap(([id, lines]) => (isKnown(id) ? [] : lines.map(() => shownName(id))));
-    const again = all.filter(([id, lines]) => isKnown(id) && lines.length > 1).length;
-    const [cutOff, odd] = [this.#cutOff, this.#odd];
-    const notes = {
-      [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
-        cutOff.length,
-      [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
-        strangers.length,
-      [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
-      [`answered more than once, and the first usable result counts: ${counted(again, 'request')}`]: again,
-    };
-    return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
-  }
-
-  async #add(path: string, file: string, stop: AbortSignal | undefined): Promise<void> {
+  const lines = new Map<string, Place[]>();
+  const [cutOff, odd]: [string[], string[]] = [[], []];
+  for (const name of await resultFiles(dir)) {
+    const path = join(dir, name);
     try {
       const stream = createReadStream(path, { highWaterMark: READ_BYTES });
       for await (const { bytes, offset, number, ended, tooLong } of splitLines(stream)) {
         throwIfStopped(stop);
         const line = tooLong ? undefined : parseLine(bytes);
-        const place = `${shownName(file)}:${number}`;
-        if (line === undefined && !ended) this.#cutOff.push(place);
+        const place = `${shownName(name)}:${number}`;
+        if (line === undefined && !ended) cutOff.push(place);
         // A copy of the requests answers none of them.
-        else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) this.#odd.push(place);
+        else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) odd.push(place);
         else {
-          const { custom_id: id } = line;
           const found = { path, offset, length: bytes.length };
-          this.#lines.set(id, [...(this.#lines.get(id) ?? []), found]);
+          const before = lines.get(line.custom_id);
+          if (before === undefined) lines.set(line.custom_id, [found]);
+          else before.push(found);
         }
       }
     } catch (error) {
       throw unreadable(path, error);
     }
   }
+  return {
+    /** The ids of requests that have a result, a failure among them. */
+    ids: new Set(lines.keys()),
+    has: (id: string) => lines.has(id),
+    /** What the lines that answer a request say, and their files. @throws UserError (66) where a file cannot be read any more */
+    of: (id: string) =>
+      (lines.get(id) ?? []).flatMap((line) => {
+        // The file may have been changed since it was looked through.
+        const result = readResult(parseLine(bytesAt(line)) ?? {});
+        return result === undefined ? [] : [{ result, path: line.path }];
+      }),
+    /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that id. */
+    notes(isKnown: (id: string) => boolean): string[] {
+      const all = [...lines];
+      const strangers = all.flatMap(([id, places]) => (isKnown(id) ? [] : places.map(() => shownName(id))));
+      const again = all.filter(([id, places]) => isKnown(id) && places.length > 1).length;
+      const notes = {
+        [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
+          cutOff.length,
+        [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
+          strangers.length,
+        [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
+        [`answered more than once, and the first usable result counts: ${counted(again, 'request')}`]: again,
+      };
+      return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
+    },
+  };
 }
 
 function shownName(name: string): string {

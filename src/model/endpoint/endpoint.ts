@@ -1,20 +1,22 @@
 // One OpenAI-compatible endpoint: it takes a request, and gives what one try of it came to.
 
 import { addUsage, isTokenCount } from '../../core/costs.js';
-import { messageOf, nearest, unavailable } from '../../core/errors.js';
+import { EXIT, messageOf, nearest, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
-import { keysIn, openGrowingRedaction, openRedaction, type Redact, redactValue } from '../../core/redaction.js';
+import { oneLine } from '../../core/printable.js';
+import { keysIn, openGrowingRedaction, redactValue } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch, ServedContext } from '../context.js';
 import { classify } from '../failures/classify.js';
-import { type HttpProxy, readAddress } from '../http/address.js';
-import { startClocks, type TimeLimits } from '../http/time-limits.js';
-import { readStart, Wire } from '../http/wire.js';
+import type { CallContext } from '../failures/rules.js';
+import type { HttpProxy } from '../http/address.js';
+import { type RunningLimits, startClocks, type TimeLimits } from '../http/time-limits.js';
+import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { Pace } from '../schedule/pace.js';
-import { Reading } from './reading.js';
-import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf } from './request.js';
+import { countInto, Reading } from './reading.js';
+import { type Asked, bodyText, budgetOf, MAX_COMPLETION_TOKENS, MAX_TOKENS, requestBody, wayOf } from './request.js';
 
 /** What the schedule asks of an endpoint. */
 export interface Endpoint {
@@ -45,7 +47,19 @@ export interface EndpointOptions extends Asked {
   readonly pace?: Pace;
   /** Whose flags a remedy names. */
   readonly flagPrefix: 'model' | 'judge' | 'agent';
+  readonly raw?: RawRequests | undefined;
 }
+
+/** Requests whose prompts are whole bodies: they are sent as they are, and their answers kept as they come. */
+export interface RawRequests {
+  /** Behind the base URL. */
+  readonly path: string;
+  /** What the latest try of a request was answered; absent where nothing came. */
+  readonly answers: WeakMap<ModelRequest, HttpAnswer>;
+}
+
+/** An answer over HTTP, whatever its status: a JSON document, as it came. `requestId` is empty where the server names none. */
+export type HttpAnswer = Readonly<{ status: number; requestId: string; body: string }>;
 
 /** The key of an entry of /models under which `awb serve` describes its model. */
 const FACTS_KEY = 'agentworldbench';
@@ -55,6 +69,8 @@ const MOST_MODELS_TEXT = 2 ** 22;
 const MOST_MODELS = 10;
 /** Longest error body that is read, in characters. */
 const MOST_ERROR_TEXT = 65_536;
+/** Longest raw answer that is kept, in characters. */
+const MOST_ANSWER = 2 ** 27;
 
 /**
  * Opens an endpoint. Nothing is sent before the first call. failures/rules.ts says which failures a call can have, and which of them
@@ -62,32 +78,33 @@ const MOST_ERROR_TEXT = 65_536;
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
 export function openEndpoint(options: EndpointOptions) {
-  const { apiKey, proxy, model, flagPrefix, sampling, dialect, stream, pace, context } = options;
-  const address = readAddress(options.baseUrl, apiKey);
-  const { host } = address;
-  const secrets = [apiKey, ...address.secrets, ...(proxy?.secrets ?? []), ...keysIn(sampling.extraBody)];
-  const redact = openRedaction(secrets);
-  const wire = new Wire(address, apiKey, proxy);
-  const models = openModels(wire, redact);
-  const hasKey = apiKey !== '' && apiKey !== 'EMPTY';
-  const isHeld = options.responseFormat !== undefined;
+  const { proxy, model, flagPrefix, sampling, dialect, stream, pace, context } = options;
+  const wire = new Wire(options.baseUrl, options.apiKey, proxy, keysIn(sampling.extraBody));
+  const { redact, hasKey, secrets } = wire;
+  const { host, baseUrl } = wire.address;
+  const models = openModels(wire);
   /** What failures are classified by, as far as it is the same for each call. */
-  const known = { host, model, flagPrefix, hasKey, isHeld, proxy, redact };
+  const known = { host, model, flagPrefix, hasKey, isHeld: options.responseFormat !== undefined, proxy, redact };
 
   const callOnce = async (request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear) => {
-    const way = wayOf(request);
+    if (options.raw !== undefined) return pass(options.raw, request, abort);
     const spent: Usage = {};
     let deadlineMs = performance.now() + options.clocks.callTimeoutMs;
     let isFirst = true;
     /** Asks again as long as the dialect learns from what the server rejects. */
     const ask = async (maxTokens?: number): Promise<Attempt> => {
       for (;;) {
-        if (!isFirst) deadlineMs += await turn(abort);
+        if (!isFirst && pace?.isLimited) {
+          const since = performance.now();
+          const wait = (ms: number) => pace.clock.sleep(ms, abort);
+          await pace.turn(0, wait, () => abort.aborted);
+          deadlineMs += performance.now() - since;
+        }
         isFirst = false;
         const body = requestBody(options, request, attemptIndex, maxTokens);
         // A request for one token only has the server count the prompt.
         const listener = maxTokens === 1 ? undefined : hear;
-        const outcome = await exchange(way, body, abort, deadlineMs - performance.now(), listener);
+        const outcome = await exchange(request, body, abort, deadlineMs - performance.now(), listener);
         if (outcome.status === 'interrupted') return outcome;
         addUsage(spent, outcome.usage);
         if (outcome.status === 'ok') return outcome;
@@ -103,29 +120,22 @@ export function openEndpoint(options: EndpointOptions) {
     return { ...(outcome.unknownModel ? await withNames(outcome) : outcome), usage: spent };
   };
 
-  /** Sends a body, and reads the answer until its end or until one of three clocks ends it. It may take `leftMs` in all. */
+  /** Sends a body, and has the reply read that follows. It may take `leftMs` in all. */
   const exchange = async (
-    way: Way,
-    body: Body,
+    request: ModelRequest,
+    body: Record<string, unknown>,
     abort: AbortSignal,
     leftMs: number,
     hear: Hear | undefined,
   ): Promise<Attempt> => {
-    if (abort.aborted) return INTERRUPTED;
-    const clocks = startClocks(options.clocks, stream, abort, leftMs);
-    const reading = new Reading(clocks, way, budgetOf(body), hear);
-    let isTaken = false;
-    /** A failure after the server had begun to answer says so; a gateway's web page is no answer. */
-    const withReceived = (attempt: Attempt): Attempt =>
-      attempt.status === 'failed' && isTaken && !attempt.down ? { ...attempt, received: reading.received } : attempt;
+    const way = wayOf(request);
     const situation = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
-    try {
-      const response = await wire.post(way.path, Buffer.from(bodyText(body)), clocks.signal);
+    let reading: Reading | undefined;
+    const attempt = await post(way.path, bodyText(body), abort, leftMs, situation, async (response, clocks) => {
       const { status, headers } = response;
       if (status < 200 || status > 299) {
         clocks.tail();
-        const failure = classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, situation());
-        return abort.aborted ? INTERRUPTED : failure;
+        return classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, situation());
       }
       const coding = headers.get('content-encoding')?.trim().toLowerCase();
       if (coding && coding !== 'identity') {
@@ -136,28 +146,73 @@ export function openEndpoint(options: EndpointOptions) {
         const reason = `the reply is compressed (${what}), which it was asked not to be`;
         return { status: 'failed', class: 'malformed', reason };
       }
-      isTaken = true;
-      await response.read((piece) => reading.feed(piece));
-      return withReceived(reading.outcome(situation));
+      const growing = new Reading(clocks, way, budgetOf(body), hear);
+      reading = growing;
+      await response
+        .read((piece) => growing.feed(piece))
+        .catch((error: unknown) => {
+          if (!growing.finished) throw error;
+        });
+      return growing.outcome(situation);
+    });
+    if (attempt.status !== 'failed' || reading === undefined) return attempt;
+    const { usage, received } = reading;
+    // A failure after the server had begun to answer says so; a gateway's web page is no answer.
+    return attempt.down ? { ...attempt, usage } : { ...attempt, usage, received };
+  };
+
+  /**
+   * Sends a prompt as the body that it is. An answer that settles its request is a reply, a refusal of this very request among them. What
+   * may pass is a failure, as elsewhere, and what would meet every other request as well stops the run.
+   */
+  const pass = ({ path, answers }: RawRequests, request: ModelRequest, abort: AbortSignal): Promise<Attempt> => {
+    answers.delete(request);
+    const prompt = 'prompt' in request ? request.prompt : '';
+    const body = request.maxTokens === undefined ? prompt : withBudget(prompt, request.maxTokens);
+    const situation = () => ({ ...known, asked: 'such requests', sent: [], nowMs: Date.now() });
+    return post(path, body, abort, options.clocks.callTimeoutMs, situation, async (response) => {
+      const { status, headers } = response;
+      const text = redact(await readStart(response, MOST_ANSWER));
+      const document = parseObject(text);
+      const isGood = status >= 200 && status <= 299;
+      if (isGood && document === undefined) {
+        return { status: 'failed', class: 'malformed', reason: 'the answer is not a JSON object, or not whole' };
+      }
+      const requestId = oneLine(redact(headers.get('x-request-id') ?? ''), 200);
+      // Whatever was said of an error stands in the results; what is not JSON becomes a text there.
+      const content = document === undefined ? JSON.stringify({ error: text.slice(0, 4000) }) : text;
+      answers.set(request, { status, requestId, body: content });
+      const failure = isGood ? undefined : classify({ status, headers, body: text }, situation());
+      const usage: Usage = {};
+      countInto(usage, document?.usage);
+      if (failure === undefined || isOfThisRequest(failure)) return { status: 'ok', content, usage };
+      if (!failure.unknownModel) return failure;
+      const remedy = `the requests name the model "${oneLine(model, 100)}", so serve it under that name`;
+      return { ...failure, stop: unavailable(`${host}: ${failure.reason}; ${remedy}`) };
+    });
+  };
+
+  /** Sends a body. `take` has what comes until its end or until one of three clocks ends it. */
+  const post = async (
+    path: string,
+    body: string,
+    abort: AbortSignal,
+    leftMs: number,
+    situation: () => CallContext,
+    take: (response: WireResponse, clocks: RunningLimits) => Promise<Attempt>,
+  ): Promise<Attempt> => {
+    if (abort.aborted) return INTERRUPTED;
+    const clocks = startClocks(options.clocks, stream, abort, leftMs);
+    try {
+      const attempt = await take(await wire.send(path, clocks.signal, Buffer.from(body)), clocks);
+      return abort.aborted && attempt.status === 'failed' ? INTERRUPTED : attempt;
     } catch (error) {
       if (abort.aborted) return INTERRUPTED;
-      if (reading.finished) return reading.outcome(situation);
-      const failure: AttemptFailure =
-        clocks.expired === undefined
-          ? classify({ error }, situation())
-          : { status: 'failed', class: 'timeout', reason: clocks.expired };
-      return withReceived({ ...failure, usage: reading.usage });
+      if (clocks.expired === undefined) return classify({ error }, situation());
+      return { status: 'failed', class: 'timeout', reason: clocks.expired };
     } finally {
       clocks.stop();
     }
-  };
-
-  /** Waits until one more request may start. @returns the milliseconds that it took */
-  const turn = async (abort: AbortSignal): Promise<number> => {
-    if (!pace?.isLimited) return 0;
-    const since = performance.now();
-    await pace.turn(0, { wait: (ms) => pace.clock.sleep(ms, abort), isOff: () => abort.aborted });
-    return performance.now() - since;
   };
 
   /** The failure of an unknown model, with the models that there are. */
@@ -189,7 +244,7 @@ export function openEndpoint(options: EndpointOptions) {
      * @throws UserError (2) where no prompt can fit beside the output budget
      */
     async readContext(): Promise<ServedContext | undefined> {
-      const told = await models.context(model, address.baseUrl.replace(/\/v1$/, ''));
+      const told = await models.context(model, baseUrl.replace(/\/v1$/, ''));
       if (told === undefined) return undefined;
       context.described(host, told.tokens, !told.refusesBudgets);
       return { host, ...told };
@@ -198,6 +253,18 @@ export function openEndpoint(options: EndpointOptions) {
     facts: models.facts,
     close: () => wire.close(),
   };
+}
+
+/** Another request may fare better: the server takes this one, but not what stands in it. */
+function isOfThisRequest({ class: kind, stop, down }: AttemptFailure): boolean {
+  if (kind === 'context-overflow' || kind === 'refused') return true;
+  return kind === 'fatal' && down !== true && (stop === undefined || stop.exitCode === EXIT.usage);
+}
+
+/** The body with another output budget: a look at the server is to cost next to nothing. */
+function withBudget(body: string, tokens: number): string {
+  const { [MAX_TOKENS]: _, [MAX_COMPLETION_TOKENS]: newer, ...rest } = asObject(parseObject(body));
+  return JSON.stringify({ ...rest, [newer === undefined ? MAX_TOKENS : MAX_COMPLETION_TOKENS]: tokens });
 }
 
 /** A listener that is told no secret, not even one that came in pieces; `end` lets go of what could have become one. */
@@ -218,12 +285,12 @@ function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hea
  * What a server says about its models at /models: their names, their context, and what `awb serve` adds. One that cannot be reached, or
  * has no such list, counts as one without models. Nothing here rejects.
  */
-export function openModels(wire: Wire, redact: Redact) {
+export function openModels(wire: Wire) {
   let entries: Promise<readonly JsonObject[]> | undefined;
   /** The JSON object at that path; an empty one if there is none, or the server cannot be reached. */
   const documentAt = async (path: string): Promise<JsonObject> => {
     try {
-      const response = await wire.get(path, AbortSignal.timeout(MODELS_MS));
+      const response = await wire.send(path, AbortSignal.timeout(MODELS_MS));
       return parseObject(await readStart(response, MOST_MODELS_TEXT)) ?? {};
     } catch {
       return {};
@@ -241,13 +308,13 @@ export function openModels(wire: Wire, redact: Redact) {
   return {
     async names(): Promise<readonly string[]> {
       const ids = (await list()).map(({ id }) => id).filter((id) => typeof id === 'string');
-      return ids.map((id) => tidy(id, redact, () => true));
+      return ids.map((id) => tidy(id, wire.redact, () => true));
     },
     /** What `awb serve` says about its model (file, quantisation, cache ...); undefined for any other server. */
     async facts(): Promise<JsonObject | undefined> {
       const own = (await list()).map((entry) => entry[FACTS_KEY]).find(isObject);
       try {
-        const shown = own && redactValue(own, redact);
+        const shown = own && redactValue(own, wire.redact);
         return isObject(shown) ? shown : undefined;
       } catch {
         // The value is nested too deeply to be walked.

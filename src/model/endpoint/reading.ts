@@ -53,7 +53,7 @@ export class Reading {
   readonly #document = new GrowingText();
   readonly #content = new GrowingText();
   readonly #reasoning = new GrowingText();
-  #kind: 'unknown' | 'events' | 'document' | 'parsed' = 'unknown';
+  #kind: 'unknown' | 'events' | 'document' = 'unknown';
   #events = 0;
   #broken: Malformed | undefined;
   #hasMessage = false;
@@ -93,21 +93,13 @@ export class Reading {
     return this.#broken === undefined;
   }
 
-  /** Takes a whole completion that was parsed elsewhere, in place of a body. */
-  take(completion: JsonObject): void {
-    this.#kind = 'parsed';
-    this.#read(() => this.#readCompletion(completion));
-  }
-
   /** What the body came to, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#read(() => {
       this.#grow(this.#decoder.end());
-      if (this.#kind === 'events') this.#stream.end();
-      else if (this.#kind !== 'parsed') this.#readDocument(this.#document.toString());
-      if (this.#kind === 'events' && this.#events === 0) {
-        throw new Malformed('the reply is neither JSON nor a stream of events');
-      }
+      if (this.#kind !== 'events') return this.#readDocument(this.#document.toString());
+      this.#stream.end();
+      if (this.#events === 0) throw new Malformed('the reply is neither JSON nor a stream of events');
     });
     if (this.finished) return this.#completed(context);
     const { isPage, told } = this.#broken?.more ?? {};
@@ -184,7 +176,7 @@ export class Reading {
     if (data.startsWith('[DONE]')) return;
     const chunk = parseObject(data);
     if (this.finished) {
-      this.#count(chunk?.usage);
+      countInto(this.usage, chunk?.usage);
       return;
     }
     if (chunk === undefined) {
@@ -227,28 +219,9 @@ export class Reading {
   #describe(completion: JsonObject): void {
     const { model, usage, error } = completion;
     if (typeof model === 'string' && model !== '') this.#servedModel = model;
-    this.#count(usage);
+    countInto(this.usage, usage);
     // Older vLLM has no `error` around what it says.
     if (error || completion.object === 'error') throw new Malformed('an error', { told: error || completion });
-  }
-
-  /**
-   * Token counts as OpenAI names them, and DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0 did not
-   * count them, nor its output where that is 0 as well. More cached tokens than the prompt has are no count.
-   */
-  #count(raw: unknown): void {
-    if (!isObject(raw)) return;
-    const isCounted = raw.prompt_tokens !== 0;
-    const prompt = asObject(raw.prompt_tokens_details);
-    const cached = prompt.cached_tokens ?? raw.prompt_cache_hit_tokens;
-    const written = prompt.cache_write_tokens;
-    const reasoning = asObject(raw.completion_tokens_details).reasoning_tokens;
-    const output = raw.completion_tokens;
-    if (isCounted && isTokenCount(raw.prompt_tokens)) this.usage.promptTokens = raw.prompt_tokens;
-    if (isTokenCount(cached) && cached <= (this.usage.promptTokens ?? cached)) this.usage.cachedTokens = cached;
-    if (isTokenCount(written)) this.usage.writtenTokens = written;
-    if (isTokenCount(output) && (isCounted || output > 0)) this.usage.completionTokens = output;
-    if (isTokenCount(reasoning)) this.usage.reasoningTokens = reasoning;
   }
 
   /** Adds a message, or a piece of it; true where it held any text. */
@@ -277,6 +250,24 @@ export class Reading {
     this.#finishReason = finish_reason;
     this.finished = true;
   }
+}
+
+/**
+ * Takes token counts over as OpenAI names them, and DeepSeek's name for cached ones. Every prompt has tokens: a server that says 0 did not
+ * count them, nor its output where that is 0 as well. More cached tokens than the prompt has are no count.
+ */
+export function countInto(usage: Usage, raw: unknown): void {
+  const { prompt_tokens: prompt, completion_tokens: output, ...more } = asObject(raw);
+  const details = asObject(more.prompt_tokens_details);
+  const cached = details.cached_tokens ?? more.prompt_cache_hit_tokens;
+  const written = details.cache_write_tokens;
+  const reasoning = asObject(more.completion_tokens_details).reasoning_tokens;
+  const isCounted = prompt !== 0;
+  if (isCounted && isTokenCount(prompt)) usage.promptTokens = prompt;
+  if (isTokenCount(cached) && cached <= (usage.promptTokens ?? cached)) usage.cachedTokens = cached;
+  if (isTokenCount(written)) usage.writtenTokens = written;
+  if (isTokenCount(output) && (isCounted || output > 0)) usage.completionTokens = output;
+  if (isTokenCount(reasoning)) usage.reasoningTokens = reasoning;
 }
 
 /** The error as JSON; empty if it is nested too deeply to be written again. */

@@ -9,7 +9,7 @@ import { type CallContext, type Classified, RULES, type Situation } from './rule
 
 /** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
 export interface Evidence {
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** The body as text. */
   readonly body?: string;
   readonly headers?: { get(name: string): string | null };

@@ -4,54 +4,39 @@ import { isTokenCount } from '../../core/costs.js';
 import { asObject, isContainer, parseJson } from '../../core/json.js';
 import { MOST_LOOKED_THROUGH } from '../http/wording.js';
 
-export interface Said {
-  /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */
-  readonly text: string;
-  /** The message as a person reads it. */
-  readonly message: string;
-  readonly type: string;
-  readonly code: string;
-  readonly param: string;
-  /** Where a validation error points: the last named part of each location. */
-  readonly located: readonly string[];
-  readonly counts: { readonly contextTokens?: number; readonly promptTokens?: number };
-  readonly html: boolean;
-}
+export type Said = ReturnType<typeof readError>;
 
 /** Reads an error's body: JSON of any known form, a web page, or plain text. */
-export function readError(body: string): Said {
+export function readError(body: string) {
   const parsed = parseJson(body);
-  if (!isContainer(parsed)) return readText(body);
+  const html = !isContainer(parsed) && isHtml(body);
   // Gemini wraps its error in a list; vLLM once had no `error` around it; TGI, Ollama and FastAPI say it in a string.
   const root = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
   const error = asObject(root.error ?? root);
   const details = [error.detail, root.detail, asObject(error.message).detail].find(Array.isArray) ?? [];
   const plain = [error.message, root.error, root.message, root.detail].find((value) => typeof value === 'string');
   const upstream = asObject(error.metadata).raw;
-  const message = [plain, ...details.map((detail) => asObject(detail).msg), upstream]
-    .filter((part) => typeof part === 'string' && part !== '')
-    .join(': ');
+  const title = html ? (/<title[^>]*>([^<]*)/i.exec(body)?.[1] ?? '').trim() : body;
+  const words = isContainer(parsed)
+    ? [plain, ...details.map((detail) => asObject(detail).msg), upstream]
+        .filter((part) => typeof part === 'string' && part !== '')
+        .join(': ')
+    : title;
   const type = asText(error.type ?? error.status ?? root.error_type);
   const code = asText(asObject(error.innererror).code ?? error.code ?? root.code);
-  const codes = [type, code, asText(error.code)];
   return {
-    text: [...codes, asText(error.param), message].join('\n').slice(0, MOST_LOOKED_THROUGH),
-    message: message === '' ? body : message,
+    /** All that was said, for the patterns: messages and codes, but never the request that some servers echo. */
+    text: [type, code, asText(error.code), asText(error.param), words].join('\n').slice(0, MOST_LOOKED_THROUGH),
+    /** The message as a person reads it. */
+    message: words === '' && !html ? body : words,
     type,
     code: asText(error.code ?? root.code),
     param: asText(error.param).replace(/^body\./, ''),
+    /** Where a validation error points: the last named part of each location. */
     located: details.map(locationOf),
     counts: countsOf({ contextTokens: error.n_ctx, promptTokens: error.n_prompt_tokens }),
-    html: false,
+    html,
   };
-}
-
-function readText(body: string): Said {
-  const html = isHtml(body);
-  const title = /<title[^>]*>([^<]*)/i.exec(body)?.[1] ?? '';
-  const message = html ? title.trim() : body;
-  const text = message.slice(0, MOST_LOOKED_THROUGH);
-  return { text, message, type: '', code: '', param: '', located: [], counts: {}, html };
 }
 
 /** Whether a body is a web page: a proxy's or a website's answer, not an API's. */
@@ -65,7 +50,7 @@ function locationOf(detail: unknown): string {
 }
 
 /** Those of the counts that are credible. */
-export function countsOf(found: { contextTokens: unknown; promptTokens: unknown }): Said['counts'] {
+export function countsOf(found: { contextTokens: unknown; promptTokens: unknown }) {
   return {
     ...(isTokenCount(found.contextTokens) && { contextTokens: found.contextTokens }),
     ...(isTokenCount(found.promptTokens) && { promptTokens: found.promptTokens }),

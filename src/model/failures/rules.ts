@@ -29,10 +29,7 @@ export interface CallContext {
 }
 
 /** A failure as the rules see it. */
-export interface Situation extends CallContext {
-  readonly said: Said;
-  readonly status: number;
-}
+export type Situation = CallContext & Readonly<{ said: Said; status: number }>;
 
 /** What a rule makes of it. */
 export interface Classified {

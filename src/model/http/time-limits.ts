@@ -4,11 +4,7 @@ import { setMaxListeners } from 'node:events';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 /** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
-export interface TimeLimits {
-  readonly firstTokenTimeoutMs: number;
-  readonly gapTimeoutMs: number;
-  readonly callTimeoutMs: number;
-}
+export type TimeLimits = Readonly<Record<'firstTokenTimeoutMs' | 'gapTimeoutMs' | 'callTimeoutMs', number>>;
 
 export type RunningLimits = ReturnType<typeof startClocks>;
 

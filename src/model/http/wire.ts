@@ -3,43 +3,53 @@
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Agent, Dispatcher } from 'undici';
+import { openRedaction, type Redact } from '../../core/redaction.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
-import { type Address, type HttpProxy, proxyFor } from './address.js';
+import { type Address, type HttpProxy, proxyFor, readAddress } from './address.js';
 
-const JSON_BODY = { 'content-type': 'application/json' };
 /** How long it may take to connect. Nothing else is timed here: the endpoint's clocks do that. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
-type Client = import('openai').default;
-
 /** Nothing is loaded before the first request, so that help and refusals stay fast. */
 export class Wire {
+  readonly address: Address;
+  readonly secrets: readonly string[];
+  readonly redact: Redact;
+  readonly hasKey: boolean;
   #opened: ReturnType<typeof openClient> | undefined;
 
+  /**
+   * @param apiKey empty sends `Bearer EMPTY`
+   * @param others further secrets that are sent
+   * @throws UserError (2) for a base URL or a key that cannot be used
+   */
   constructor(
-    private readonly address: Address,
+    baseUrl: string,
     private readonly apiKey: string,
-    private readonly proxy: HttpProxy | undefined,
-  ) {}
+    readonly proxy: HttpProxy | undefined,
+    others: readonly string[] = [],
+  ) {
+    this.address = readAddress(baseUrl, apiKey);
+    this.secrets = [apiKey, ...this.address.secrets, ...(proxy?.secrets ?? []), ...others];
+    this.redact = openRedaction(this.secrets);
+    this.hasKey = apiKey !== '' && apiKey !== 'EMPTY';
+  }
 
   /**
-   * Sends a JSON document. It is given as bytes, so that it is held only once while the call lasts. Resolves when the head of the
-   * answer has come, whatever its status.
+   * Gets what is at a path behind the base URL, or at a whole URL, or posts a body there: bytes, so that it is held only once while the
+   * call lasts, or pieces as the server takes them. Resolves when the head of the answer has come, whatever its status. No redirect is
+   * followed.
    */
-  post(path: string, body: Uint8Array, signal: AbortSignal): Promise<WireResponse> {
-    return this.ask((client) => client.post(path, { body, headers: JSON_BODY, signal }));
-  }
-
-  /** `path` stands behind the base URL, or is a whole URL. */
-  get(path: string, signal: AbortSignal): Promise<WireResponse> {
-    return this.ask((client) => client.get(path, { signal }));
-  }
-
-  /** Sends what a method of the client asks, and resolves as `post` does. */
-  async ask(method: (client: Client) => { asResponse(): Promise<Response> }): Promise<WireResponse> {
+  async send(
+    path: string,
+    signal: AbortSignal,
+    body?: Uint8Array | AsyncIterable<Uint8Array>,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
+  ): Promise<WireResponse> {
     this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
     const { client } = await this.#opened;
-    const response: unknown = await method(client).asResponse();
+    const asked = body === undefined ? client.get(path, { signal }) : client.post(path, { body, headers, signal });
+    const response: unknown = await asked.asResponse();
     if (response instanceof WireResponse) return response;
     throw new TypeError('the response is not of this transport');
   }

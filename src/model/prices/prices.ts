@@ -1,7 +1,8 @@
 // Prices: from the user's file, or the catalogue that comes with the package.
 
-import { open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { ModelPrice, PriceCalculation, Provider } from '@pydantic/genai-prices';
 import { z } from 'zod';
 import type { Price } from '../../core/costs.js';
@@ -21,26 +22,7 @@ export const PRICE_OPTIONS = {
   ),
 } as const satisfies OptionTable;
 
-/** Whom a price is wanted of. */
-interface Priced {
-  /** The name that is asked for. */
-  readonly model: string;
-  /** The name by which the server answered, a snapshot's for example; it goes first. */
-  readonly servedModel?: string | undefined;
-  /** Where it is asked, with the port where there is one: `api.openai.com`, `127.0.0.1:8000`. */
-  readonly hosts: readonly string[];
-  readonly at: Date;
-}
-
-export interface PriceList {
-  /** The file, where there is one, and the catalogue with its day. */
-  readonly source: string;
-  /**
-   * What the model costs; undefined where nobody says, and never a price of zero for that. The file's prices hold at every host,
-   * those of the catalogue at the provider's own: a local server may call its model as it likes. Several hosts have to agree.
-   */
-  priceOf(asked: Priced): Price | undefined;
-}
+export type PriceList = Awaited<ReturnType<typeof openPrices>>;
 
 /**
  * The prices that the user's file and the catalogue know.
@@ -48,27 +30,48 @@ export interface PriceList {
  */
 export async function openPriceList(
   { prices: path }: { readonly prices: string | undefined },
-  io: Pick<Io, 'cwd'>,
+  { cwd }: Pick<Io, 'cwd'>,
 ): Promise<PriceList> {
-  return path === undefined ? openPrices() : openPrices(path, await readPriceFile(path, io));
+  return openPrices(path, path === undefined ? [] : await readPriceFile(path, resolve(cwd, path)));
 }
 
 /** @throws UserError (65) where the catalogue does not have what a rule refers to. */
-export async function openPrices(path?: string, rules: readonly PriceRule[] = []): Promise<PriceList> {
+export async function openPrices(path?: string, rules: readonly PriceRule[] = []) {
   const catalogue = await openCatalogue();
   for (const rule of rules) requireKnown(rule, catalogue, path ?? '');
   return {
-    source: path === undefined ? catalogue.source : `${path}, else ${catalogue.source}`,
-    priceOf({ model, servedModel, hosts, at }) {
+    /** The file, where there is one, and the catalogue with its day. */
+    source: path === undefined ? SOURCE : `${path}, else ${SOURCE}`,
+    /**
+     * What the model costs; undefined where nobody says, and never a price of zero for that. The name by which the server answered, a
+     * snapshot's for example, goes before the one that is asked for. The file's prices hold at every host, those of the catalogue at the
+     * provider's own: a local server may call its model as it likes. Several hosts (with their ports) have to agree.
+     */
+    priceOf({ model, servedModel, hosts, at }: Priced): Price | undefined {
       const names = servedModel === undefined ? [model] : [servedModel, model];
+      const firstOf = <T>(of: (name: string) => T | undefined) => names.map(of).find((found) => found !== undefined);
       // A name that is written out goes before a pattern; of patterns the first holds.
-      const ruleFor = (fits: (pattern: string, name: string) => boolean) =>
-        names.map((name) => rules.find(({ pattern }) => fits(pattern, name))).find((found) => found !== undefined);
-      const rule = ruleFor((pattern, name) => pattern === name) ?? ruleFor(matches);
-      if (rule === undefined) return catalogued(catalogue, names, hosts, at);
-      return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
+      const rule =
+        firstOf((name) => rules.find(({ pattern }) => pattern === name)) ??
+        firstOf((name) => rules.find(({ pattern }) => matches(pattern, name)));
+      if (rule !== undefined) {
+        return 'price' in rule ? rule.price : catalogue.priceOf(rule.like.provider, rule.like.model, at);
+      }
+      const prices = hosts.map((host) => {
+        const provider = catalogue.providerOf(host);
+        return provider === undefined ? undefined : firstOf((name) => catalogue.priceOf(provider, name, at));
+      });
+      const rates = prices.map((price) => JSON.stringify({ ...price, model: undefined, source: undefined }));
+      return new Set(rates).size === 1 ? prices[0] : undefined;
     },
   };
+}
+
+interface Priced {
+  readonly model: string;
+  readonly servedModel?: string | undefined;
+  readonly hosts: readonly string[];
+  readonly at: Date;
 }
 
 /** Whether the name is the pattern's, `*` standing for any characters. */
@@ -85,16 +88,6 @@ function matches(pattern: string, name: string): boolean {
   return name.length - end.length >= at && name.endsWith(end);
 }
 
-function catalogued(catalogue: Catalogue, names: readonly string[], hosts: readonly string[], at: Date) {
-  const prices = hosts.map((host) => {
-    const provider = catalogue.providerOf(host);
-    if (provider === undefined) return undefined;
-    return names.map((name) => catalogue.priceOf(provider, name, at)).find((found) => found !== undefined);
-  });
-  const rates = prices.map((price) => JSON.stringify({ ...price, model: undefined, source: undefined }));
-  return new Set(rates).size === 1 ? prices[0] : undefined;
-}
-
 /** @throws UserError (65) where the catalogue does not have what a rule refers to. */
 function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void {
   if (!('like' in rule)) return;
@@ -104,7 +97,7 @@ function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void
   const what = catalogue.providers.includes(provider)
     ? `price of "${oneLine(model, 60)}" at ${provider}; give input and output instead`
     : `provider "${oneLine(provider, 60)}"; ${near === undefined ? 'leave like out, and give input and output' : `did you mean ${near}?`}`;
-  throw badData(`${path}:${rule.line}: ${catalogue.source} has no ${what}`);
+  throw badData(`${path}:${rule.line}: ${SOURCE} has no ${what}`);
 }
 
 // The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
@@ -116,36 +109,30 @@ const HOUR_MS = 3_600_000;
 
 const SOURCE = `${CATALOGUE.name} ${CATALOGUE.version} of ${CATALOGUE.released}`;
 
-interface Catalogue {
-  /** The release and its day. */
-  readonly source: string;
-  /** Ids of providers. */
-  readonly providers: readonly string[];
-  /** The provider that a host (with its port, where it has one) belongs to. */
-  providerOf(host: string): string | undefined;
-  /** Whether the provider has the model, with a price that calls of plain text can be charged by. */
-  knows(provider: string, model: string): boolean;
-  /** The provider's price of a model; undefined where it is not known, or charges for what calls do not report. */
-  priceOf(provider: string, model: string, at: Date): Price | undefined;
-}
+type Catalogue = Awaited<ReturnType<typeof openCatalogue>>;
 
 /** Opens the catalogue: some 20 MB of memory and 50 ms, the first time. */
-export async function openCatalogue(): Promise<Catalogue> {
+export async function openCatalogue() {
   const { calcPrice, waitForUpdate } = await import('@pydantic/genai-prices');
   const providers = (await waitForUpdate()) ?? [];
-  const priceOf: Catalogue['priceOf'] = (providerId, model, at) => {
+  /** The provider's price of a model; undefined where it is not known, or charges for what calls do not report. */
+  const priceOf = (providerId: string, model: string, at: Date): Price | undefined => {
     // A run takes hours, and no bill or budget may be too low: of prices by the hour the dearest holds.
     const day = Date.parse(at.toISOString().slice(0, 10));
     const times = [at, ...Array.from({ length: 24 }, (_, hour) => new Date(day + hour * HOUR_MS))];
     const usage = { input_tokens: 0, output_tokens: 0 };
     const prices = times.flatMap((timestamp) => priceIn(calcPrice(usage, model, { providerId, timestamp })) ?? []);
+    const base = (rate: Rate) => (typeof rate === 'number' ? rate : rate.base);
     return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
   };
   return {
     source: SOURCE,
+    /** Ids of providers. */
     providers: providers.map(({ id }) => id),
-    providerOf: (host) => providers.find((provider) => ownsHost(provider, host))?.id,
-    knows: (provider, model) => priceOf(provider, model, new Date(CATALOGUE.released)) !== undefined,
+    /** The provider that a host (with its port, where it has one) belongs to. */
+    providerOf: (host: string) => providers.find((provider) => ownsHost(provider, host))?.id,
+    /** Whether the provider has the model, with a price that calls of plain text can be charged by. */
+    knows: (provider: string, model: string) => priceOf(provider, model, new Date(CATALOGUE.released)) !== undefined,
     priceOf,
   };
 }
@@ -164,10 +151,6 @@ function ownsHost({ id, api_pattern: pattern }: Provider, host: string): boolean
   if (matched === undefined) return false;
   const rest = address.slice(matched.length);
   return rest === '' || rest === '/' || (matched.endsWith('.') && /^[a-z]+\/$/.test(rest));
-}
-
-function base(rate: Rate): number {
-  return typeof rate === 'number' ? rate : rate.base;
 }
 
 /** Prices of what no call here has: sound, pictures, pages, searches by the server, a cache kept for an hour. */
@@ -255,20 +238,18 @@ const FILE = mapping('a price file', {
 }).refine(({ models }) => Object.keys(models).length > 0, { error: NO_MODELS, path: ['models'] });
 
 /** @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word. */
-async function readPriceFile(path: string, io: Pick<Io, 'cwd'>): Promise<readonly PriceRule[]> {
-  let text: string;
-  try {
-    text = await readStart(resolve(io.cwd, path), MOST_BYTES + 1);
-  } catch (error) {
-    throw inputMissing(`cannot read the price file ${path} (--prices): ${codeOf(error)}`);
-  }
-  if (Buffer.byteLength(text) > MOST_BYTES) {
+async function readPriceFile(shown: string, path: string): Promise<readonly PriceRule[]> {
+  // A device may have no end.
+  const content = await text(createReadStream(path, { end: MOST_BYTES })).catch((error: unknown) => {
+    throw inputMissing(`cannot read the price file ${shown} (--prices): ${codeOf(error)}`);
+  });
+  if (Buffer.byteLength(content) > MOST_BYTES) {
     throw badData(
-      `the price file ${path} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
+      `the price file ${shown} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
     );
   }
-  const { document, plain, lineOf } = await parseYaml(text, path, EXIT.badData);
-  return priceRules(plain(document), path, lineOf);
+  const { document, plain, lineOf } = await parseYaml(content, shown, EXIT.badData);
+  return priceRules(plain(document), shown, lineOf);
 }
 
 /** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
@@ -296,21 +277,6 @@ export function priceRules(content: unknown, path: string, lineOf: (place: Path)
     const [provider = '', ...model] = like.split('/');
     return { pattern, line: lineOf([...place, 'like']), like: { provider, model: model.join('/') } };
   });
-}
-
-/** Up to so many bytes of a file; a device may have no end. */
-async function readStart(path: string, most: number): Promise<string> {
-  const file = await open(path);
-  try {
-    const bytes = Buffer.alloc(most);
-    let length = 0;
-    for (let read = 1; read > 0 && length < most; length += read) {
-      read = (await file.read(bytes, length, most - length)).bytesRead;
-    }
-    return bytes.toString('utf8', 0, length);
-  } finally {
-    await file.close();
-  }
 }
 
 function shown(value: unknown): string {

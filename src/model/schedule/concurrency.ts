@@ -91,10 +91,7 @@ export function afterReply(
 }
 
 /** How an endpoint's slots are used at an instant: those held, and those of them whose call waits for room after a 429. */
-interface Use {
-  readonly inUse: number;
-  readonly waiting: number;
-}
+type Use = Readonly<{ inUse: number; waiting: number }>;
 
 /**
  * The endpoint answered 429. An episode, which is when many of the slots (`use`, this call included) wait, cuts the limit by a

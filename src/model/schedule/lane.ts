@@ -110,13 +110,8 @@ export class Course {
   }
 }
 
-/** Jobs that share a prompt prefix. */
-export interface Group<Endpoint> {
-  /** Jobs that have begun and are not released. */
-  running: number;
-  /** The endpoint where it started, whose prefix cache holds it. */
-  home: Endpoint | undefined;
-}
+/** Jobs that share a prompt prefix: how many have begun and are not released, and the endpoint where it started, whose cache holds it. */
+export type Group<Endpoint> = { running: number; home: Endpoint | undefined };
 
 /** What has come of a question so far. */
 export class Question {
@@ -208,36 +203,10 @@ export class Call extends Question {
   }
 }
 
-/** What has failed at an endpoint since its last answer. */
-interface Trouble {
-  readonly since: number;
-  /** How many different rows have failed. */
-  rows: number;
-  /** The latest failure, in words. */
-  reason: string;
-  /** Set while only probes are started. */
-  pause?: Pause;
-}
-
-interface Pause {
-  nextProbeAt: number;
-  /** Probes that failed: from the first one on it is certain that the endpoint is out. */
-  failed: number;
-  /** The end of patience. */
-  until: number;
-}
-
-/** What a failure says about the endpoint. */
-export interface Sign {
-  readonly reason: string;
-  /** Whether its row fails for the first time in this trouble. */
-  readonly newRow: boolean;
-  readonly isProbe: boolean;
-  /** Whether the endpoint itself is to be looked at now. */
-  readonly isDoubtful: boolean;
-  /** The wait that the server asks for. */
-  readonly retryAfterMs?: number | undefined;
-}
+/** What has failed at an endpoint since its last answer: how many different rows, and the latest failure. It has a pause while only probes are started. */
+type Trouble = { readonly since: number; rows: number; reason: string; pause?: Pause };
+/** From the first probe on that failed it is certain that the endpoint is out; `until` is the end of patience. */
+type Pause = { nextProbeAt: number; failed: number; until: number };
 
 const FIRST_PROBE_MS = 1_000;
 const LONGEST_BETWEEN_PROBES_MS = 15_000;
@@ -247,8 +216,6 @@ const SILENT_PROBE_MS = 60_000;
 const LONGEST_ASKED_WAIT_MS = 60_000;
 /** When so many rows fail in one way before any succeeds, the others would fail, too. */
 export const HOPELESS = 20;
-/** When so many rows fail without an answer in between, the rows may not be the cause. */
-export const ROWS_IN_DOUBT = 3;
 
 const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
@@ -277,8 +244,6 @@ export class Lane {
   /** When the witness was last answered, and when a row that had met a rate limit. */
   vouchedAt = Number.NEGATIVE_INFINITY;
   recoveredAt = Number.NEGATIVE_INFINITY;
-  /** So many rows have to fail without an answer in between for the endpoint to be in doubt. */
-  doubtAfter = ROWS_IN_DOUBT;
   /** Rate limits met since it last answered a row. */
   limits = 0;
   /** The end of a rate limit's pause. */
@@ -343,15 +308,19 @@ export class Lane {
    * A call failed in a way that may pass. An endpoint in doubt is paused: it gets single probes, the first at once where it has answered
    * before, the next ones after 1 s and then less and less often, down to one every 15 s. One that has never answered is paused only
    * if it is to be waited for.
+   * @param isNewRow whether its row fails for the first time in this trouble
    */
-  noteFailure(sign: Sign): void {
+  noteFailure(
+    { reason, retryAfterMs = 0 }: Pick<AttemptFailure, 'reason' | 'retryAfterMs'>,
+    { isNewRow, isProbe, isDoubtful }: Readonly<Record<'isNewRow' | 'isProbe' | 'isDoubtful', boolean>>,
+  ): void {
     const now = this.settings.clock.now();
-    this.trouble ??= { since: now, rows: 0, reason: '' };
+    this.trouble ??= { since: now, rows: 0, reason };
     const { pause } = this.trouble;
-    this.trouble.reason = sign.reason;
-    if (sign.newRow) this.trouble.rows++;
-    if (pause === undefined && sign.isDoubtful) this.doubt(this.answered ? now : now + this.#probeWait(0, sign));
-    if (pause !== undefined && sign.isProbe) pause.nextProbeAt = now + this.#probeWait(pause.failed++, sign);
+    this.trouble.reason = reason;
+    if (isNewRow) this.trouble.rows++;
+    if (pause === undefined && isDoubtful) this.doubt(this.answered ? now : now + this.#probeWait(0, retryAfterMs));
+    if (pause !== undefined && isProbe) pause.nextProbeAt = now + this.#probeWait(pause.failed++, retryAfterMs);
   }
 
   /** Only a probe can explain the trouble: there will be one at `probeAt`. */
@@ -361,7 +330,7 @@ export class Lane {
     this.trouble.pause ??= { failed: 0, nextProbeAt: probeAt, until: this.trouble.since + patienceMs };
   }
 
-  #probeWait(failed: number, { retryAfterMs = 0 }: Sign): number {
+  #probeWait(failed: number, retryAfterMs: number): number {
     const jitter = 0.5 + this.settings.random() / 2;
     const ms = Math.min(LONGEST_BETWEEN_PROBES_MS, FIRST_PROBE_MS * 2 ** failed) * jitter;
     return Math.max(ms, Math.min(retryAfterMs, LONGEST_ASKED_WAIT_MS));

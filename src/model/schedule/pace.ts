@@ -40,20 +40,10 @@ type Release = (usage?: Usage) => void;
 /** Has a budget keep back what a call with a prompt of so many characters may cost; undefined where there is no room for it now. */
 export type Reserving = (chars: number) => Release | undefined;
 
-/** How a call waits for its turn. */
-interface Waiting {
-  /** Resolves after so many milliseconds, or earlier. */
-  wait(ms: number): Promise<void>;
-  /** Whether the call is not to start any more. */
-  isOff(): boolean;
-}
-
 interface PaceOptions {
-  /** Calls a minute. */
+  /** Calls a minute, and tokens of prompt and output; no reply is expected to be longer than `maxTokens`. */
   readonly rpm?: number | undefined;
-  /** Tokens a minute, prompt and output. */
   readonly tpm?: number | undefined;
-  /** The output budget: no reply is expected to be longer. */
   readonly maxTokens?: number | undefined;
   readonly reserve?: Reserving | undefined;
   readonly clock?: Clock | undefined;
@@ -69,15 +59,13 @@ interface PaceOptions {
 export class Pace {
   readonly isLimited: boolean;
   readonly clock: Clock;
-  readonly #options: PaceOptions;
   /** The calls of the last minute, the oldest first. */
   readonly #starts: Start[] = [];
   #line: Promise<unknown> = Promise.resolve();
   readonly #measured = { chars: 0, promptTokens: 0, replies: 0, completionTokens: 0 };
   #saidTooLarge = false;
 
-  constructor(options: PaceOptions = {}) {
-    this.#options = options;
+  constructor(private readonly options: PaceOptions = {}) {
     this.clock = options.clock ?? systemClock;
     this.isLimited = [options.rpm, options.tpm, options.reserve].some((limit) => limit !== undefined);
   }
@@ -85,32 +73,37 @@ export class Pace {
   /**
    * Waits for the call's turn. Undefined where the call is off by then.
    * @param chars characters of its prompt; 0 for a further request of a call that has started
+   * @param wait resolves after so many milliseconds, or earlier
    */
-  turn(chars: number, waiting: Waiting): Promise<Start | undefined> {
-    const turn = this.#line.then(() => this.#turn(chars, waiting));
+  turn(chars: number, wait: (ms: number) => Promise<void>, isOff: () => boolean): Promise<Start | undefined> {
+    const turn = this.#line.then(async () => {
+      while (!isOff()) {
+        const ms = this.#msUntil(chars);
+        const start = ms > 0 ? undefined : this.#start(chars);
+        if (start !== undefined) return start;
+        await wait(ms > 0 ? ms : ROOM_MS);
+      }
+      return undefined;
+    });
     this.#line = turn.catch(() => {});
     return turn;
   }
 
-  async #turn(chars: number, { wait, isOff }: Waiting): Promise<Start | undefined> {
-    const { reserve } = this.#options;
-    while (!isOff()) {
-      const now = this.clock.now();
-      const tokens = chars === 0 ? 0 : this.#expected(chars);
-      const ms = this.#msUntil(tokens, now);
-      if (ms <= 0) {
-        // A further request of a call is paid from what is kept back for that.
-        const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
-        if (release !== undefined) {
-          this.#sayTooLarge(tokens);
-          const start = { at: now, chars, tokens, release };
-          this.#starts.push(start);
-          return start;
-        }
-      }
-      await wait(ms > 0 ? ms : ROOM_MS);
+  /** Undefined where the budget has no room for the call now. */
+  #start(chars: number): Start | undefined {
+    const { reserve, tpm = Number.POSITIVE_INFINITY, onNotice } = this.options;
+    // A further request of a call is paid from what is kept back for that.
+    const release = chars === 0 || reserve === undefined ? () => {} : reserve(chars);
+    if (release === undefined) return undefined;
+    const tokens = this.#expected(chars);
+    if (tokens > tpm && !this.#saidTooLarge) {
+      this.#saidTooLarge = true;
+      const what = `a call of about ${tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}`;
+      onNotice?.(`${what}: such calls start when a minute is empty`);
     }
-    return undefined;
+    const start = { at: this.clock.now(), chars, tokens, release };
+    this.#starts.push(start);
+    return start;
   }
 
   /** The call has ended, and the server has counted it. */
@@ -129,17 +122,11 @@ export class Pace {
     if (promptTokens !== undefined && completionTokens !== undefined) start.tokens = promptTokens + completionTokens;
   }
 
-  #sayTooLarge(tokens: number): void {
-    const { tpm = Number.POSITIVE_INFINITY, onNotice } = this.#options;
-    if (tokens <= tpm || this.#saidTooLarge) return;
-    this.#saidTooLarge = true;
-    const what = `a call of about ${tokens.toLocaleString('en')} tokens is larger than --tpm ${tpm}`;
-    onNotice?.(`${what}: such calls start when a minute is empty`);
-  }
-
-  /** Milliseconds until a call of so many tokens may start. One that is larger than the limit waits until all have left the minute. */
-  #msUntil(tokens: number, now: number): number {
-    const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.#options;
+  /** Milliseconds until the call may start. One that is larger than the limit waits until all have left the minute. */
+  #msUntil(chars: number): number {
+    const { rpm = Number.POSITIVE_INFINITY, tpm = Number.POSITIVE_INFINITY } = this.options;
+    const now = this.clock.now();
+    const tokens = this.#expected(chars);
     while (this.#starts[0] !== undefined && this.#starts[0].at <= now - MINUTE_MS) this.#starts.shift();
     const last = this.#starts.at(-1);
     if (last === undefined) return 0;
@@ -156,7 +143,8 @@ export class Pace {
   }
 
   #expected(chars: number): number {
-    const { maxTokens = Number.POSITIVE_INFINITY } = this.#options;
+    if (chars === 0) return 0;
+    const { maxTokens = Number.POSITIVE_INFINITY } = this.options;
     const measured = this.#measured;
     const ratio = measured.promptTokens >= ENOUGH_TOKENS ? measured.chars / measured.promptTokens : CHARS_A_TOKEN;
     const output = measured.replies === 0 ? FIRST_OUTPUT : measured.completionTokens / measured.replies;

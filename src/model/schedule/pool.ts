@@ -2,20 +2,8 @@
 
 import { callsCounted, costOfBoth } from '../../core/costs.js';
 import { present } from '../../core/errors.js';
-import {
-  type Asking,
-  type AskSignals,
-  type Backend,
-  type BackendStatus,
-  charactersOf,
-  type Job,
-  type ModelInterruption,
-  type ModelOutcome,
-  type ModelRequest,
-  type Solve,
-  type WorkHooks,
-} from '../../core/types.js';
-import { type Attempt, type AttemptFailure, costOfTry, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
+import { type Asking, type Backend, charactersOf, type ModelOutcome, type ModelRequest } from '../../core/types.js';
+import { type Attempt, type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
 import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';
 import { Outages, waitOf } from './outages.js';
@@ -48,9 +36,8 @@ const MOST_REFUSED = 4;
  * An endpoint that has never answered is given up when a row has used up its tries without a connection (beside others that answer:
  * without a reply), or when twenty rows have failed in one way; with `waitReadyMs` it is waited for as in an outage.
  */
-export function openPool(endpoints: readonly Endpoint[], options: ScheduleOptions): Backend {
-  return new Pool(endpoints, options);
-}
+export const openPool = (endpoints: readonly Endpoint[], options: ScheduleOptions): Backend =>
+  new Pool(endpoints, options);
 
 class Pool implements Backend {
   readonly #settings: PoolSettings;
@@ -82,24 +69,24 @@ class Pool implements Backend {
     this.#outages = new Outages(this.#lanes, this.#todo, this.#settings, calls, fail);
   }
 
-  async work<J extends Job>(
-    jobs: readonly J[],
-    solve: Solve<J>,
-    signals: AskSignals,
-    { tried }: WorkHooks<J> = {},
-  ): Promise<void> {
+  readonly work: Backend['work'] = async (jobs, solve, signals, { tried } = {}) => {
+    type J = (typeof jobs)[number];
     // The jobs that come back are those that were put in.
-    const course = new Course(solve as Solve<Job>, signals, (job, cost) => tried?.(job as J, cost));
+    const course = new Course(
+      (job, ask) => solve(job as J, ask),
+      signals,
+      (job, cost) => tried?.(job as J, cost),
+    );
     this.#courses.add(course);
     this.#todo.add(jobs, course);
     await course.untilDone(() => this.#fillSoon());
     this.#courses.delete(course);
     if (this.#courses.size === 0) this.#alarm.abort();
     if (course.failure !== undefined) throw course.failure.error;
-  }
+  };
 
   /** What progress shows of all endpoints together. */
-  status(): BackendStatus {
+  status() {
     const lanes = this.#lanes;
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
     const paced = sum((lane) => lane.paced.size);
@@ -346,7 +333,7 @@ class Pool implements Backend {
     // Waiting in the line, it would hold up the calls of other endpoints.
     if (pauseMs() > 0) await wait(pauseMs());
     const isOff = () => call.course.halted || pauseMs() > 0 || lane.holdsBack(call);
-    const start = await pace.turn(charactersOf(request), { wait, isOff });
+    const start = await pace.turn(charactersOf(request), wait, isOff);
     lane.paced.delete(call);
     return start;
   }
@@ -358,7 +345,7 @@ class Pool implements Backend {
     lane: Lane,
     start: Start,
     payer: Call,
-    hear?: Asking['hear'],
+    hear?: Hear,
   ): Promise<Attempt> {
     call.inFlight = new AbortController();
     // The seed stays as it was in an outage, so that the row is answered as if there had been none.
@@ -453,7 +440,7 @@ class Pool implements Backend {
   }
 
   /** What comes of a call that has ended before its outcome: what it has cost, and what its last try came to. */
-  #interrupted(call: Call): ModelInterruption {
+  #interrupted(call: Call): ModelOutcome {
     if (call.attempts === 0) return INTERRUPTED;
     const { lastFailure: last } = call;
     const failure = last && { class: last.class, reason: last.reason, stop: last.stop };

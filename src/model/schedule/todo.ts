@@ -111,19 +111,10 @@ export class Todo {
   }
 }
 
-/** Whether its groups are to be taken by others, and whether it may take those of others where it has none. */
-interface Keeper {
-  readonly isRelieved: boolean;
-  readonly wasRelieved: boolean;
-}
-
-interface Waiting<Endpoint, J> {
-  readonly job: J;
-  readonly group: Group<Endpoint>;
-}
+type Waiting<Endpoint, J> = Readonly<{ job: J; group: Group<Endpoint> }>;
 
 /** Jobs that have not begun, in their order. A group without a name is of a single job. */
-export class Groups<Endpoint extends Keeper, J extends Job> {
+export class Groups<Endpoint extends Pick<Lane, 'isRelieved' | 'wasRelieved'>, J extends Job> {
   readonly #waiting: Waiting<Endpoint, J>[] = [];
   readonly #groups = new Map<string, Group<Endpoint>>();
 
@@ -148,7 +139,7 @@ export class Groups<Endpoint extends Keeper, J extends Job> {
     const next =
       firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
       waiting.find((one) => isHomeless(one) || (one.group.home === endpoint && isIdle(one))) ??
-      leastBusy(waiting.filter(({ group }) => group.home === endpoint)) ??
+      waiting.filter(({ group }) => group.home === endpoint).sort((a, b) => a.group.running - b.group.running)[0] ??
       firstOf(endpoint.wasRelieved ? waiting.findLast(isIdle) : undefined);
     if (next === undefined) return undefined;
     waiting.splice(waiting.indexOf(next), 1);
@@ -156,9 +147,4 @@ export class Groups<Endpoint extends Keeper, J extends Job> {
     next.group.home = endpoint;
     return next;
   }
-}
-
-/** The first job of the group with the fewest jobs in flight. */
-function leastBusy<E, J>([first, ...others]: readonly Waiting<E, J>[]): Waiting<E, J> | undefined {
-  return others.reduce((least, one) => (one.group.running < (least?.group.running ?? 0) ? one : least), first);
 }

@@ -7,14 +7,6 @@ import { asObject, isContainer, type JsonObject, parseObject } from '../../core/
 import { oneLine } from '../../core/printable.js';
 import { type Question, textsOf } from '../../core/types.js';
 
-interface Tokenizer {
-  /**
-   * Tokens of a text as Hugging Face's `encode(text, add_special_tokens=False)` counts them: an added token that stands in the text is
-   * one, and none is put around it. Where a long text is cut, a token or two may be counted more.
-   */
-  count(text: string): number;
-}
-
 const FILE = 'tokenizer.json';
 /** Three times the largest in use. What is larger are weights. */
 const MOST_BYTES = 100e6;
@@ -24,7 +16,7 @@ const MOST_BYTES = 100e6;
  * @param path absolute; `shown` is how the user gave it
  * @throws UserError: 66 for a file that cannot be read, 65 for one that is no tokenizer or of a kind that is not known
  */
-export async function openTokenizer(path: string, shown: string = path): Promise<Tokenizer> {
+export async function openTokenizer(path: string, shown: string = path) {
   const file = await readTokenizer(path, shown);
   const { Tokenizer } = await import('@huggingface/tokenizers');
   try {
@@ -33,7 +25,13 @@ export async function openTokenizer(path: string, shown: string = path): Promise
     const countPiece = (piece: string): number => tokenizer.encode(piece, { add_special_tokens: false }).ids.length;
     // Some of what a file may lack is missed only by counting.
     countPiece('It counts.\n');
-    return { count: (text) => piecesOf(text).reduce((sum, piece) => sum + countPiece(piece), 0) };
+    return {
+      /**
+       * Tokens of a text as Hugging Face's `encode(text, add_special_tokens=False)` counts them: an added token that stands in the text is
+       * one, and none is put around it. Where a long text is cut, a token or two may be counted more.
+       */
+      count: (text: string) => piecesOf(text).reduce((sum, piece) => sum + countPiece(piece), 0),
+    };
   } catch (error) {
     const reason = oneLine(messageOf(error), 200);
     throw badData(`${shown}: this tokenizer cannot be used: ${reason}; ${WITHOUT}`);
@@ -45,24 +43,20 @@ const WITHOUT = 'without --tokenizer, tokens are estimated from characters';
 
 /**
  * Refuses a file that is not there, as `openTokenizer` does, without reading it.
- * @param path absolute; `shown` is how the user gave it
+ * @param path absolute, a file's or its folder's; `shown` is how the user gave it
+ * @returns the file's
  * @throws UserError: 66 for a file that cannot be read, 65 for one that is too large for a tokenizer
  */
-export async function requireTokenizer(path: string, shown: string): Promise<void> {
-  await fileOf(path, shown, (file) => access(file, constants.R_OK));
-}
-
-/** What `use` does with the file of that name, or with the one in the folder. */
-async function fileOf<T>(path: string, shown: string, use: (file: string) => Promise<T>): Promise<T> {
+export async function requireTokenizer(path: string, shown: string): Promise<string> {
   try {
     const isFolder = (await stat(path)).isDirectory();
     const file = isFolder ? join(path, FILE) : path;
     const found = await stat(file);
     // A device or a pipe may never end.
     if (!found.isFile()) throw noTokenizer(shown, 'it is not a regular file');
-    const { size } = found;
-    if (size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(size / 1e6)} MB`);
-    return await use(file);
+    if (found.size > MOST_BYTES) throw noTokenizer(shown, `it has ${Math.round(found.size / 1e6)} MB`);
+    await access(file, constants.R_OK);
+    return file;
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw inputMissing(
@@ -72,7 +66,7 @@ async function fileOf<T>(path: string, shown: string, use: (file: string) => Pro
 }
 
 async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
-  const text = await fileOf(path, shown, (file) => readFile(file, 'utf8'));
+  const text = await readFile(await requireTokenizer(path, shown), 'utf8');
   const value = parseObject(text);
   const model = asObject(value?.model);
   // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
@@ -120,20 +114,14 @@ function cutIn(text: string, first: number, last: number): number {
   return /[\ud800-\udbff]/.test(text.charAt(last - 1)) ? last - 1 : last;
 }
 
-interface Size {
-  /** Not rounded. */
-  readonly tokens: number;
-  /** Those at the start that the question before has in common with this one, to within a piece: a prefix cache holds them. */
-  readonly sharedTokens: number;
-}
-
 /**
- * Sizes of questions, each against the one before it: turns of a trajectory follow each other and begin alike, so that what they
- * share is counted once.
+ * Sizes of questions in tokens, not rounded, each against the one before it: turns of a trajectory follow each other and begin alike, so
+ * that what they share is counted once. `sharedTokens` are those at the start that both have in common, to within a piece: a prefix cache
+ * holds them.
  */
-export function openSizes(count: (text: string) => number): (question: Question) => Size {
+export function openSizes(count: (text: string) => number) {
   let before: readonly { readonly text: string; readonly tokens: number }[] = [];
-  return (question) => {
+  return (question: Question) => {
     let isShared = true;
     let [tokens, sharedTokens] = [0, 0];
     before = textsOf(question)

@@ -24,18 +24,20 @@ import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
 import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
-import { type AnswerOptions, Answers, type Missing, Relearnt } from '../../model/batch/answers.js';
+import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt } from '../../model/batch/answers.js';
 import {
   type Batch,
   clearRemains,
+  jobIn,
+  jobName,
   readBatch,
+  readRequests,
   readSubmission,
   resultFiles,
   writeBatch,
   writeParts,
 } from '../../model/batch/folder.js';
-import { jobIn, jobName, readRequests } from '../../model/batch/requests.js';
-import { Results } from '../../model/batch/results.js';
+import { openResults } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { wordsOf } from '../../settings/command-line.js';
@@ -178,8 +180,8 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
   /** Reads the results that are there, and has what is missing written, or asked live. */
   async function pass(asked: readonly J[]) {
     const requests = await readRequests(dir, state.batch?.parts ?? [], signals.stop);
-    const results = await Results.open(dir, signals.stop);
-    const answers = new Answers(by, options, results);
+    const results = await openResults(dir, signals.stop);
+    const answers = openAnswers(by, options, results);
     const awaited = new Set<string>();
     /** Requests that were written by this look. */
     let written = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobIn, jobName, requestId } from '../../../src/model/batch/requests.js';
+import { jobIn, jobName, requestId } from '../../../src/model/batch/folder.js';
 
 const KEY = '0123456789abcdef01234567';
 const BODY = '{"model":"m"}';

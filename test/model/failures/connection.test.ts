@@ -19,6 +19,7 @@ describe('a connection', () => {
       { message: 'Request timed out.' },
       { class: 'transient', unreachable: true },
     ],
+    ['no connection in time', { code: 'UND_ERR_CONNECT_TIMEOUT' }, { class: 'transient', unreachable: true }],
     ['reset', { cause: { code: 'ECONNRESET' } }, { class: 'transient', reason: 'the connection broke (ECONNRESET)' }],
     ['other side closed', { cause: { code: 'UND_ERR_SOCKET', cause: { code: 'ECONNRESET' } } }, { class: 'transient' }],
     [

@@ -1,11 +1,12 @@
 // Claims about an endpoint's health: when it is paused, probed, forgiven and given up.
 
 import { describe, expect, it } from 'vitest';
-import { Lane, type Sign } from '../../../src/model/schedule/lane.js';
+import { Lane } from '../../../src/model/schedule/lane.js';
 import { Pace } from '../../../src/model/schedule/pace.js';
 
-const SIGN: Sign = { reason: 'HTTP 500', newRow: true, isProbe: false, isDoubtful: true };
-const PROBE = { ...SIGN, isProbe: true };
+const FAILURE = { reason: 'HTTP 500' };
+const ROW = { isNewRow: true, isProbe: false, isDoubtful: true };
+const PROBE = { ...ROW, isProbe: true };
 
 function laneOf({ answered = true, retryMs = 600_000, waitReadyMs = 0 } = {}) {
   let now = 0;
@@ -28,10 +29,10 @@ function laneOf({ answered = true, retryMs = 600_000, waitReadyMs = 0 } = {}) {
     at(time: number) {
       now = time;
     },
-    fail(times: number, sign: Partial<Sign> = {}) {
+    fail(times: number, sign: Partial<typeof ROW> = {}) {
       for (let time = 0; time < times; time++) {
         now = time;
-        lane.noteFailure({ ...SIGN, ...sign });
+        lane.noteFailure(FAILURE, { ...ROW, ...sign });
       }
     },
   };
@@ -53,13 +54,13 @@ describe('an endpoint that has answered', () => {
     fail(3);
     at(100);
     const waits = [0, 0, 0, 0, 0, 0].map(() => {
-      lane.noteFailure(PROBE);
+      lane.noteFailure(FAILURE, PROBE);
       return (lane.pause?.nextProbeAt ?? 0) - 100;
     });
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
     const before = { ...lane.pause };
     at(200);
-    lane.noteFailure(SIGN);
+    lane.noteFailure(FAILURE, ROW);
     expect(lane.pause).toEqual(before);
   });
 
@@ -71,7 +72,7 @@ describe('an endpoint that has answered', () => {
     const { lane, fail, at } = laneOf();
     fail(3);
     at(0);
-    lane.noteFailure({ ...PROBE, retryAfterMs });
+    lane.noteFailure({ ...FAILURE, retryAfterMs }, PROBE);
     expect(lane.pause?.nextProbeAt).toBe(kept);
   });
 
