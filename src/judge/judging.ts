@@ -21,7 +21,7 @@ import { MOST_REPEATS } from '../core/prediction.js';
 import { printable } from '../core/printable.js';
 import { readPrediction } from '../core/reply.js';
 import { parseRowId, rowId } from '../core/row-id.js';
-import type { Estimate, Flag, Io, JudgedRow } from '../core/types.js';
+import type { Estimate, Io, JudgedRow } from '../core/types.js';
 import { flagsOf } from '../infer/inferring.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import type { JournalRecord } from '../run/journal.js';
@@ -140,8 +140,7 @@ export function judgeOutput(
     async compose({ ref, index }: JudgeJob, { row }: JournalRecord) {
       const predicted = await predictions.read(ref);
       const { key, trajectory, repeat } = ref;
-      const { gen, awb } = predicted;
-      const prediction = { key, trajectory, repeat, gen, awb, flags: flagsIn(predicted) };
+      const prediction = { key, trajectory, repeat, gen: predicted.gen, ...flagged(predicted) };
       const members = judgementMembers(prediction, recordedJudgement(row), index);
       return withMembers(predicted.text, JUDGEMENT_KEYS, members);
     },
@@ -149,12 +148,15 @@ export function judgeOutput(
   };
 }
 
-/** The prediction's flags, for a row in which infer has left none. */
-function flagsIn({ gen, sample }: PredictedRow): readonly Flag[] {
-  return [
-    ...flagsOf({ content: gen }),
-    ...(isSuspicious(tricksIn(readPrediction(gen)), sample) ? (['suspicious'] as const) : []),
-  ];
+/** The prediction's flags. An `awb` object has its own, but cannot leave out that the prediction is suspicious. */
+function flagged({ gen, awb, sample }: PredictedRow) {
+  const flags = flagsOf({ content: gen });
+  if (!isSuspicious(tricksIn(readPrediction(gen)), sample)) return { flags, awb };
+  const own = Array.isArray(awb.flags) ? awb.flags : ['suspicious'];
+  return {
+    flags: [...flags, 'suspicious' as const],
+    awb: own.includes('suspicious') ? awb : { ...awb, flags: [...own, 'suspicious'] },
+  };
 }
 
 /** What the ratings depend on: whose predictions, which judge, told what, read how. How often each is judged is no part of it. */

@@ -238,7 +238,7 @@ describe('a file that cannot be scored', () => {
 
   it.each([
     ['turn_idx', '1e20', /"turn_idx" cannot be 100000000000000000000, which is beyond 9007199254740991; mend/],
-    ['turn_idx', '1e999', /"turn_idx" cannot be Infinity, which is not finite/],
+    ['turn_idx', '1e999', /"turn_idx" cannot be Infinity, which is beyond 9007199254740991/],
     ['format', '1e7', /"format" cannot be 10000000, which is beyond 1000000; mend the line or take it out/],
     ['realism', '-1e999', /"realism" cannot be -Infinity/],
     ['total_score', '1e400', /"total_score" cannot be Infinity/],

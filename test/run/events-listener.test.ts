@@ -88,7 +88,7 @@ test('judge, calibrate, likelihood and scenarios tell of themselves, each into t
   await awb([...run.args, ...events]);
   const judge = ['--judge-base-url', run.server.url, '--judge-model', 'judge', '--output-dir', run.out];
   await awb(['judge', '--predictions', join(run.out, 'predictions.jsonl'), ...judge, ...events]);
-  const calibrate = ['calibrate', '--data-dir', run.data, '--max-calls', '20', ...judge, ...events];
+  const calibrate = ['calibrate', '--data-dir', run.data, '--max-calls', '24', ...judge, ...events];
   await awb(calibrate);
   const suite = ['--data-dir', RECORDED, '--scenarios', 'standard', '--max-calls', '4'];
   await awb(['infer', ...suite, ...run.asking, '--output-dir', run.out, ...events]);
