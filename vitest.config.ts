@@ -11,7 +11,7 @@ export default defineConfig({
     // They end what hangs, and claim nothing: beside other work a machine takes ten times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Half of what the tests do is waiting, so that no core need be left to the runner.
-    maxWorkers: availableParallelism(),
+    // A quarter of what the tests do is waiting, which one more worker fills.
+    maxWorkers: availableParallelism() + 1,
   },
 });

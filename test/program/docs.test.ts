@@ -1,6 +1,5 @@
 // What the README and the pages of docs/ say is what the program does.
 
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -26,12 +25,6 @@ const ALL = PAGES.map(page).join('\n');
 /** The texts of the pages' fenced blocks in a language. */
 function blocks(language: string): string[] {
   return [...ALL.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].filter((m) => m[1] === language).map((m) => m[2] as string);
-}
-
-/** A line of bash in which `awb` is the built program. */
-function runShell(line: string, cwd: string) {
-  const awb = `awb() { '${process.execPath}' '${join(ROOT, 'dist/bin.js')}' "$@"; }`;
-  return spawnSync('bash', ['-c', `${awb}\n${line}`], { cwd, encoding: 'utf8' });
 }
 
 async function optionNames(): Promise<Set<string>> {
@@ -62,34 +55,6 @@ describe('the quickstart', () => {
     const exact = (text: string) => text.split('\n').filter((line) => !line.startsWith('tiny random '));
     expect(exact(printed)).toEqual(expect.arrayContaining(exact(shown)));
     expect(printed).toMatch(/^tiny random( +\d+\.\d\d){8} +7\/7$/m);
-  });
-
-  test('echoes with --verbose commands that can be pasted, and does the same again', async () => {
-    const again = await quickstart('--verbose');
-    expect(again.stdout).toBe(printed);
-    const paste = (line: string) => runShell(line, dir);
-    const oracle = again.echoed.filter((line) => line.includes('oracle'));
-    expect(oracle.map((line) => /^awb (\w+)/.exec(line)?.[1])).toEqual(['infer', 'judge', 'score']);
-    for (const line of oracle) expect(paste(`${again.echoed.slice(0, 2).join('\n')}\n${line}`).status, line).toBe(0);
-    const local = again.echoed.find((line) => line.includes('--local')) as string;
-    expect(paste(`printf '%s\\n' ${local}`).stdout).toContain('\n{"chat_template_kwargs":{"enable_thinking":false}}\n');
-  });
-
-  test('names what to try next, and each line does what it says', async () => {
-    const lines = /Try\n {2}(cd .*)\n([\s\S]*?)Next/.exec(printed) as RegExpExecArray;
-    const ended = (lines[2] as string)
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => {
-        const { status, stdout } = runShell(`${lines[1]}; ${line}`, dir);
-        return [line.trim().split(/ {2,}/)[0], status, stdout.split(':')[0]];
-      });
-    expect(ended).toEqual([
-      ['awb compare made-up-100 made-up-200', EXIT.done, expect.stringContaining('made-up-200 is better')],
-      ['awb gate made-up-100 made-up-200', EXIT.done, 'GO'],
-      ['awb gate made-up-200 made-up-300', EXIT.noGo, 'NO-GO'],
-      ['awb report --run made-up-300 --compare made-up-200', EXIT.done, expect.anything()],
-    ]);
   });
 
   test('says what it does, and what to try next', async () => {

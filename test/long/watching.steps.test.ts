@@ -3,10 +3,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { EXIT } from '../../../src/core/errors.js';
-import { isAlive } from '../../../src/run/run.js';
-import { awb } from '../../support/cli.js';
-import { complete, KEY, setUp, watchesCheckpoints } from '../../support/watch.js';
+import { EXIT } from '../../src/core/errors.js';
+import { isAlive } from '../../src/run/run.js';
+import { awb } from '../support/cli.js';
+import { complete, KEY, setUp, watchesCheckpoints } from '../support/watch.js';
 
 watchesCheckpoints();
 
