@@ -1,13 +1,13 @@
 // What was put into a made-up judge comes out again: known values lie in their intervals as often as these say.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Ends } from '../../../src/core/figures.js';
-import { DOMAINS } from '../../../src/core/types.js';
-import { calibrationOf } from '../../../src/stats/calibration/calibration.js';
-import type { CalibrationPart } from '../../../src/stats/calibration/document.js';
-import { mean } from '../../../src/stats/clusters.js';
-import { facts } from '../../support/known-ratings.js';
-import { expectedNoise, expectedPoints, OPINIONS, simulateJudge } from '../../support/made-up-judge.js';
+import type { Ends } from '../../src/core/figures.js';
+import { DOMAINS } from '../../src/core/types.js';
+import { calibrationOf } from '../../src/stats/calibration/calibration.js';
+import type { CalibrationPart } from '../../src/stats/calibration/document.js';
+import { mean } from '../../src/stats/clusters.js';
+import { facts } from '../support/known-ratings.js';
+import { expectedNoise, expectedPoints, OPINIONS, simulateJudge } from '../support/made-up-judge.js';
 
 const SETS = 300;
 const VARIANTS = OPINIONS.map(({ variant }) => variant);
