@@ -174,7 +174,7 @@ const RATE = z.union([AMOUNT, TIERS]);
 type Rate = z.infer<typeof RATE>;
 
 /** What asking a model costs. Plain JSON: a run's manifest keeps the price that the run was asked under. */
-const PRICE = z.object({
+export const PRICE = z.object({
   /** The model as its price list names it, and the list with its date or file. */
   model: z.string(),
   source: z.string(),

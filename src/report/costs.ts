@@ -1,7 +1,7 @@
 // What a run cost, as JSON and as a table: tokens and dollars of the world model and of the judge.
 
 import { z } from 'zod';
-import { ASKED, type Asked, type Cost, hasTiers, type RunCosts, type Spending } from '../core/costs.js';
+import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spending } from '../core/costs.js';
 import { FIGURE } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
@@ -9,19 +9,6 @@ import { costCell, counted } from '../core/figures.js';
 import { oneLine } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 
-const RATE = z.union([
-  z.number(),
-  z.strictObject({ base: z.number(), tiers: z.array(z.strictObject({ start: z.number(), price: z.number() })) }),
-]);
-const PRICE = z.strictObject({
-  model: z.string(),
-  source: z.string(),
-  input: RATE,
-  cached: RATE.optional(),
-  written: RATE.optional(),
-  output: RATE,
-  call: z.number().optional(),
-});
 const COST = z.strictObject({
   rows: z.number(),
   prompt_tokens: FIGURE,
