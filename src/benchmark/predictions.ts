@@ -1,4 +1,4 @@
-// A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes.
+// A predictions file, whole or lean, ours or the official script's -> a reference to each row, which is read when its turn comes; and the turns of its rollouts.
 
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { badData, inputMissing, present } from '../core/errors.js';
+import { badData, inputMissing, nearest, present } from '../core/errors.js';
 import { parseObject } from '../core/json.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
@@ -107,7 +107,12 @@ function readPackFile(text: string, path: string): Pack {
   const fields = parseObject(text);
   if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
   const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
-  if (unknown !== undefined) throw wrong(`unknown key "${unknown}"; the keys are ${PACK_KEYS.join(', ')}`);
+  if (unknown !== undefined) {
+    const near = nearest(unknown, PACK_KEYS);
+    throw wrong(
+      `unknown key "${unknown}"; ${near === undefined ? `the keys are ${PACK_KEYS.join(', ')}` : `did you mean "${near}"?`}`,
+    );
+  }
   const read = PACK.safeParse(fields);
   if (read.success) return read.data;
   throw wrong(present(read.error.issues[0]).message);

@@ -60,10 +60,13 @@ const OPTIONS = {
   }),
   ...EXPLAIN,
   ...under('Limits', {
-    'min-ceiling': option.number('least score of neutral rewrites of the truth', { min: 0, max: 100 }),
+    'min-ceiling': option.number(
+      'least score of neutral rewrites of the truth (each limit: exit 4 broken, 5 undecided)',
+      { min: 0, max: 100 },
+    ),
     'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0 }),
     'max-blind': option.integer('how many damages the judge may not see', { min: 0 }),
-    'max-gullible': option.number('most points that a trick may buy (each limit: exit 4 broken, 5 undecided)'),
+    'max-gullible': option.number('most points that a trick may buy'),
   }),
 } as const satisfies OptionTable;
 

@@ -67,6 +67,7 @@ function ratingsIn(fields: JsonObject): WholeRatings {
   for (const dimension of DIMENSIONS) {
     const rating = fields[dimension];
     if (isInteger(rating) && rating >= 1 && rating <= 5) continue;
+    if (rating === undefined) throw new RangeError(`the rating "${dimension}" is missing`);
     throw new RangeError(`"${dimension}" is ${quoted(rating)}, and a rating is a whole number of 1 to 5`);
   }
   const ratings = Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, fields[dimension]]));
@@ -84,6 +85,6 @@ function textIn(fields: JsonObject, name: string): string {
 const LONGEST_QUOTED = 40;
 
 function quoted(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing';
+  const text = JSON.stringify(value);
   return text.length > LONGEST_QUOTED ? `${text.slice(0, LONGEST_QUOTED)}…` : text;
 }

@@ -228,6 +228,7 @@ export async function surveyData(
   io: Io,
   step: (text: string) => void,
 ): Promise<{ readonly survey: Survey; readonly tokens: string }> {
+  await requireData(dataDir, io);
   const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
   const { count } = tokenizer ?? { count: ({ length }: string) => length / CHARS_A_TOKEN };
   const sizeOf = openSizes(count);

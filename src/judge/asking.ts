@@ -191,7 +191,7 @@ function isRead(summary: RowSummary | undefined): boolean {
   return summary?.status === 'ok' && summary.attempts > 0;
 }
 
-/** The same of a calibration, where an empty prediction, which is rated 1 without a call, is as it was planned. */
+/** As `judgementState`, of a calibration, where an empty prediction, which is rated 1 without a call, is as it was planned. */
 export function calibrationState(record: JournalRecord): RowState {
   const state = judgementState(record);
   return state.class === 'empty' ? { status: 'ok', flags: [] } : state;

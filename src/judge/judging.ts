@@ -373,7 +373,7 @@ function told(
   const { smallest_shift: least } = document;
   if (least !== null) {
     lines.push(
-      `with 80 % power these rows would have shown a shift of ${twoDecimals(least)} points, and no smaller one`,
+      `a shift of ${twoDecimals(least)} points is the smallest that these rows would have shown, with 80 % power`,
     );
   }
   if (output !== undefined) lines.push(`written: ${output.file}`);

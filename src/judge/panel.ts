@@ -275,7 +275,8 @@ export async function writePanel(
         if (row.rating === undefined && row.failure === undefined) continue;
         const texts: (string | undefined)[] = [];
         for (const [at, [first]] of row.lines.entries()) {
-          texts.push(first && (await readAgain(present(handles[at]), first, present(members[at]).shown)));
+          const place = `${present(members[at]).shown}:${first?.line}`;
+          texts.push(first && (await readAgain(present(handles[at]), first, place)));
         }
         yield lineOf(row, members, texts, joined.panel);
       }

@@ -165,9 +165,9 @@ interface AskedVerdict {
 }
 
 /**
- * What a judge's reply says, or nothing: only the judge's own five ratings of 1 to 5 are accepted. The verdict stands in the block that bears the mark, outside of thinking; several such blocks
- * have to agree. A reply that is held to JSON is one object whose `mark` is the mark. Without the mark a verdict counts only in the one
- * block with which the reply ends, and only where `countsUnmarked`.
+ * What a judge's reply says, or nothing: only the judge's own five ratings of 1 to 5 are accepted. The verdict stands in the block that
+ * bears the mark, outside of thinking; several such blocks have to agree. A reply that is held to JSON is one object whose `mark` is the
+ * mark. Without the mark a verdict counts only in the one block with which the reply ends, and only where `countsUnmarked`.
  *
  * The JSON is parsed before it is repaired, and accepted only where its `scores` rate the five dimensions, each once, with numbers
  * that round (half to even) to 1 to 5 and have no exponent.

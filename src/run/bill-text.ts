@@ -235,7 +235,7 @@ function shown(text: string): string {
 
 /** Close to all of it a whole per cent would say all of it. */
 function percent(share: number): string {
-  return `${(100 * share).toFixed(share > 0.995 && share < 1 ? 1 : 0)} %`;
+  return share > 0.995 && share < 1 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${(100 * share).toFixed(0)} %`;
 }
 
 function whole(count: number): string {

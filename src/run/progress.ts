@@ -62,10 +62,11 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     : stderr.isTTY
       ? liveBlock(stderr, tally, look)
       : plainLines(stderr, tally, now);
-  const stop = every(TICK_MS, () => {
+  const tick = () => {
     tally.observe(now());
     show.tick(now());
-  });
+  };
+  const stop = options.quiet ? () => {} : every(TICK_MS, tick);
   let finished = false;
   return {
     settled(domain: Domain, row: SettledRow): void {

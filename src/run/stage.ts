@@ -199,10 +199,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
       notDone: rows.length - found.length,
       absent: unusable,
       failures: countBy(failed, ({ class: failure = 'unknown' }) => failure),
-      flags: countBy(
-        found.flatMap(({ flags }) => flags),
-        (flag) => flag,
-      ),
+      flags: countBy(found.flatMap(({ flags }) => flags)),
     },
     /** All that is to have a record: rows times repeats and judgements, and what else has to be asked before them. */
     totals: countBy(all, domainOf),

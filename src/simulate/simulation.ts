@@ -240,9 +240,11 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         fresh ??= openFreshPrompts(settings, io);
         const prompts = await fresh;
         if (prompts.refusal(domain) !== undefined) {
-          const way = isForeign ? '' : ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          const [flag, way] = isForeign
+            ? ['', '']
+            : ['--domain: ', ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)'];
           const what = `domain "${oneLine(domain, 80)}"`;
-          throw new UserError(`${unknownName(what, domain, prompts.domains)}${way}`);
+          throw new UserError(`${flag}${unknownName(what, domain, prompts.domains)}${way}`);
         }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
       }
@@ -314,12 +316,14 @@ function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): Row
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
   const shown = oneLine(name, 80);
-  const way = isForeign ? '' : ' (--list-rows lists them)';
+  const [flag, way] = isForeign ? ['', ''] : ['--from: ', ' (--list-rows lists them)'];
   if (only !== undefined) {
     const some = found.slice(0, 5).map((row) => `${nameOf(row)} (key ${row.key})`);
-    throw new UserError(`${found.length} rows are named "${shown}": give the name or key of one: ${some.join(', ')}`);
+    throw new UserError(
+      `${flag}${found.length} rows are named "${shown}": give the name or key of one, such as ${some.join(', ')}`,
+    );
   }
   const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
   const near = nearest(name, names);
-  throw inputMissing(`there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
+  throw inputMissing(`${flag}there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
 }

@@ -227,7 +227,6 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
     adjustedP,
     repeats: isOpen && estimate && held ? predictivePower(estimate, test.split, held, next.repeats) : undefined,
     impact: estimate === undefined ? 0 : bound - estimate.value,
-    // The last says whether the whole interval lies beyond the bound.
     sentence: sentenceOf(test, {
       ...level,
       verdict,
@@ -247,6 +246,7 @@ function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adju
 interface Found extends Level {
   readonly verdict: GateVerdict;
   readonly around: string | undefined;
+  /** Whether the whole interval lies beyond the bound. */
   readonly isBeyond: boolean;
 }
 

@@ -31,10 +31,10 @@ interface Question {
   readonly next: Next | undefined;
 }
 
-/** The gate's rules; those of equal weight are told in this order. */
 /** Gives a result for each thing that the policy demands of it; none where it demands nothing. */
 type Rule = (question: Question) => readonly RuleResult[];
 
+/** The gate's rules; those of equal weight are told in this order. */
 export const RULES: readonly Rule[] = [
   provenanceRules,
   ratingRules,

@@ -59,11 +59,7 @@ describe('JSONL', () => {
     ['a rating of 0', { ...FIVE, format: 0 }, '"format" is 0, and a rating is a whole number of 1 to 5'],
     ['half a rating', { ...FIVE, quality: 3.5 }, '"quality" is 3.5, and a rating is a whole number of 1 to 5'],
     ['a rating in words', { ...FIVE, format: 'five' }, '"format" is "five", and a rating'],
-    [
-      'a rating that is missing',
-      { ...FIVE, quality: undefined },
-      '"quality" is nothing, and a rating is a whole number of 1 to 5',
-    ],
+    ['a rating that is missing', { ...FIVE, quality: undefined }, 'the rating "quality" is missing'],
     ['no key', { ...FIVE, key: '' }, '"key" is missing'],
     ['no rater', { ...FIVE, rater: 7 }, '"rater" is missing'],
     ['a repeat that is none', { ...FIVE, repeat: -1 }, '"repeat" is -1, and no whole number from 0'],
@@ -110,11 +106,7 @@ describe('CSV', () => {
 
   it.each([
     ['a rating above 5', `${HEADER}\nk,r,5,4,3,2,9\n`, 'r.csv:2: "quality" is 9, and a rating'],
-    [
-      'a rating that is missing',
-      `${HEADER}\nk,r,5,4,3,2\n`,
-      'r.csv:2: "quality" is nothing, and a rating is a whole number of 1 to 5',
-    ],
+    ['a rating that is missing', `${HEADER}\nk,r,5,4,3,2\n`, 'r.csv:2: the rating "quality" is missing'],
     ['a rating in words', `${HEADER}\nk,r,5,4,3,2,good\n`, 'r.csv:2: "quality" is "good", and a rating'],
     [
       'columns that are missing',

@@ -139,7 +139,7 @@ describe('a pack of one’s own', () => {
       'has a mistyped key',
       withPack({ tempalte: 'x' }),
       EXIT.badData,
-      /unknown key "tempalte"; the keys are name, version/,
+      /unknown key "tempalte"; did you mean "template"\?/,
     ],
     ['has a strange key', withPack({ colour: 'x' }), EXIT.badData, /unknown key "colour"; the keys are name, version/],
     ['has no name', withPack({ name: undefined }), EXIT.badData, /"name" has to be a word/],

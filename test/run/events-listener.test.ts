@@ -2,13 +2,13 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, symlink, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import type { BackendStatus } from '../../src/core/types.js';
-import { eventsListener } from '../../src/run/command.js';
+import { eventsListener } from '../../src/run/events.js';
 import { awb, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { EVENT_TYPES, readEvents } from '../support/events.js';
 import { verdict } from '../support/judging.js';
@@ -109,6 +109,8 @@ test('the file goes on over the sessions of a run, behind a line that a kill has
     reason: expect.stringContaining('budget'),
   });
   await truncate(run.file, first.length - 30);
+  // A loss of power may leave zeros behind the last whole line.
+  await appendFile(run.file, '\0\0\0');
   expect((await awb(flags)).code).toBe(EXIT.done);
   const events = await run.events();
   expect(types(events).filter((type) => type === 'started')).toHaveLength(2);
@@ -149,6 +151,7 @@ describe('a file that cannot be written', () => {
   test.each([
     ['-', EXIT.usage, /would mix events with the results on standard output/],
     ['missing/events.jsonl', EXIT.cannotCreate, /cannot open --events missing\/events\.jsonl for writing \(ENOENT\)/],
+    ['package.json/events.jsonl', EXIT.cannotCreate, /cannot open --events package\.json\/events\.jsonl.*\(ENOTDIR\)/],
     ['.', EXIT.cannotCreate, /cannot open --events \. for writing \(EISDIR\)/],
     ['package.json', EXIT.usage, /--events package\.json holds something else than events, and is left as it is/],
   ])('such as %s is refused before anything is asked', async (file, exitCode, message) => {

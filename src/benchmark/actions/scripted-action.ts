@@ -1,4 +1,4 @@
-// An agent's actions in a browser or on a desktop, written as calls: which arguments they name, and which of them do the same.
+// An agent's actions in a browser or on a desktop, written as calls, and its gestures on a phone: what they name, and which do the same.
 
 import { present } from '../../core/errors.js';
 import { canonicalJson, isObject, nestsBeyond, parseJson, parseObject } from '../../core/json.js';

@@ -1,4 +1,4 @@
-// A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; and where they are kept.
+// A repository on a hub, over HTTP: the address, the token, redirects, further tries, what refusals mean; its commits, files and bytes; where they are kept, and the record of what came from there.
 
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

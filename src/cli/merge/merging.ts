@@ -1,4 +1,4 @@
-// The folders of parts into one: every run in them is made aside, and all of them take their places at the end.
+// The folders of parts into one, for each kind of run: every run in them is made aside, and all of them take their places at the end.
 
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';

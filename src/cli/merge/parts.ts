@@ -1,4 +1,4 @@
-// The runs in the folders that are to be merged, and what their manifests come to in one.
+// The runs in the folders that are to be merged: what their manifests come to in one, and their journals as one.
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
@@ -367,13 +367,20 @@ async function* linesOf(
       throwIfStopped(stop);
       if (file?.part !== part) {
         await file?.handle.close();
-        file = { part, handle: await open(part.path) };
+        file = { part, handle: await open(part.path).catch(unreadable(part)) };
       }
       const bytes = Buffer.alloc(length + 1, '\n');
-      await file.handle.read(bytes, 0, length, offset);
+      await file.handle.read(bytes, 0, length, offset).catch(unreadable(part));
       yield bytes;
     }
   } finally {
     await file?.handle.close();
   }
+}
+
+/** Throws a UserError (66): whoever writes the lines would take it for a fault of the output. */
+function unreadable({ path }: JournalPart): (error: unknown) => never {
+  return (error) => {
+    throw inputMissing(`cannot read ${path} (${codeOf(error)}); mend its permissions`);
+  };
 }

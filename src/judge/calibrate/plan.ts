@@ -82,15 +82,14 @@ export function takesCall({ variant }: CalibrationJob): boolean {
 /** The judgements of a domain's rows, row after row in the order in which they are taken. */
 async function* inTurn(members: readonly RowRef[], predictions: MadePredictions, choice: PlanChoice) {
   const rankOf = (text: string) => hashOf(`calibrate ${choice.seed} ${text}`);
-  const ranked = (rows: readonly RowRef[], nameOf: (row: RowRef) => string) => {
-    const ranks = new Map(rows.map((row) => [row, rankOf(nameOf(row))]));
-    return rows.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1));
+  const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) => {
+    const ranks = new Map(items.map((item) => [item, rankOf(nameOf(item))]));
+    return items.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1));
   };
-  const order = ranked(members, ({ trajectory }) => trajectory);
-  const byTrajectory = groupBy(order, ({ trajectory }) => trajectory);
-  const trajectories = [...byTrajectory.values()]
+  const byTrajectory = groupBy(members, ({ trajectory }) => trajectory);
+  const trajectories = ranked([...byTrajectory], ([trajectory]) => trajectory)
     .slice(0, choice.trajectories)
-    .map((own) => ranked(own, ({ key }) => key));
+    .map(([, own]) => ranked(own, ({ key }) => key));
   /** The judgements of rows that were looked at. */
   const looked = new Map<RowRef, CalibrationJob[]>();
   while (trajectories.some((own) => own.length > 0)) {

@@ -126,6 +126,7 @@ export async function startServer(engine: Engine | Promise<Engine>, options: Ser
       'GET /v1/models': () => ({ object: 'list', data: ready().models.map(modelEntry) }),
       'GET /v1/models/*': ({ path }) => {
         const { models } = ready();
+        if (path === '/v1/models/') return { object: 'list', data: models.map(modelEntry) };
         const name = decoded(path.slice('/v1/models/'.length));
         if (!models.includes(name)) throw unknownModel(name, models);
         return modelEntry(name);

@@ -247,6 +247,8 @@ export interface Site {
   /** For a request to arrive, head and body, and for a client to take the rest of a reply that has ended. */
   readonly requestTimeoutMs: number;
   readonly routes: Routes;
+  /** What the 404 for an unknown path says is served without a route. */
+  readonly beside?: string;
   /** @throws ApiError for a request that `letIn` lets in, and that may not ask all the same */
   requireAccess?(request: IncomingMessage): void;
   /** What a client is told of any error, and the body that says so. */
@@ -285,7 +287,7 @@ export async function openSite(site: Site) {
     const abort = new AbortController();
     underWay.add(abort);
     response.on('close', () => abort.abort());
-    await serveVisit(site, { request, response, path: request.url?.replace(/\?.*$/s, '') ?? '', signal: abort.signal });
+    await serveVisit(site, { request, response, path: pathOf(request), signal: abort.signal });
     underWay.delete(abort);
     closeIfIdle();
   });
@@ -325,6 +327,11 @@ export async function openSite(site: Site) {
   };
 }
 
+/** The path that a request names, without its query. A target may be a whole URL (RFC 9112, 3.2.2). */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
+}
+
 /** Resolves when the client has the answer or is gone. */
 async function serveVisit(site: Site, visit: Visit): Promise<void> {
   const { request, response, path, signal } = visit;
@@ -338,7 +345,8 @@ async function serveVisit(site: Site, visit: Visit): Promise<void> {
     letIn(request, site.apiKey, path !== '/health');
     site.requireAccess?.(request);
     if (known === undefined) {
-      throw new ApiError(404, `there is no ${path} here, but ${paths.join(', ')}`, 'unknown_path');
+      const served = paths.join(', ') + (site.beside ?? '');
+      throw new ApiError(404, `there is no ${path} here, but ${served}`, 'unknown_path');
     }
     const serve = site.routes[`${method === 'HEAD' ? 'GET' : method} ${known}`];
     if (serve === undefined) {

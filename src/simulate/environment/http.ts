@@ -115,6 +115,7 @@ export async function startEnvironment(options: EnvironmentOptions) {
     flags: { address: '--listen', port: '--listen', key: '--listen-key' },
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     routes: routesOf(options),
+    beside: ', and /ws for WebSockets',
     requireAccess: requireOwnOrigin,
     bodyOf,
   });
@@ -304,7 +305,7 @@ async function answerTo(
   if (type === 'state') return ['state', session.state];
   if (type === 'step') return ['observation', await session.step(readAction(data), { signal })];
   if (type !== 'reset') {
-    const said = 'unknown type of message; there are reset, step, state and close';
+    const said = `unknown type of message: ${JSON.stringify(type)?.slice(0, 100)}; there are reset, step, state and close`;
     throw new ApiError(400, said, 'UNKNOWN_TYPE', 'type');
   }
   const { start, episodeId = randomUUID() } = readReset(data);

@@ -2,7 +2,7 @@
 // be, and the end of those that nobody uses; and `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after
 // each step. Under them, a simulation for others to act in: worlds begin as an agent asks, and answer one action after the other.
 
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exists } from '../../benchmark/prompts.js';
 import { cannotCreate, codeOf, messageOf, UserError } from '../../core/errors.js';
@@ -291,9 +291,11 @@ export async function openRecords(directory: string): Promise<{ begin(episodeId:
       let place: string | undefined;
       return {
         async keep(world) {
-          const at = place ?? (await claimed(directory, `${world.domain}-${episodeId}`));
+          const { at, part } =
+            place === undefined
+              ? await claimed(directory, `${world.domain}-${episodeId}`)
+              : { at: place, part: await openAnew(`${place}.part`) };
           try {
-            const part = await openAnew(`${at}.part`);
             await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
             await rename(`${at}.part`, at);
           } catch (error) {
@@ -308,19 +310,21 @@ export async function openRecords(directory: string): Promise<{ begin(episodeId:
 }
 
 /** A place that no other file has, nor any other process is about to write: its part is there from now on. */
-async function claimed(directory: string, named: string): Promise<string> {
+async function claimed(directory: string, named: string): Promise<{ readonly at: string; readonly part: FileHandle }> {
   const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
   for (let number = 1; ; number++) {
     const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
     if (await exists(place)) continue;
+    let part: FileHandle;
     try {
-      await writeFile(`${place}.part`, '', { flag: 'wx' });
+      part = await open(`${place}.part`, 'wx');
     } catch (error) {
       if (codeOf(error) === 'EEXIST') continue;
       throw error;
     }
     // Another process may have moved its part there in between.
-    if (!(await exists(place))) return place;
+    if (!(await exists(place))) return { at: place, part };
+    await part.close();
     await rm(`${place}.part`);
   }
 }

@@ -142,9 +142,11 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
   };
   const requireStatus = (forms: VerifierForms, domains: readonly Domain[], at: Path) => {
     const without = domains.find((domain) => WITHOUT_STATUS.includes(domain));
-    const index = forms.findIndex(({ kind }) => kind === 'exit_status');
-    if (index < 0 || without === undefined) return;
-    fault([...at, index], `the domain ${without} shows no exit status; use "contains" or "matches"`);
+    if (without === undefined) return;
+    for (const [index, { kind }] of forms.entries()) {
+      if (kind !== 'exit_status') continue;
+      fault([...at, index], `the domain ${without} shows no exit status; use "contains" or "matches"`);
+    }
   };
   const file = read(fileForm, value, []);
   if (file === undefined) return [];
@@ -194,14 +196,9 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
     requireKnown([domain], [...at, 'domain']);
     // Of equal ones the first.
     const facts = new Map(form.facts.toReversed().map((fact) => [canonicalJson([fact.subject, fact.relation]), fact]));
-    const asked = new Set(questions.flatMap(({ steps }) => steps.map(({ asks }) => canonicalJson(asks))));
     for (const [index, fact] of form.facts.entries()) {
-      const key = canonicalJson([fact.subject, fact.relation]);
-      const what = `the ${fact.relation} of ${fact.subject}`;
-      if (facts.get(key) !== fact) fault([...at, 'facts', index], `${what} is told twice; leave one of them out`);
-      if (!asked.has(key)) {
-        tell([...at, 'facts', index], `no question asks for ${what}; ask for it, or leave it out`);
-      }
+      if (facts.get(canonicalJson([fact.subject, fact.relation])) === fact) continue;
+      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} is told twice; leave one of them out`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
     requireStatus(forms, [domain], [...at, 'verify']);
@@ -215,7 +212,7 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
     if (faults > before) return [];
     const framing = framings[put];
     const told = form.facts.map(({ subject, relation, object }) => `- ${subject}, ${relation}: ${object}`).join('\n');
-    return questions.map((question, index): Placed => {
+    const found = questions.map((question, index): Placed => {
       const place = [...at, 'questions', index];
       const steps = question.steps.map(({ action, asks }, number) => {
         const object = facts.get(canonicalJson(asks))?.object;
@@ -239,6 +236,14 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
       };
       return { scenario, at: place };
     });
+    // Where a question asks for a fact that is not there, it may be this one that it means.
+    if (faults > before) return found;
+    const asked = new Set(questions.flatMap(({ steps }) => steps.map(({ asks }) => canonicalJson(asks))));
+    for (const [index, { subject, relation }] of form.facts.entries()) {
+      if (asked.has(canonicalJson([subject, relation]))) continue;
+      tell([...at, 'facts', index], `no question asks for the ${relation} of ${subject}; ask for it, or leave it out`);
+    }
+    return found;
   }
 }
 

@@ -1,0 +1,296 @@
+// `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
+
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { cannotCreate, codeOf, UserError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import { printable } from '../core/printable.js';
+import { keysIn, openRedaction } from '../core/redaction.js';
+import type { BackendStatus, Domain, Io } from '../core/types.js';
+import { toolVersion } from '../settings/command.js';
+import { reachedIn, spendingOf } from './budget.js';
+import type { BudgetSettings } from './options.js';
+import { unreferencedInterval } from './progress.js';
+import type { Beginning, RunName, StageListener } from './stage-contract.js';
+
+const EVENTS_SCHEMA = 'awb.events/1';
+/** Every line begins so: a file that begins otherwise is not ours to write into. */
+const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
+/** A torn line is looked for in so much of the end. */
+const TAIL_BYTES = 1 << 20;
+const LOOK_EVERY_MS = 200;
+/** A budget is told at each such part of it. */
+const BUDGET_STEPS = 10;
+/** A shorter pause is part of the ordinary back and forth of a rate limit. */
+const NOTABLE_PAUSE_MS = 1_000;
+
+/** With the secrets that are taken out of what is written. */
+interface EventsSettings extends BudgetSettings {
+  readonly quiet: boolean;
+  readonly modelApiKey?: string | undefined;
+  readonly judgeApiKey?: string | undefined;
+  readonly extraBody?: JsonObject | undefined;
+}
+
+/**
+ * Writes an event a line. Whatever becomes of the file, the run goes on.
+ * @param own what the run itself writes: it would be spoilt
+ * @param clocks in tests: milliseconds since the epoch, and what calls `look` again and again until the function it returns is called
+ * @throws UserError: 2 for standard output, one of `own`, and a file of something else; 73 where it cannot be opened
+ */
+export function eventsListener(
+  file: string,
+  settings: EventsSettings,
+  { cwd, stderr, env }: Pick<Io, 'cwd' | 'stderr' | 'env'>,
+  own: readonly string[],
+  clocks: { date?(): number; every?(ms: number, look: () => void): () => void } = {},
+): StageListener {
+  const { date = Date.now, every = unreferencedInterval } = clocks;
+  const path = resolve(cwd, file);
+  if (own.some((each) => placeOf(each) === placeOf(path))) {
+    throw new UserError(`--events ${file} is a file that the run itself writes; name another, such as events.jsonl`);
+  }
+  const { modelApiKey, judgeApiKey, extraBody } = settings;
+  const secrets = [modelApiKey, judgeApiKey, env.OPENAI_API_KEY, ...keysIn(extraBody)];
+  const redact = openRedaction(secrets.filter((secret) => secret !== undefined));
+  const clean = (text: string) => redact(printable(text));
+  let fd: number | undefined = openedFile(path, file);
+  let asking: Beginning | undefined;
+  let run: RunName | undefined;
+  let stopLooking = () => {};
+  let look = () => {};
+  /** Milliseconds and dollars that rows have taken which are not settled yet. */
+  const open = new Map<string, { readonly ms: number; readonly usd?: number }>();
+  let dollars = 0;
+  let told = { step: 0, reached: false };
+
+  const write = (type: string, members: object) => {
+    if (run === undefined || fd === undefined) return;
+    try {
+      const event = { v: EVENTS_SCHEMA, type, at: new Date(date()).toISOString(), run, ...members };
+      appendFileSync(fd, `${JSON.stringify(event)}\n`);
+    } catch (error) {
+      const code = codeOf(error);
+      const text = `cannot write --events ${file}: ${code === 'ENOSPC' ? 'the disk is full' : (code ?? String(error))}; the run goes on without events`;
+      close();
+      if (asking !== undefined) asking.say(text);
+      else if (!settings.quiet) stderr.write(`note: ${printable(text)}\n`);
+    }
+  };
+  const close = () => {
+    if (fd !== undefined) closeSync(fd);
+    fd = undefined;
+  };
+  const runOf = ({ kind, dir, label }: RunName) => ({ kind, dir, ...(label !== undefined && { label: clean(label) }) });
+  /** Told at the beginning, at each tenth of the budget, and where it is reached. */
+  const tellBudget = () => {
+    const { budgetUsd, budgetTokens } = settings;
+    if (asking === undefined || (budgetUsd === undefined && budgetTokens === undefined)) return;
+    const { tokens, usd, estimated, budget } = spendingOf(asking.ledger, settings);
+    const share = Math.max((usd ?? 0) / (budget.usd ?? Infinity), tokens / (budget.tokens ?? Infinity));
+    const step = 1 + Math.min(BUDGET_STEPS, Math.floor(share * BUDGET_STEPS));
+    const reached = reachedIn(asking.ledger, settings) !== undefined;
+    if (step <= told.step && reached === told.reached) return;
+    told = { step, reached };
+    const spent = { tokens, estimated_tokens: estimated, ...(usd !== undefined && { usd: rounded(usd) }) };
+    write('budget', { spent, budget, reached });
+  };
+
+  return {
+    begins(beginning) {
+      const { totals, already, ledger, status } = beginning;
+      asking = beginning;
+      run = runOf(beginning);
+      dollars = ledger.usd ?? 0;
+      write('started', {
+        tool: { name: 'agentworldbench', version: toolVersion() },
+        pid: process.pid,
+        totals: domains(totals),
+        already: domains(already),
+      });
+      look = backendWatch(status, date, write);
+      stopLooking = every(LOOK_EVERY_MS, look);
+      tellBudget();
+    },
+    tried({ id }) {
+      const now = asking?.ledger.usd;
+      if (now !== undefined) {
+        const { ms = 0, usd = 0 } = open.get(id) ?? {};
+        open.set(id, { ms, usd: usd + now - dollars });
+        dollars = now;
+      }
+      look();
+      tellBudget();
+    },
+    answered({ id }, { ms }) {
+      const before = open.get(id);
+      open.set(id, { ...before, ms: (before?.ms ?? 0) + ms });
+    },
+    settled({ id, domain }, { status, class: failure, reason, usage, attempts, flags }) {
+      const { ms, usd } = open.get(id) ?? {};
+      open.delete(id);
+      write('row', {
+        ...{ id, domain: clean(domain), status },
+        ...(failure !== undefined && { class: clean(failure) }),
+        ...(reason !== undefined && { reason: clean(reason) }),
+        ...(flags.length > 0 && { flags }),
+        attempts,
+        ...(ms !== undefined && { seconds: ms / 1000 }),
+        tokens: usage,
+        ...(usd !== undefined && { usd: rounded(usd) }),
+      });
+    },
+    notice(text) {
+      // A reader learns first why that was said.
+      look();
+      write('notice', { text: clean(text) });
+    },
+    ends() {
+      look();
+      tellBudget();
+      stopLooking();
+      // Too late for the run's notices.
+      asking = undefined;
+    },
+    async closes({ manifest, exitCode, reason, ledger, asked, seconds, ...name }) {
+      run = runOf(name);
+      const { state, counts, tokens } = manifest;
+      write('finished', {
+        ...{ state, exit_code: exitCode, ...(reason !== undefined && { reason: clean(reason) }) },
+        counts: {
+          ...{ chosen: counts.chosen, ok: counts.ok, failed: counts.failed },
+          ...{ not_done: counts.notDone, absent: counts.absent, failures: counts.failures },
+        },
+        ...{ asked, seconds: Math.round(seconds * 1000) / 1000, tokens },
+        spent: { tokens: ledger.tokens, ...(ledger.usd !== undefined && { usd: rounded(ledger.usd) }) },
+      });
+      close();
+    },
+  };
+}
+
+/** More links behind one another lead in a circle. */
+const MOST_LINKS = 40;
+
+/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
+function placeOf(path: string, links = 0): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const folder = dirname(path);
+    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
+    try {
+      if (links <= MOST_LINKS && lstatSync(place).isSymbolicLink()) {
+        return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
+      }
+    } catch {
+      // What is not there, or cannot be looked at, is told where it is opened.
+    }
+    return place;
+  }
+}
+
+/** Opens the file for appending. A line that an earlier process has torn is cut off, so that the file stays JSON lines. */
+function openedFile(path: string, name: string): number {
+  if (name === '-') {
+    throw new UserError(
+      '--events - would mix events with the results on standard output; name a file, such as --events events.jsonl',
+    );
+  }
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isFIFO()) {
+      throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
+    }
+    if (found?.isFile() && found.size > 0) cutTornLine(path, name);
+    return openSync(path, 'a', 0o666);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw cannotCreate(
+      `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
+    );
+  }
+}
+
+/**
+ * Cuts off a line that a killed process or a full disk has torn. The file may be large: its head and its tail alone are read.
+ * @throws UserError (2) for a file that holds something else: it would be spoilt
+ */
+function cutTornLine(path: string, name: string): void {
+  const fd = openSync(path, 'r+');
+  try {
+    const { size } = fstatSync(fd);
+    if (!LINE_START.startsWith(bytesAt(fd, 0, LINE_START.length))) {
+      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+    }
+    const from = Math.max(0, size - TAIL_BYTES);
+    const tail = bytesAt(fd, from, size - from);
+    const end = tail.lastIndexOf('\n') + 1;
+    // Without a line end in it the tail is the middle of a line. Another run that appends to the same file may have written on.
+    const isTorn = end < tail.length && (end > 0 || from === 0);
+    if (isTorn && fstatSync(fd).size === size) ftruncateSync(fd, from + end);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A character a byte, so that lengths are places in the file. */
+function bytesAt(fd: number, from: number, length: number): string {
+  const bytes = Buffer.alloc(length);
+  return bytes.toString('latin1', 0, readSync(fd, bytes, 0, length, from));
+}
+
+/** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */
+function backendWatch(
+  status: () => BackendStatus | undefined,
+  date: () => number,
+  tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
+): () => void {
+  let limit: number | undefined;
+  /** What keeps calls back, by the host that is out; the rate limit by an empty name. */
+  const paused = new Map<string, object>();
+  const pause = (name: string, what: object, more: object = {}) => {
+    if (!paused.has(name)) tell('paused', { ...what, ...more });
+    paused.set(name, what);
+  };
+  const resume = (isOver: (name: string) => boolean) => {
+    for (const [name, what] of paused) if (isOver(name) && paused.delete(name)) tell('resumed', what);
+  };
+  return () => {
+    const now = status();
+    if (now === undefined) return;
+    const { inFlight, pausedMs, outages } = now;
+    if (now.limit !== limit) tell('limit', { limit: now.limit, before: limit, in_flight: inFlight });
+    limit = now.limit;
+    if (pausedMs >= NOTABLE_PAUSE_MS) {
+      const until = new Date(date() + pausedMs).toISOString();
+      pause('', { cause: 'rate-limit' }, { seconds: Math.round(pausedMs / 1000), until });
+    }
+    resume((name) => name === '' && pausedMs <= 0);
+    for (const { host, hasAnswered } of outages) {
+      pause(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
+    }
+    resume((name) => name !== '' && !outages.some(({ host }) => host === name));
+  };
+}
+
+function domains(counts: ReadonlyMap<Domain, number>): Readonly<Record<Domain, number>> {
+  return Object.fromEntries([...counts].map(([domain, count]) => [printable(domain), count]));
+}
+
+/** Sums of dollars have digits that mean nothing. */
+function rounded(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}
