@@ -4,7 +4,7 @@ import tabtab from '@pnpm/tabtab';
 import { EXIT, type ExitCode, present } from '../core/errors.js';
 import { DOMAINS, type Io } from '../core/types.js';
 import { type CommandEntry, defineCommand, type OptionSpec, type OptionTable, option } from '../settings/command.js';
-import { flagOf } from '../settings/command-line.js';
+import { flagOf, takesSeveral } from '../settings/command-line.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 const PROGRAMS = ['awb', 'agentworldbench'];
@@ -78,8 +78,7 @@ async function candidates(words: readonly string[], entries: readonly CommandEnt
   const last = before.at(-1) ?? '';
   if (takesValue(last)) return values(last.slice(2));
   if (current.startsWith('-')) {
-    const isGiven = (name: string, { kind }: OptionSpec) =>
-      before.includes(`--${name}`) && kind !== 'list' && kind !== 'map';
+    const isGiven = (name: string, option: OptionSpec) => before.includes(`--${name}`) && !takesSeveral(option);
     const left = Object.entries(table).filter(([name, option]) => !isGiven(name, option));
     return starting(
       left.map(([name, option]) => ({ name: flagOf(name, option).replace(/ .*/, ''), description: option.help })),

@@ -253,8 +253,10 @@ function recordOf(run: ReadRun) {
       ...flattened('judge', settings),
       ...flattened('infer', predictions?.settings ?? {}),
       ...flattened('identity', identity),
-    ].flatMap(keyAndText),
-    tags: [...Object.entries(tags), ...meta].flatMap(keyAndText),
+    ]
+      .flatMap(keyAndText)
+      .filter(isLast),
+    tags: [...Object.entries(tags), ...meta].flatMap(keyAndText).filter(isLast),
     metrics: Object.entries(metricsOf(card)),
     step: /^\d{1,15}$/.test(made.meta.step ?? '') ? Number(made.meta.step) : 0,
     files: {
@@ -287,6 +289,11 @@ function metricName(text: string): string {
 function flattened(path: string, value: unknown): (readonly [string, unknown])[] {
   if (!isObject(value)) return [[path, value]];
   return Object.entries(value).flatMap(([name, member]) => flattened(`${path}.${name}`, member));
+}
+
+/** Whether no later one has the same key: names may become the same by what MLflow allows in them, and it takes a key once. */
+function isLast({ key }: { readonly key: string }, at: number, all: readonly { readonly key: string }[]): boolean {
+  return all.findLastIndex((other) => other.key === key) === at;
 }
 
 function keyAndText([name, value]: readonly [string, unknown]) {

@@ -11,8 +11,9 @@ export type Ranges = readonly number[];
  */
 export type Step = number | readonly ['-' | '+', number] | readonly ['~', Ranges, Ranges];
 
-/** Cells above which lines are paired in their order. */
+/** Pairings above which each line is paired with the next similar one, among so many. */
 const MOST_PAIRINGS = 10_000;
+const LOOKED_AT = 50;
 /** Lines that share less of their words than this are not one line changed. */
 const LEAST_SHARED = 0.4;
 /** Words above which a line is not searched for words. */
@@ -52,10 +53,7 @@ function changedLines(a: readonly string[][], b: readonly string[][]): Step[] {
 
 /** Which lines of a are changed into which of b: in rising order, with the most words shared in all. */
 function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
-  if (a.length * b.length > MOST_PAIRINGS) {
-    const length = Math.min(a.length, b.length);
-    return Array.from({ length }, (_, i) => [i, i] as const).filter(([i]) => sharedWords(a[i], b[i]) >= LEAST_SHARED);
-  }
+  if (a.length * b.length > MOST_PAIRINGS) return nextSimilar(a, b);
   const width = b.length + 1;
   // best[i * width + j]: the most that lines from i of a and from j of b can share. Cells of the last row and column stay 0.
   const best = new Float64Array((a.length + 1) * width);
@@ -78,6 +76,17 @@ function pairsOf(a: readonly string[][], b: readonly string[][]): (readonly [num
     else j++;
   }
   return pairs;
+}
+
+/** The same with less work: each line with the next one that is similar, where there is one. */
+function nextSimilar(a: readonly string[][], b: readonly string[][]): (readonly [number, number])[] {
+  let atB = 0;
+  return a.flatMap((words, i) => {
+    const ahead = b.slice(atB, atB + LOOKED_AT).findIndex((other) => sharedWords(words, other) >= LEAST_SHARED);
+    if (ahead < 0) return [];
+    atB += ahead + 1;
+    return [[i, atB - 1] as const];
+  });
 }
 
 /** A line in words, stretches of white space, and single other characters: joined, they are the line. */

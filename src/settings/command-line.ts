@@ -137,20 +137,25 @@ class ValueMissing extends Error {
 /** What the parser's error says of these words. */
 function faultIn(error: ValueMissing | CommanderError, words: readonly string[], subcommand: Command): Fault {
   if (error instanceof ValueMissing) {
-    const at = words.findIndex((word, index) => word === `--${error.flag}` && words[index + 1] === error.next);
-    return { message: error.message, at };
+    const { flag, next, message } = error;
+    const isIt = (word: string, index: number) =>
+      word === `--${flag}=${next}` || (word === `--${flag}` && words[index + 1] === next);
+    return { message, at: words.findIndex(isIt) };
   }
-  const help = `see ${subcommand.parent === null ? 'awb' : `awb ${subcommand.name()}`} --help`;
+  // The text behind a mistyped flag may be a key, and is not repeated.
+  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^=]*?)(?:=.*)?'$/s.exec(error.message) : null;
+  const [, dashes, name = ''] = flag ?? [];
+  const at = flag === null ? -1 : words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
+  // In front of the command's name stand the program's own flags.
+  const owner = at === 0 && subcommand.parent !== null ? subcommand.parent : subcommand;
+  const help = `see ${owner.parent === null ? 'awb' : `awb ${owner.name()}`} --help`;
   const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
   if (error.code === 'commander.optionMissingArgument') return { message: `${message}; ${help}`, at: words.length - 1 };
-  // The text behind a mistyped flag may be a key, and is not repeated.
-  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^'=]*)/.exec(message) : null;
-  if (flag === null) return { message: `${message}; ${help}`, at: -1 };
-  const [, dashes, name = ''] = flag;
-  const flags = subcommand.options.map((option) => option.name());
+  if (flag === null) return { message: `${message}; ${help}`, at };
+  const flags = owner.options.map((option) => option.name());
+  if (flags.includes(name)) return { message: `--${name} takes no value`, at };
   const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
   const advice = near === undefined ? help : `did you mean --${near}?`;
-  const at = words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
   return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
 }
 
@@ -165,6 +170,7 @@ function configured(command: Command, io: Io): Command {
   const width = () => Math.min(80, io.stdout.columns);
   return command
     .exitOverride()
+    .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
@@ -238,7 +244,7 @@ function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
 }
 
 /** Whether an option may be given several times. */
-function takesSeveral(option: OptionSpec | undefined): boolean {
+export function takesSeveral(option: OptionSpec | undefined): boolean {
   return option?.kind === 'list' || option?.kind === 'map';
 }
 

@@ -272,6 +272,25 @@ describe('awb batch submit', () => {
     expect(server.batches).toHaveLength(2);
   });
 
+  test('under --again notes all that it will send, so that the next command sends what found no room', async () => {
+    const enqueued = { tokens: 1e9, toldAt: 'creation' as const };
+    const end = (batch: number) =>
+      batch < 3 ? ({ status: 'expired', answered: 0, isSilent: true } as const) : ({ status: 'completed' } as const);
+    const server = await serve({ enqueued, end, looks: 1_000 });
+    const dir = await batchFolder([3, 3, 3]);
+    await submit(dir, server);
+    server.finish();
+    await awb(['batch', 'fetch', dir, '--base-url', server.url]);
+    enqueued.tokens = 200;
+    expect((await submit(dir, server, '--again')).code).toBe(EXIT.later);
+    for (let command = 0; command < 3; command++) {
+      server.finish();
+      await submit(dir, server);
+    }
+    const names = partsOf(server).slice(3);
+    expect(names).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl', 'requests-0003.jsonl']);
+  });
+
   test('goes through the proxy that the environment names, credentials and all', async () => {
     const server = await serve({ key: KEY });
     const proxy = await startProxy({ to: Number(new URL(server.url).port) });

@@ -39,15 +39,9 @@ export async function submit(client: BatchClient, again: boolean, wait: boolean,
   let isSaid = false;
   let pauseMs = Math.min(FIRST_POLL_MS, pollMs);
   await look(client, again);
-  if (again && client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
-    throw new UserError(
-      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
-    );
-  }
-  /** Parts that are sent once more. */
-  const once = new Set(again ? client.batch.parts.filter(isEnded).map(({ file }) => file) : []);
+  if (again) await noteAgain(client, client.batch.parts.filter(isEnded));
   for (;;) {
-    const waiting = await sendAll(client, answered, once);
+    const waiting = await sendAll(client, answered);
     if (waiting !== undefined && !isSaid) {
       client.loading.say(
         `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
@@ -71,10 +65,25 @@ async function look(client: BatchClient, isNone = false): Promise<void> {
   }
 }
 
+/** Notes what is to be sent once more, so that a command that is cut short leaves it to the next one. @throws UserError where results wait */
+async function noteAgain(client: BatchClient, ended: readonly BatchPart[]): Promise<void> {
+  if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
+    throw new UserError(
+      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
+    );
+  }
+  for (const part of ended) {
+    const left = await leftOf(client, part);
+    if (left === undefined) continue;
+    const { read: _, ...fresh } = left;
+    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
+    await client.note(undefined, { ...fresh, host: client.api.host });
+  }
+}
+
 /** Sends one part after the other. @returns the part that waits until the server has room */
-async function sendAll(client: BatchClient, answered: Set<string>, once: Set<string>): Promise<string | undefined> {
-  const isToSend = (part: BatchPart) =>
-    !answered.has(part.file) && (once.has(part.file) || client.latest(part)?.batchId === undefined);
+async function sendAll(client: BatchClient, answered: Set<string>): Promise<string | undefined> {
+  const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
   for (;;) {
     // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
     client.batch = (await readBatch(client.dir)) ?? client.batch;
@@ -82,7 +91,7 @@ async function sendAll(client: BatchClient, answered: Set<string>, once: Set<str
     if (part === undefined) return undefined;
     const { waitsBehind } = client.latest(part) ?? {};
     if (waitsBehind !== undefined && client.atWork() > 0 && client.atWork() >= waitsBehind) return part.file;
-    const sent = await send(client, part, once.delete(part.file));
+    const sent = await send(client, part);
     if (sent === undefined) answered.add(part.file);
     else if (sent.waitsBehind !== undefined) return part.file;
   }
@@ -90,11 +99,10 @@ async function sendAll(client: BatchClient, answered: Set<string>, once: Set<str
 
 /**
  * Sends a part, or those of its requests that have no result, and has a batch made of it, going on where an earlier command ended.
- * @param isAgain its batch has ended
  * @returns what is known of it now; undefined where every request has its result already
  */
-async function send(client: BatchClient, part: BatchPart, isAgain: boolean): Promise<Sent | undefined> {
-  const begun = isAgain ? undefined : client.latest(part);
+async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefined> {
+  const begun = client.latest(part);
   const left = await leftOf(client, part);
   if (left === undefined) {
     // What waited for room needs none any more.
@@ -102,9 +110,6 @@ async function send(client: BatchClient, part: BatchPart, isAgain: boolean): Pro
     return undefined;
   }
   const { read, ...fresh } = left;
-  if (isAgain) {
-    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
-  }
   // Results only ever get more, so that as many requests are the same ones.
   const isThat = begun !== undefined && begun.requests === left.requests && begun.bytes === left.bytes;
   const sent = isThat ? begun : await client.note(begun, { ...fresh, host: client.api.host });

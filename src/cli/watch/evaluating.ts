@@ -113,10 +113,16 @@ async function decided(work: Work, kept: Kept): Promise<Result> {
   const verdict = VERDICTS.find((known) => known === gate?.verdict);
   if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
   const last_go = await againstLastGo(work, dir);
-  const { overall = null, coverage = null } = (await documentOf(dir, 'score')) ?? {};
+  const score = await documentOf(dir, 'score');
   const { summary = null, advice = null, comparison } = gate ?? {};
   const exit_code = kept.record.steps.gate ?? 0;
-  const decision = { verdict, exit_code, summary, advice, score: { overall, coverage } };
+  const decision = {
+    verdict,
+    exit_code,
+    summary,
+    advice,
+    score: score ? { overall: score.overall ?? null, coverage: score.coverage ?? null } : null,
+  };
   return { ...decision, difference: totalOf(comparison), last_go };
 }
 

@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -28,8 +29,11 @@ interface GuardedCommand extends GuardTask {
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
  * @returns the guard's process id, and what resolves once the command and all of its group have ended
+ * @throws what opening its files throws
  */
 export function startGuarded({ env, cwd, input = '', ...task }: GuardedCommand, ending: AbortSignal) {
+  // The guard itself could tell nobody that it cannot open them.
+  for (const path of [task.log, task.output ?? task.log]) closeSync(openSync(path, 'a+'));
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
     ...{ cwd, env, detached: true },
     stdio: ['pipe', 'pipe', 'ignore'],

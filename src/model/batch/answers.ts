@@ -22,7 +22,7 @@ import { classify } from '../failures/classify.js';
 import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
 import { requestId } from './folder.js';
-import type { Results } from './results.js';
+import { isGood, type Results } from './results.js';
 
 export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
@@ -74,10 +74,12 @@ export function openAnswers(
     const situation = () => ({ ...known, sent: Object.keys(body) });
     for (const { result, path } of results.of(id)) {
       if (result === 'unasked') continue;
-      const { status = 0 } = result;
+      const { status = 0, body: said } = result;
       const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
-      reading.feed(Buffer.from(result.body));
-      const attempt = status >= 200 && status <= 299 ? reading.outcome(situation) : classify(result, situation());
+      if (typeof said === 'object') reading.take(said);
+      else reading.feed(Buffer.from(said));
+      const isReply = typeof said === 'object' || isGood(status);
+      const attempt = isReply ? reading.outcome(situation) : classify({ status, body: said }, situation());
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
     }

@@ -113,7 +113,8 @@ export class BatchApi {
    * @returns how many there were; of a file that is too long, one more than `most` at most is given
    */
   content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
-    const send: Send = (signal) => this.#wire.send(`/files/${encodeURIComponent(id)}/content`, signal);
+    const path = `/files/${encodeURIComponent(id)}/content`;
+    const send: Send = (signal) => this.#wire.send(path, signal, undefined, { accept: 'application/binary' });
     return this.#ask(send, async (response, alive) => {
       const take = await open();
       let bytes = 0;
@@ -149,7 +150,8 @@ export class BatchApi {
 
   cancel(id: string): Promise<ServedBatch> {
     const path = `/batches/${encodeURIComponent(id)}/cancel`;
-    return this.#document(this.#readBatch, (signal) => this.#wire.send(path, signal, Buffer.of()));
+    // Some servers refuse an empty body that is said to be JSON.
+    return this.#document(this.#readBatch, (signal) => this.#wire.send(path, signal, Buffer.of(), {}));
   }
 
   /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
@@ -227,15 +229,15 @@ export class BatchApi {
     const alive = () => void timer.refresh();
     const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
     const { hasKey, proxy, redact } = this.#wire;
-    const asked = { asked: ASKED, model: '', flagPrefix: '', sent: [], nowMs: Date.now() } as const;
-    const situation = { host: this.host, hasKey, proxy, redact, ...asked };
+    const asked = { asked: ASKED, model: '', flagPrefix: '', sent: [] } as const;
+    const situation = () => ({ host: this.host, hasKey, proxy, redact, ...asked, nowMs: Date.now() });
     try {
       const response = await send(AbortSignal.any([stop, silence.signal]), alive);
       const { status, headers } = response;
       if (status < 200 || status > 299) {
         const body = await readStart(response, MOST_ERROR_TEXT);
         const isFull = saysFull(readError(body).text);
-        return this.#passing(classify({ status, headers, body }, situation), status, isFull);
+        return this.#passing(classify({ status, headers, body }, situation()), status, isFull);
       }
       const value = await read(response, alive);
       return value === undefined
@@ -245,7 +247,7 @@ export class BatchApi {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
       if (silence.signal.aborted) return passing(`no answer within ${IDLE_MS / 1000} s`);
-      return this.#passing(classify({ error }, situation));
+      return this.#passing(classify({ error }, situation()));
     } finally {
       clearTimeout(timer);
     }

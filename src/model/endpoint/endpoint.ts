@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly host: string;
   /**
    * Makes exactly one try. Never throws: whatever happens is an `Attempt`. `attemptIndex` is 0 for the first try and varies the seed.
-   * A rejected `max_tokens` is renamed and asked again inside the same try (see dialect.ts), so it costs no attempt.
+   * A rejected `max_tokens` is renamed and asked again inside the same try (see request.ts), so it costs no attempt.
    * `hear` is told the reply as it comes.
    */
   call(request: ModelRequest, attemptIndex: number, abort: AbortSignal, hear?: Hear): Promise<Attempt>;

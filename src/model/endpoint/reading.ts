@@ -53,7 +53,7 @@ export class Reading {
   readonly #document = new GrowingText();
   readonly #content = new GrowingText();
   readonly #reasoning = new GrowingText();
-  #kind: 'unknown' | 'events' | 'document' = 'unknown';
+  #kind: 'unknown' | 'events' | 'document' | 'parsed' = 'unknown';
   #events = 0;
   #broken: Malformed | undefined;
   #hasMessage = false;
@@ -93,9 +93,16 @@ export class Reading {
     return this.#broken === undefined;
   }
 
+  /** Takes a whole completion that was parsed elsewhere, in place of a body. */
+  take(completion: JsonObject): void {
+    this.#kind = 'parsed';
+    this.#read(() => this.#readCompletion(completion));
+  }
+
   /** What the body came to, once it has ended or is given up. */
   outcome(context: () => CallContext): AttemptReply | AttemptFailure {
     this.#read(() => {
+      if (this.#kind === 'parsed') return;
       this.#grow(this.#decoder.end());
       if (this.#kind !== 'events') return this.#readDocument(this.#document.toString());
       this.#stream.end();

@@ -44,11 +44,12 @@ export class Wire {
     path: string,
     signal: AbortSignal,
     body?: Uint8Array | AsyncIterable<Uint8Array>,
-    headers: Record<string, string> = { 'content-type': 'application/json' },
+    headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' },
   ): Promise<WireResponse> {
     this.#opened ??= openClient(this.address, this.apiKey, this.proxy);
     const { client } = await this.#opened;
-    const asked = body === undefined ? client.get(path, { signal }) : client.post(path, { body, headers, signal });
+    const asked =
+      body === undefined ? client.get(path, { headers, signal }) : client.post(path, { body, headers, signal });
     const response: unknown = await asked.asResponse();
     if (response instanceof WireResponse) return response;
     throw new TypeError('the response is not of this transport');

@@ -216,6 +216,8 @@ const SILENT_PROBE_MS = 60_000;
 const LONGEST_ASKED_WAIT_MS = 60_000;
 /** When so many rows fail in one way before any succeeds, the others would fail, too. */
 export const HOPELESS = 20;
+/** When so many rows fail without an answer in between, the rows may not be the cause. */
+export const ROWS_IN_DOUBT = 3;
 
 const BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
@@ -244,6 +246,8 @@ export class Lane {
   /** When the witness was last answered, and when a row that had met a rate limit. */
   vouchedAt = Number.NEGATIVE_INFINITY;
   recoveredAt = Number.NEGATIVE_INFINITY;
+  /** So many rows have to fail without an answer in between for the endpoint to be in doubt. */
+  doubtAfter = ROWS_IN_DOUBT;
   /** Rate limits met since it last answered a row. */
   limits = 0;
   /** The end of a rate limit's pause. */

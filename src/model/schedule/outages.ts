@@ -2,13 +2,13 @@
 
 import { present, type UserError, unavailable } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
-import { type Call, HOPELESS, type Lane, type PoolSettings } from './lane.js';
+import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
 import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
 const MOST_FORGIVEN = 3;
-/** When so many rows fail without an answer in between, the rows may not be the cause. */
-const ROWS_IN_DOUBT = 3;
+/** While many rows fail and the endpoint is known to work, it is looked at ever more rarely, down to once in so many rows. */
+const MOST_DOUBTED = 64;
 /** The least time between two looks at an endpoint that works. */
 const LOOK_AGAIN_MS = 2_000;
 
@@ -35,6 +35,7 @@ export class Outages {
    */
   noteAnswer(lane: Lane, good: boolean, triedAt: number): void {
     if (lane.answered && lane.isOut && triedAt < (lane.trouble?.since ?? 0)) return;
+    lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
       // Others had the room that these found taken.
       for (const call of this.calls()) call.forget(lane, true);
@@ -52,6 +53,7 @@ export class Outages {
   /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
   noteWitness(lane: Lane): void {
     lane.vouchedAt = this.#now;
+    lane.doubtAfter = Math.min(2 * lane.doubtAfter, MOST_DOUBTED);
     this.#works(lane, true);
   }
 
@@ -167,8 +169,7 @@ export class Outages {
     const { unreachable = false, down = false } = attempt;
     const isNewRow = call !== undefined && !call.pending.some((failure) => failure.lane === lane);
     const rows = (lane.trouble?.rows ?? 0) + (isNewRow ? 1 : 0);
-    const isLong = this.#now >= lane.vouchedAt + LOOK_AGAIN_MS;
-    const isDoubtful = lane.answered ? rows >= ROWS_IN_DOUBT && isLong : unreachable || down;
+    const isDoubtful = lane.answered ? rows >= lane.doubtAfter : unreachable || down;
     lane.noteFailure(attempt, { isNewRow, isProbe: call === undefined, isDoubtful });
     this.#sayTrouble(lane, attempt);
   }

@@ -139,7 +139,7 @@ export class Groups<Endpoint extends Pick<Lane, 'isRelieved' | 'wasRelieved'>, J
     const next =
       firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
       waiting.find((one) => isHomeless(one) || (one.group.home === endpoint && isIdle(one))) ??
-      waiting.filter(({ group }) => group.home === endpoint).sort((a, b) => a.group.running - b.group.running)[0] ??
+      leastBusy(waiting.filter(({ group }) => group.home === endpoint)) ??
       firstOf(endpoint.wasRelieved ? waiting.findLast(isIdle) : undefined);
     if (next === undefined) return undefined;
     waiting.splice(waiting.indexOf(next), 1);
@@ -147,4 +147,9 @@ export class Groups<Endpoint extends Pick<Lane, 'isRelieved' | 'wasRelieved'>, J
     next.group.home = endpoint;
     return next;
   }
+}
+
+/** The first job of the group with the fewest jobs in flight. */
+function leastBusy<E, J>([first, ...others]: readonly Waiting<E, J>[]): Waiting<E, J> | undefined {
+  return others.reduce((least, one) => (one.group.running < (least?.group.running ?? 0) ? one : least), first);
 }

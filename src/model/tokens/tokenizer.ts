@@ -58,15 +58,22 @@ export async function requireTokenizer(path: string, shown: string): Promise<str
     await access(file, constants.R_OK);
     return file;
   } catch (error) {
-    if (error instanceof UserError) throw error;
-    throw inputMissing(
-      `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
-    );
+    throw unreadable(shown, error);
   }
 }
 
+function unreadable(shown: string, error: unknown): UserError {
+  if (error instanceof UserError) return error;
+  return inputMissing(
+    `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
+  );
+}
+
 async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
-  const text = await readFile(await requireTokenizer(path, shown), 'utf8');
+  const file = await requireTokenizer(path, shown);
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw unreadable(shown, error);
+  });
   const value = parseObject(text);
   const model = asObject(value?.model);
   // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.

@@ -16,7 +16,11 @@ const lines = new Map(
 function failureOf(id: string) {
   const result = readResult(lines.get(id));
   if (typeof result !== 'object') throw new Error(`expected an answer, got ${JSON.stringify(result)}`);
-  return classified({ ...(result.status !== undefined && { status: result.status }), body: result.body });
+  return classified({ ...(result.status !== undefined && { status: result.status }), body: textOf(result.body) });
+}
+
+function textOf(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
 }
 
 describe('a line of vllm run-batch', () => {
@@ -24,7 +28,7 @@ describe('a line of vllm run-batch', () => {
     const result = readResult(lines.get('ordinary'));
     if (typeof result !== 'object') throw new Error('expected an answer');
     expect(result.status).toBe(200);
-    expect(JSON.parse(result.body)).toMatchObject({
+    expect(result.body).toMatchObject({
       model: 'tiny',
       choices: [{ message: { reasoning: 'hm' }, finish_reason: 'stop' }],
     });
