@@ -45,7 +45,7 @@ import {
   toolVersion,
   under,
 } from '../settings/command.js';
-import { wordsOf } from '../settings/command-line.js';
+import { flagsFor } from '../settings/command-line.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
@@ -177,7 +177,7 @@ function nextStep({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown:
     local === undefined
       ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
       : ['--local', local];
-  const way = wordsOf(OPTIONS, shown, WAY_OF_ASKING.split(' '));
+  const way = flagsFor(OPTIONS, shown, WAY_OF_ASKING.split(' '));
   return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
 }
 

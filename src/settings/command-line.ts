@@ -322,7 +322,7 @@ export function indented(text: string): string {
 // Settings as the words of a command line, so that a command can be given once more.
 
 /** The flags that say what these settings say, in the order of the names; what is as it would be without them is left out. */
-export function wordsOf(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
+export function flagsFor(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
   return names.flatMap((name) => {
     const option = present(table[name]);
     const { [name]: value } = shown;
