@@ -214,7 +214,7 @@ describe('misuse', () => {
     [['paint', '--row', '1', '--oder', 'up'], 'unknown flag --oder; did you mean --order?'],
     [['paint', '--row', '1', '--something-else'], 'unknown flag --something-else; see awb paint --help'],
     [['paint', '--row', '1', '--apikey=sk-very-secret'], 'unknown flag --apikey; did you mean --api-key?'],
-    [['paint', '--row', '1', '--ids'], "option '--ids <A,B>' argument missing; see awb paint --help"],
+    [['paint', '--row', '1', '--ids'], '--ids needs a value; see awb paint --help'],
     [['paint', '--row', '1', '--lean=yes'], '--lean takes no value'],
     [['--lean', 'paint', '--row', '1'], 'unknown flag --lean; see awb --help'],
     [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],

@@ -9,7 +9,7 @@ import { codeOf, inputMissing } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { readJson, sizeOf, writeJson } from '../../disk/files.js';
 
-export interface Checkpoint {
+interface Checkpoint {
   /** Its name in the folder. */
   readonly name: string;
   /** Absolute. */
