@@ -49,7 +49,7 @@ import { flagsFor } from '../settings/command-line.js';
 import { shownPath } from '../settings/shown-path.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
-import { openStore } from '../store/store.js';
+import { openStore, withStore } from '../store/store.js';
 import { calibrationPage } from '../view/calibration.js';
 
 const OPTIONS = {
@@ -223,9 +223,8 @@ export function saveCalibration(
   if (judge === undefined || judgeKey === undefined) {
     throw badData(`the manifest of ${source} names no judge; awb calibrate with --fresh makes both anew`);
   }
-  const store = openStore(db);
-  try {
-    return store.saveCalibration({
+  return withStore(db, openStore, (store) =>
+    store.saveCalibration({
       // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
       identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
       judgeKey,
@@ -242,8 +241,6 @@ export function saveCalibration(
       savedAt: new Date().toISOString(),
       toolVersion: toolVersion(),
       document,
-    });
-  } finally {
-    store.close();
-  }
+    }),
+  );
 }

@@ -249,14 +249,12 @@ function recordOf(run: ReadRun) {
     id: names.id,
     startMs,
     endMs: Date.parse(made.endedAt ?? '') || startMs,
-    params: [
+    params: keyedTexts([
       ...flattened('judge', settings),
       ...flattened('infer', predictions?.settings ?? {}),
       ...flattened('identity', identity),
-    ]
-      .flatMap(keyAndText)
-      .filter(isLast),
-    tags: [...Object.entries(tags), ...meta].flatMap(keyAndText).filter(isLast),
+    ]),
+    tags: keyedTexts([...Object.entries(tags), ...meta]),
     metrics: Object.entries(metricsOf(card)),
     step: /^\d{1,15}$/.test(made.meta.step ?? '') ? Number(made.meta.step) : 0,
     files: {
@@ -291,13 +289,12 @@ function flattened(path: string, value: unknown): (readonly [string, unknown])[]
   return Object.entries(value).flatMap(([name, member]) => flattened(`${path}.${name}`, member));
 }
 
-/** Whether no later one has the same key: names may become the same by what MLflow allows in them, and it takes a key once. */
-function isLast({ key }: { readonly key: string }, at: number, all: readonly { readonly key: string }[]): boolean {
-  return all.findLastIndex((other) => other.key === key) === at;
-}
-
-function keyAndText([name, value]: readonly [string, unknown]) {
-  if (value === undefined || value === null) return [];
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return [{ key: metricName(name), value: text.slice(0, MOST_VALUE) }];
+/** What is there, as texts. Names may become the same by what MLflow allows in them, and it takes a key once: the last one. */
+function keyedTexts(entries: readonly (readonly [name: string, value: unknown])[]) {
+  const texts = new Map<string, string>();
+  for (const [name, value] of entries) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value ?? undefined);
+    if (text !== undefined) texts.set(metricName(name), text.slice(0, MOST_VALUE));
+  }
+  return [...texts].map(([key, value]) => ({ key, value }));
 }

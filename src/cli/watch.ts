@@ -26,7 +26,7 @@ import { defineCommand, keptText, programName, type RunAwb } from '../settings/c
 import { shownPath } from '../settings/shown-path.js';
 import { checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
-import { type FixedBase, WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
+import { WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
 import { endpointAt, filled, wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
@@ -128,7 +128,7 @@ const WORST_FIRST: readonly ExitCode[] = [
  * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder, 74 where
  * that cannot be written; what `baseOf` throws, before anything is served and before each gate
  */
-async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io): Promise<ExitCode> {
+async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): Promise<ExitCode> {
   requireCommands(settings);
   const dir = resolve(io.cwd, settings.dir);
   const outputDir = resolve(io.cwd, settings.outputDir);

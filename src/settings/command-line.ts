@@ -64,40 +64,30 @@ export async function readCommandLine(
   return { name, command, flags, problems: [...own.problems, ...given.problems, ...problems] };
 }
 
-/** A command among the words of a line. */
-interface Called {
-  /** The words ahead of its name, and behind it. */
-  readonly ahead: readonly string[];
-  readonly words: readonly string[];
-  readonly called?: CommandEntry;
-  /** The commands to show: all of them, or those whose first word was given without a second. */
-  readonly group: readonly CommandEntry[];
-}
-
-/** @throws UserError (2) for a command that does not exist, and for the first word of several commands alone */
-function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): Called {
+/**
+ * The words ahead of a command's name and behind it, the command, and the commands that help shows.
+ * @throws UserError (2) for a command that does not exist, and for the first word of several commands alone
+ */
+function commandIn(argv: readonly string[], entries: readonly CommandEntry[]) {
   const at = argv.findIndex((argument) => !argument.startsWith('-'));
-  const first = argv[at];
+  const [first, second] = at < 0 ? [] : argv.slice(at);
   if (first === undefined) return { ahead: argv, words: [], group: entries };
   const group = entries.filter((each) => each.name.startsWith(`${first} `));
-  const second = argv[at + 1];
-  if (group.length > 0 && second?.startsWith('-')) {
-    // Help on the group, or on nothing: its first word is no command.
-    return { ahead: argv.toSpliced(at, 1), words: [], group };
-  }
+  // Help on the group, or on nothing: its first word is no command.
+  if (group.length > 0 && second?.startsWith('-')) return { ahead: argv.toSpliced(at, 1), words: [], group };
   const name = group.length > 0 && second !== undefined ? `${first} ${second}` : first;
   const called = entries.find((each) => each.name === name);
-  if (called === undefined) {
-    const names = (group.length > 0 ? group : entries).map((each) => each.name);
-    if (group.length > 0 && second === undefined) {
-      throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
-    }
-    const near = nearest(name, names);
-    const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
-    throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
+  const length = name === first ? 1 : 2;
+  if (called !== undefined) {
+    return { ahead: argv.slice(0, at), words: argv.slice(at + length), called, group: entries };
   }
-  const words = argv.slice(at + (name === first ? 1 : 2));
-  return { ahead: argv.slice(0, at), words, called, group: entries };
+  const names = (group.length > 0 ? group : entries).map((each) => each.name);
+  if (group.length > 0 && second === undefined) {
+    throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+  }
+  const near = nearest(name, names);
+  const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
+  throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
 }
 
 /** `--help all`, and `awb help infer all`. */

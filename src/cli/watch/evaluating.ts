@@ -11,7 +11,7 @@ import { asObject, isObject, type JsonObject, parseObject } from '../../core/jso
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
 import { type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
-import type { FixedBase, WatchSettings } from './options.js';
+import type { WatchSettings } from './options.js';
 import {
   endpointAt,
   filled,
@@ -40,7 +40,8 @@ export interface Work {
   readonly settings: WatchSettings;
   readonly io: Io;
   readonly say: Say;
-  readonly baseOf: FixedBase;
+  /** Looks whether the base is the run that it was at the first start, and gives the name by which a gate finds that one. */
+  readonly baseOf: () => Promise<string>;
   /** Absolute. */
   readonly outputDir: string;
 }

@@ -44,6 +44,3 @@ export const WATCH_OPTIONS = {
 
 /** As they were given, with the path of the configuration file that the steps read, too. */
 export type WatchSettings = Settings<typeof WATCH_OPTIONS> & { readonly config: string };
-
-/** Looks whether the base is the run that it was at the first start, and gives the name by which a gate finds that one. */
-export type FixedBase = () => Promise<string>;
