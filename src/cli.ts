@@ -12,6 +12,8 @@ import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
 
+type ErrorLook = { color: boolean };
+
 /** One command of a module that has several. */
 function one<Name extends string>(load: () => Promise<Readonly<Record<Name, CommandSpec>>>, name: Name) {
   return async () => ({ command: (await load())[name] });
@@ -80,7 +82,8 @@ export async function main(
   // Most of what fails knows its paths whole. Standard output may be a document for programs, which holds them so.
   const told = (text: string) => withShownPaths(clean(text), { cwd: processIo.cwd, typed });
   const io: Io = { ...processIo, typed, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
-  const look = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
+  // How errors look, which the settings decide once they are read.
+  const look: ErrorLook = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {
     if (argv[0] === 'completion-server') {
       return await (await import('./cli/completion.js')).answerCompletion(io, commands);
@@ -89,11 +92,6 @@ export async function main(
   } catch (error) {
     return report(error, io, look, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));
   }
-}
-
-/** How errors look, which the settings decide once they are read. */
-interface ErrorLook {
-  color: boolean;
 }
 
 /** The same sink, its size live, that cleans what is written. In GitHub Actions it makes commands to the runner harmless, too. */

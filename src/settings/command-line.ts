@@ -40,10 +40,10 @@ export async function readCommandLine(
   for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
 
   // Ahead of the command's name stand the program's own flags.
-  const own = flagsIn(ahead, {}, 'awb');
+  const own = flagsIn(ahead, { options: {} }, 'awb');
   const { name } = called ?? {};
   const command = own.asksFor === undefined ? (await called?.load())?.command : undefined;
-  const given = command && flagsIn(words, command.options, `awb ${name}`);
+  const given = command && flagsIn(words, command, `awb ${name}`);
   const asksFor = own.asksFor ?? given?.asksFor;
   if (asksFor === 'version') {
     io.stdout.write(`${toolVersion()}\n`);
@@ -60,8 +60,7 @@ export async function readCommandLine(
     program.outputHelp({ error: true });
     return { exitCode: EXIT.usage };
   }
-  const { flags, problems } = withOperands(given, name, command);
-  return { name, command, flags, problems: [...own.problems, ...given.problems, ...problems] };
+  return { name, command, flags: given.flags, problems: [...own.problems, ...given.problems] };
 }
 
 /**
@@ -98,7 +97,6 @@ function wantsAll(argv: readonly string[]): boolean {
 /** What words say. */
 interface Given {
   readonly flags: FlagValues;
-  readonly operands: readonly string[];
   readonly asksFor: 'help' | 'version' | undefined;
   /** What is wrong, all of it, a sentence each. */
   readonly problems: readonly string[];
@@ -108,8 +106,13 @@ interface Given {
  * Reads flags and operands.
  * @param owner whose flags they are, such as `awb infer`
  */
-function flagsIn(words: readonly string[], table: OptionTable, owner: string, before: readonly string[] = []): Given {
-  const options = parserOptions(table);
+function flagsIn(
+  words: readonly string[],
+  command: Pick<CommandSpec, 'options' | 'operands'>,
+  owner: string,
+  before: readonly string[] = [],
+): Given {
+  const options = parserOptions(command.options);
   const { tokens } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true, tokens: true });
   const named = tokens.filter((token) => token.kind === 'option');
   // The parser takes whatever follows as the value: `--label --json` would lose both.
@@ -117,7 +120,7 @@ function flagsIn(words: readonly string[], table: OptionTable, owner: string, be
   const bare = named.find(({ value, inlineValue }) => inlineValue === false && isFlag(value));
   if (bare !== undefined) {
     const problem = `--${bare.name} needs a value; what follows it is the flag ${bare.value}`;
-    return flagsIn(words.toSpliced(bare.index, 1), table, owner, [...before, problem]);
+    return flagsIn(words.toSpliced(bare.index, 1), command, owner, [...before, problem]);
   }
   const problems = [...before];
   const flags = new Map<string, readonly string[] | boolean>();
@@ -135,13 +138,38 @@ function flagsIn(words: readonly string[], table: OptionTable, owner: string, be
     } else if (value === undefined) problems.push(`--${name} needs a value; see ${owner} --help`);
     else flags.set(name, [...(typeof known === 'object' ? known : []), value]);
   }
-  const operands = tokens.flatMap((token) => {
+  const names = tokens.flatMap((token) => {
     // The word behind an unknown flag was probably meant for it.
     const isMeant = unknown.has(token.index - 1) && !words[token.index - 1]?.includes('=');
     return token.kind === 'positional' && !isMeant ? token.value : [];
   });
   const asksFor = (['version', 'help'] as const).find((name) => flags.delete(name));
-  return { flags, operands, asksFor, problems };
+  problems.push(...givenTwice(flags, command.options), ...fillOperands(flags, names, command, owner));
+  return { flags, asksFor, problems };
+}
+
+/** Which of two values was meant nobody can tell, and they may be secrets. */
+function givenTwice(flags: FlagValues, table: OptionTable): string[] {
+  return [...flags].flatMap(([name, texts]) =>
+    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(table[name])
+      ? [`--${name} takes one value, and is given ${texts.length} times`]
+      : [],
+  );
+}
+
+/** Names fill, in their order, the operands that no flag gave. @returns a sentence for each that is too many */
+function fillOperands(
+  flags: Map<string, readonly string[] | boolean>,
+  names: readonly string[],
+  { operands = [], options }: Pick<CommandSpec, 'options' | 'operands'>,
+  owner: string,
+): string[] {
+  const left = [...names];
+  for (const operand of operands.filter((operand) => !flags.has(operand))) {
+    const texts = left.splice(0, options[operand]?.kind === 'list' ? left.length : 1);
+    if (texts.length > 0) flags.set(operand, texts);
+  }
+  return left.map((text) => `"${oneLine(text, 60)}" is one name too many; see ${owner} --help`);
 }
 
 /** A table's flags as Node's own parser takes them, and help and version. */
@@ -203,27 +231,6 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
 /** Whether an option may be given several times. */
 export function takesSeveral(option: OptionSpec | undefined): boolean {
   return option?.kind === 'list' || option?.kind === 'map';
-}
-
-/** Operands fill, in their order, what no flag gave. Which of two values was meant nobody can tell, and they may be secrets. */
-function withOperands(
-  { flags, operands }: Given,
-  name: string,
-  command: CommandSpec,
-): Omit<Given, 'operands' | 'asksFor'> {
-  const twice = [...flags].flatMap(([name, texts]) =>
-    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(command.options[name])
-      ? [`--${name} takes one value, and is given ${texts.length} times`]
-      : [],
-  );
-  const free = (command.operands ?? []).filter((name) => !flags.has(name));
-  const takesRest = (name: string) => command.options[name]?.kind === 'list';
-  const excess = free.some(takesRest) ? [] : operands.slice(free.length);
-  const filled = free
-    .map((name, at) => [name, operands.slice(at, takesRest(name) ? undefined : at + 1)] as const)
-    .filter(([, texts]) => texts.length > 0);
-  const problems = excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${name} --help`);
-  return { flags: new Map([...flags, ...filled]), problems: [...twice, ...problems] };
 }
 
 const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment

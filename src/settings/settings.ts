@@ -12,29 +12,20 @@ import {
   FLAGS_ONLY,
   type OptionTable,
   type Settings,
-  type ShownSettings,
   variableOf,
 } from './command.js';
 import { flagOf, indented } from './command-line.js';
 import { noteKeys, notePasswords, noteSecrets, shownSettings } from './secrets.js';
 import { type ConfigFile, defaultValue, type Found, givenValue, readConfig } from './sources.js';
 
-/** The settings of one call, with all that is wrong with them. */
-interface Resolved {
-  readonly settings: Settings<OptionTable>;
-  readonly shown: ShownSettings;
-  /** By option name, in the table's order. */
-  readonly found: ReadonlyMap<string, Found>;
-  /** What is wrong with names and values, a sentence each; the settings then hold the defaults in their place. */
-  readonly problems: readonly string[];
-  /** Names in the environment that nothing reads, and values that are not taken as they were given, a sentence each. */
-  readonly warnings: readonly string[];
-}
+type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
 
 /**
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
- * Wrong values and unknown names are gathered in `problems`, so that all of them can be said at once.
+ * Wrong values and unknown names are gathered in `problems`, a sentence each, so that all of them can be said at once; the settings then
+ * hold the defaults in their place. `warnings` are of names in the environment that nothing reads, and of values that are not taken as
+ * they were given.
  * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
  */
 export async function resolveSettings(
@@ -42,7 +33,7 @@ export async function resolveSettings(
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
   commands: readonly CommandEntry[],
   secrets: Set<string>,
-): Promise<Resolved> {
+) {
   const table = command.options;
   noteSecrets(table, { flags, env }, secrets);
   const file = givenValue('config', COMMON.config, { flags, env });
@@ -138,7 +129,7 @@ async function unknownNames(
   env: Io['env'],
   config: ConfigFile | undefined,
   commands: readonly CommandEntry[],
-): Promise<Pick<Resolved, 'problems' | 'warnings'>> {
+) {
   const sections = commands.map(({ name }) => name);
   const top = [...(config?.top ?? [])].filter(([key]) => !sections.includes(key));
   // The one that stands for no option.

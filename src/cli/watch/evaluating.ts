@@ -133,14 +133,13 @@ async function decided(work: Work, kept: Kept): Promise<Outcome> {
 
 /** Held against the last checkpoint that passed: for information, since a chain of small losses passes each such step. */
 async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
-  let last: { readonly name: string; readonly dir: string; readonly at: string } | undefined;
+  let last = { name: '', dir: '', at: '' };
   for (const entry of await readdir(outputDir)) {
     const own = join(outputDir, entry);
-    const record = own === dir ? undefined : await recordIn(own).catch(() => undefined);
-    const { name = '', verdict, finishedAt: at = '' } = record ?? {};
-    if (verdict === 'GO' && at > (last?.at ?? '')) last = { name, dir: own, at };
+    const { name, verdict, finishedAt: at = '' } = (await recordIn(own).catch(() => undefined)) ?? { name: '' };
+    if (own !== dir && verdict === 'GO' && at > last.at) last = { name, dir: own, at };
   }
-  if (last === undefined) return null;
+  if (last.at === '') return null;
   const runs = [`--base=${join(last.dir, 'judged.jsonl')}`, `--candidate=${join(dir, 'judged.jsonl')}`];
   const { name } = last;
   try {
