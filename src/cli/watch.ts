@@ -24,9 +24,8 @@ import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import { checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
+import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
-import { WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
 import { endpointAt, filled, wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({

@@ -10,8 +10,7 @@ import { counted, grouped } from '../../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
-import { type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
-import type { WatchSettings } from './options.js';
+import { type Kept, keepRecord, recordIn, STEPS, type Step, type WatchSettings } from './checkpoints.js';
 import {
   endpointAt,
   filled,

@@ -14,8 +14,8 @@ import { isObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { isAlive } from '../../run/run.js';
+import type { WatchSettings } from './checkpoints.js';
 import type { GuardReport, GuardTask } from './guard.js';
-import type { WatchSettings } from './options.js';
 
 /** Compiled code alone can be started as a process. Tests run the sources, and start what they have compiled before. */
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
