@@ -39,28 +39,26 @@ export async function readCommandLine(
     .addHelpText('after', FURTHER_HELP);
   for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
 
+  const answered = (asksFor: 'help' | 'version', shown: Command) => {
+    if (asksFor === 'help') shown.outputHelp();
+    else io.stdout.write(`${toolVersion()}\n`);
+    return { exitCode: EXIT.done };
+  };
   // Ahead of the command's name stand the program's own flags.
   const own = flagsIn(ahead, { options: {} }, 'awb');
-  const { name } = called ?? {};
-  const command = own.asksFor === undefined ? (await called?.load())?.command : undefined;
-  const given = command && flagsIn(words, command, `awb ${name}`);
-  const asksFor = own.asksFor ?? given?.asksFor;
-  if (asksFor === 'version') {
-    io.stdout.write(`${toolVersion()}\n`);
-    return { exitCode: EXIT.done };
-  }
-  const subcommand = program.commands.find((each) => each.name() === name);
-  if (asksFor === 'help') {
-    if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv));
-    (command === undefined ? program : present(subcommand)).outputHelp();
-    return { exitCode: EXIT.done };
-  }
-  if (name === undefined || command === undefined || given === undefined) {
+  if (own.asksFor !== undefined) return answered(own.asksFor, program);
+  if (called === undefined) {
     if (own.problems.length > 0) throw new UserError(own.problems.join('\n'));
     program.outputHelp({ error: true });
     return { exitCode: EXIT.usage };
   }
-  return { name, command, flags: given.flags, problems: [...own.problems, ...given.problems] };
+  const { name } = called;
+  const { command } = await called.load();
+  const { asksFor, flags, problems } = flagsIn(words, command, `awb ${name}`);
+  if (asksFor === undefined) return { name, command, flags, problems: [...own.problems, ...problems] };
+  const subcommand = present(program.commands.find((each) => each.name() === name));
+  addOptions(subcommand, command, wantsAll(argv));
+  return answered(asksFor, subcommand);
 }
 
 /**
