@@ -24,7 +24,6 @@ const comparing = () => import('./cli/comparing.js');
 const batchCommands = () => import('./cli/batch-api.js');
 const exportCommands = () => import('./cli/export.js');
 const dataCommands = () => import('./cli/data.js');
-const pages = () => import('./cli/pages.js');
 const runsCommands = () => import('./cli/runs.js');
 
 /** The subcommands, in the order of the help. */
@@ -51,8 +50,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'gate', load: one(comparing, 'gate'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
   { name: 'leaderboard', load: one(runsCommands, 'leaderboard'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
-  { name: 'report', load: one(pages, 'report'), summary: 'write an HTML page about a run, with every sample' },
-  { name: 'rate', load: one(pages, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
+  { name: 'report', load: one(exportCommands, 'report'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: one(exportCommands, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
   { name: 'agree', load: one(agreement, 'agree'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'export csv', load: one(exportCommands, 'csv'), summary: 'write the judgements of a run, or its scores, as CSV' },
   { name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'put a run with its settings and scores into an MLflow server' },

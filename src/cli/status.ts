@@ -235,11 +235,8 @@ export function statusText(
 ): string {
   const isAtWork = ({ state }: RunStatus) => state === 'running' || state === 'awaiting';
   const ended = runs.filter((run) => !isAtWork(run));
-  const lines = aligned(
-    ended.map((run) => endedCells(run, now)),
-    '  ',
-    [3],
-  );
+  const cells = ended.map((run) => endedCells(run, now));
+  const lines = aligned(cells, '  ', [3]);
   const { ok, failed, total } = sum;
   const share = total === 0 ? 100 : Math.floor(((ok + failed) / total) * 100);
   const done = `all ${sum.runs} runs: ${grouped(ok + failed)} of ${grouped(total)} (${share} %)`;

@@ -146,10 +146,8 @@ async function unknownNames(
   if (isOwn) return { problems: inSection, warnings: [] };
   const loaded = await Promise.all(commands.map(({ load }) => load()));
   const all = [...new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options))])];
-  return {
-    problems: [...inSection, ...unknownKeys(top, [...all, ...sections])],
-    warnings: unknownVariables(all),
-  };
+  const problems = [...inSection, ...unknownKeys(top, [...all, ...sections])];
+  return { problems, warnings: unknownVariables(all) };
 }
 
 /** The names of a table's options, with both forms of a boolean. */
