@@ -218,10 +218,11 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
   let hidden = 0;
   for (const [name, spec] of Object.entries(command.options)) {
     const short = spec.short === undefined ? '' : `-${spec.short}, `;
-    const isShown = all || isDaily(name, spec, command);
+    const isHidden = !all && !isDaily(name, spec, command);
     const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
-    if (isShown) subcommand.addOption(option);
-    else hidden++;
+    // Groups stand in the order of all their options.
+    subcommand.addOption(option.hideHelp(isHidden));
+    if (isHidden) hidden++;
   }
   subcommand.addHelpText('after', closingWords(subcommand.name(), command, hidden));
 }
