@@ -21,17 +21,12 @@ import type { GuardReport, GuardTask } from './guard.js';
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
 const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
 
-interface GuardedCommand extends GuardTask {
-  readonly env: Io['env'];
-  readonly cwd: string;
-}
-
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
  * @returns the guard's process id, and what resolves once the command and all of its group have ended
  * @throws what opening its files throws
  */
-export function startGuarded({ env, cwd, ...task }: GuardedCommand, ending: AbortSignal) {
+export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' | 'cwd'>, ending: AbortSignal) {
   // The guard itself could tell nobody that it cannot open them.
   for (const path of [task.log, task.output ?? task.log]) closeSync(openSync(path, 'a+'));
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
