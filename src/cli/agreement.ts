@@ -75,17 +75,14 @@ const MOST_NAMED = 10;
 function notesOn({ leftOut, unchecked }: Matched): string[] {
   const kinds = [...groupBy(leftOut, ({ why }) => why)];
   const named = new Set(kinds.flatMap(([, own]) => own.slice(0, MOST_NAMED)));
+  const unhashed = `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`;
   const further = kinds.filter(([, own]) => own.length > MOST_NAMED);
   return [
     ...leftOut.filter((one) => named.has(one)).map(({ place, why }) => `${place}: left out: ${REASONS[why]}`),
     ...further.map(
       ([why, own]) => `and ${counted(own.length - MOST_NAMED, 'further rating')} left out: ${REASONS[why]}`,
     ),
-    ...(unchecked === 0
-      ? []
-      : [
-          `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
-        ]),
+    ...(unchecked === 0 ? [] : [unhashed]),
   ];
 }
 

@@ -117,10 +117,7 @@ async function fixedBase({ base, db, outputDir, dryRun }: WatchSettings, io: Io)
 // The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
-const WORST_FIRST: readonly ExitCode[] = [
-  ...[EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive],
-  ...[EXIT.later, EXIT.done],
-];
+const WORST_FIRST = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive, EXIT.later];
 
 /**
  * Watches until it is interrupted, or takes what is there.

@@ -20,28 +20,39 @@ const NONE = new Uint8Array(0);
 export const LONGEST_LINE_BYTES = 1 << 27;
 
 /**
- * Yields the lines of a stream of chunks, without blank ones. A line's bytes are valid until the next line is asked for, since readers
- * may use their chunks again. Memory: one chunk and the longest line, and no line is kept beyond `longest` bytes.
+ * Yields the lines of a stream of chunks, without blank ones. A line's bytes are valid until the next line is asked for, since their
+ * buffers are used again. Memory: one chunk and the longest line, and no line is kept beyond `longest` bytes.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   longest = LONGEST_LINE_BYTES,
 ): AsyncGenerator<Line> {
-  // Of a line whose end is not there yet: copies of its pieces, none once they are too many, and their bytes.
-  let pieces: Uint8Array[] = [];
+  // Of a line whose end is not there yet: its bytes, in a buffer that is used again (none once they are too many), and their number.
+  let carry = new Uint8Array(0);
   let carried = 0;
   let offset = 0;
   let number = 0;
+  const carryOn = (piece: Uint8Array) => {
+    const before = carry.subarray(0, carried);
+    carried += piece.length;
+    // The room doubles, so that a line of many chunks is not copied once for each.
+    if (carried > longest) carry = new Uint8Array(0);
+    else if (carried > carry.length) carry = new Uint8Array(Math.max(carried, carry.length * 2));
+    if (carried > longest) return;
+    if (before.buffer !== carry.buffer) carry.set(before);
+    carry.set(piece, before.length);
+  };
   /** The line that ends with this piece; undefined for a blank one. */
   const lineWith = (last: Uint8Array, ended: boolean): Line | undefined => {
-    const length = carried + last.length;
+    const isCarried = carried > 0;
+    if (isCarried) carryOn(last);
+    const length = isCarried ? carried : last.length;
     const tooLong = length > longest;
-    const whole = carried === 0 ? last : Buffer.concat([...pieces, last]);
+    const whole = isCarried ? carry.subarray(0, length) : last;
     const isReturned = whole[whole.length - 1] === CARRIAGE_RETURN;
     const bytes = tooLong ? NONE : isReturned ? whole.subarray(0, -1) : whole;
     const line = { bytes, offset, number: ++number, ended, tooLong };
     offset += length + 1;
-    pieces = [];
     carried = 0;
     return isBlank(bytes) && !tooLong ? undefined : line;
   };
@@ -52,9 +63,7 @@ export async function* splitLines(
       if (line !== undefined) yield line;
       start = end + 1;
     }
-    carried += chunk.length - start;
-    if (carried > longest) pieces = [];
-    else if (start < chunk.length) pieces.push(Buffer.from(chunk.subarray(start)));
+    if (start < chunk.length) carryOn(chunk.subarray(start));
   }
   const line = carried > 0 ? lineWith(NONE, false) : undefined;
   if (line !== undefined) yield line;
