@@ -271,11 +271,16 @@ const CSV_KEYS = [
 /** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
 function csv(view: ComparisonView): string {
   const { domains, overall } = comparisonDocument(view);
-  const sets = [...Object.entries(domains), ['overall', { ...overall, rows: meanIn(view.comparison).rows }] as const];
+  const { comparison } = view;
+  // In the order of the comparison: an object puts a domain whose name is a number before all others.
+  const sets = [
+    ...comparison.domains.map(({ domain }) => [domain, domains[domain]] as const),
+    ['overall', { ...overall, rows: meanIn(comparison).rows }] as const,
+  ];
   const lines = sets.flatMap(([domain, set]) =>
     (['total', ...DIMENSIONS] as const).flatMap((figure) => {
-      const found = set[figure];
-      return found === null ? [] : [[domain, figure, set.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]];
+      const found = set?.[figure];
+      return found ? [[domain, figure, set?.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]] : [];
     }),
   );
   return csvText([['domain', 'figure', 'rows', 'compared', ...CSV_KEYS], ...lines]);

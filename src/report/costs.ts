@@ -18,7 +18,11 @@ const COST = z.strictObject({
   usd: FIGURE,
   unpriced: z.number(),
 });
-const SPENDING = z.strictObject({ ...COST.shape, price: PRICE.nullable(), domains: z.record(z.string(), COST) });
+const SPENDING = z.strictObject({
+  ...COST.shape,
+  price: z.strictObject(PRICE.shape).nullable(),
+  domains: z.record(z.string(), COST),
+});
 
 /**
  * For the world model and for the judge: counts of rows and tokens, and US dollars, unrounded, in all and by domain, with the price

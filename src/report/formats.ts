@@ -20,8 +20,8 @@ export interface BoardLook extends Look {
   readonly unofficial: boolean;
 }
 
-/** A leaderboard in each format. Whatever its texts hold, they stay text. */
-export const FORMATS = {
+/** A leaderboard in each format of text; a page is one more. Whatever its texts hold, they stay text. */
+export const TEXT_FORMATS = {
   terminal: { endings: [], print: terminalBoard },
   md: { endings: ['.md'], print: ({ blocks }) => blocks.map(markdownBlock).join('\n') },
   csv: { endings: ['.csv'], print: csvBoard },

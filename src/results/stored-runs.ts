@@ -1,5 +1,5 @@
-// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of one run) and as JSON; and how one is stored again once it is
-// removed. Texts of runs may be hostile.
+// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of
+// one run) and as JSON; and how one is stored again once it is removed. Texts of runs may be hostile.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -350,11 +350,12 @@ function notesOn(runs: readonly ListedRun[]): string[] {
 
 const MOST_NUMBERS = 8;
 
-/** `runs 1, 2, 3`, of many the first. */
+/** `runs 1, 2 and 3`, of many the first. */
 function numbersOf(runs: readonly ListedRun[]): string {
-  const numbers = runs.slice(0, MOST_NUMBERS).map(({ id }) => String(id));
-  const more = runs.length > numbers.length ? ` and ${runs.length - numbers.length} more` : '';
-  return `${runs.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}${more}`;
+  const numbers = runs.map(({ id }) => String(id));
+  const left = numbers.splice(MOST_NUMBERS).length;
+  const last = left > 0 ? `${left} more` : numbers.pop();
+  return numbers.length === 0 ? `run ${last}` : `runs ${numbers.join(', ')} and ${last}`;
 }
 
 /** Longest text of a fact that is shown whole. */
@@ -371,7 +372,7 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   const { label, isLabelGiven, ownLabel, file } = run;
   const own = ownLabel === undefined ? '' : `; its manifest says ${ownLabel}`;
   const source = [
-    ...[shownPath(run.source, io), file.bytes && bytesText(file.bytes)],
+    ...[shownPath(run.source, io), file.bytes === undefined ? undefined : bytesText(file.bytes)],
     `${FILE_STATES[file.state]}${file.reason === undefined ? '' : ` (${file.reason})`}`,
   ];
   const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;

@@ -4,7 +4,7 @@ import type { RunCosts, Spending, Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
-import { isObject } from '../core/json.js';
+import { isObject, isText } from '../core/json.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
@@ -160,19 +160,25 @@ function costsIn(document: CostsDocument): RunCosts {
   return Object.fromEntries(sides);
 }
 
-/** Whether a value is an object in which these are objects or lists: what a document of ours has at the least. */
-function holding<T>(...names: string[]) {
+/** Whether a value is an object with such a list of such items and such an object: what a document of ours has at the least. */
+function holding<T>(list: string, isItem: (item: unknown) => boolean, object: string) {
   return (value: unknown): value is T =>
-    isObject(value) && names.every((name) => typeof value[name] === 'object' && value[name] !== null);
+    isObject(value) && Array.isArray(value[list]) && value[list].every(isItem) && isObject(value[object]);
 }
 
-const isCard = holding<ScoreCard>('domains', 'overall');
-const isEquivalence = holding<EquivalenceCard>('domains', 'overall');
-const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('ratings', 'flags');
+const isCard = holding<ScoreCard>('domains', isObject, 'overall');
+const isEquivalence = holding<EquivalenceCard>('domains', isObject, 'overall');
+const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('flags', isText, 'ratings');
 const isTrust = (value: unknown): value is JudgeTrust => TRUST.safeParse(value).success;
 
 function isCosts(value: unknown): value is CostsDocument {
-  return isObject(value) && Object.values(value).every(holding('domains'));
+  return isObject(value) && Object.values(value).every(isSpending);
+}
+
+function isSpending(value: unknown): boolean {
+  return (
+    isObject(value) && isObject(value.total) && isObject(value.domains) && Object.values(value.domains).every(isObject)
+  );
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */

@@ -2,7 +2,7 @@
 
 import { twoDecimals } from '../core/figures.js';
 import { intervalCell, NONE, type OutputFormat } from '../core/table.js';
-import { type BoardLook, FORMATS as TEXT_FORMATS } from '../report/formats.js';
+import { type BoardLook, TEXT_FORMATS } from '../report/formats.js';
 import {
   type Block,
   type BoardFigure,

@@ -72,12 +72,13 @@ export function groupsOf(runs: readonly BoardRun[], options: BoardOptions): Grou
     }));
   const ofModels = alikeIn(runs.filter(({ isBaseline }) => !isBaseline));
   // A baseline was asked under no protocol, and stands beside the runs of each; where there are none, with its like.
-  const alone = runs.filter((run) => {
+  const alone: BoardRun[] = [];
+  for (const run of runs.filter(({ isBaseline }) => isBaseline)) {
     const own = canonicalJson(run.judgedWith);
     const hosts = ofModels.filter(({ judgedWith }) => canonicalJson({ ...judgedWith, protocol: undefined }) === own);
-    if (run.isBaseline) for (const { runs: beside } of hosts) beside.push(run);
-    return run.isBaseline && hosts.length === 0;
-  });
+    if (hosts.length === 0) alone.push(run);
+    for (const { runs: beside } of hosts) beside.push(run);
+  }
   const found: Group[] = [...ofModels, ...alikeIn(alone)];
   if (options.withPublished && !found.some(({ judgedWith }) => isOfficial(judgedWith))) {
     found.push({ judgedWith: OFFICIAL, runs: [], isRecorded: true });
