@@ -28,6 +28,12 @@ export function keysOf<Table extends object>(table: Table): (keyof Table & strin
   return Object.keys(table) as (keyof Table & string)[];
 }
 
+/** What a function says of each key. */
+export function recordOf<Key extends string, T>(keys: readonly Key[], of: (key: Key) => T): Record<Key, T> {
+  // Every key has its entry.
+  return Object.fromEntries(keys.map((key) => [key, of(key)])) as Record<Key, T>;
+}
+
 // Quantiles, as NumPy has them by default and Python under 'inclusive'.
 
 /** The value below which a share (0 to 1) of sorted values lies, between two of them in proportion; undefined where there are none. */

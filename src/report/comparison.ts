@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { Comparison, Difference, DifferenceSet, Figure } from '../core/comparison.js';
-import { asciiJson, documentOf, FIGURE, SPREAD } from '../core/document.js';
+import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { intervalText, signed, twoDecimals } from '../core/figures.js';
 import { oneLine, shortened } from '../core/printable.js';
@@ -78,65 +78,40 @@ export function openingOf({ base, candidate, comparison }: ComparisonView): stri
 
 /** A run, as JSON names it. */
 export const RUN = z.strictObject({
-  name: z.string(),
-  source: z.string(),
-  judge: z.string().nullable(),
-  rubric_pack: z.string().nullable(),
+  ...keyed(z.string(), 'name', 'source'),
+  ...keyed(TEXT, 'judge', 'rubric_pack'),
   judge_trust: TRUST.nullable(),
 });
 
-const INTERVAL = z.strictObject({ low: z.number(), high: z.number() });
 const DIFFERENCE = z.strictObject({
   difference: z.number(),
   ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
-  base: z.number(),
-  candidate: z.number(),
-  wins: z.number(),
-  ties: z.number(),
-  losses: z.number(),
-  p: FIGURE,
-  p_adjusted: FIGURE,
-  smallest_effect: FIGURE,
-  on_these_rows: z.strictObject({ low: FIGURE, high: FIGURE, se: FIGURE, df: FIGURE }).nullable(),
+  ...keyed(z.number(), 'base', 'candidate', 'wins', 'ties', 'losses'),
+  ...keyed(FIGURE, 'p', 'p_adjusted', 'smallest_effect'),
+  on_these_rows: z.strictObject(keyed(FIGURE, 'low', 'high', 'se', 'df')).nullable(),
   variance: VARIANCE.nullable(),
-  bootstrap: INTERVAL.nullable(),
+  bootstrap: z.strictObject(keyed(z.number(), 'low', 'high')).nullable(),
 });
-const DIFFERENCES = z.strictObject({
-  total: DIFFERENCE.nullable(),
-  format: DIFFERENCE.nullable(),
-  factuality: DIFFERENCE.nullable(),
-  consistency: DIFFERENCE.nullable(),
-  realism: DIFFERENCE.nullable(),
-  quality: DIFFERENCE.nullable(),
-});
+const DIFFERENCES = z.strictObject(keyed(DIFFERENCE.nullable(), 'total', ...DIMENSIONS));
 
 /** The figures of a comparison, as JSON holds them: unrounded, and null where there are none. */
 export const COMPARISON = z.strictObject({
-  rows: z.number(),
-  compared: z.number(),
-  coverage: z.number(),
-  macro_of: z.number(),
+  ...keyed(z.number(), 'rows', 'compared', 'coverage', 'macro_of'),
   adjusted: z.strictObject({ interval: z.literal('none'), p: z.literal('none'), p_adjusted: z.string() }),
   overall: DIFFERENCES,
   domains: z.record(
     z.string(),
     z.strictObject({
-      rows: z.number(),
-      compared: z.number(),
-      coverage: z.number(),
-      missing: z.strictObject({ base: z.number(), candidate: z.number() }),
+      ...keyed(z.number(), 'rows', 'compared', 'coverage'),
+      missing: z.strictObject(keyed(z.number(), 'base', 'candidate')),
       ...DIFFERENCES.shape,
     }),
   ),
   moved: z.array(
     z.strictObject({
-      key: z.string(),
-      domain: z.string(),
-      turn_idx: z.number(),
-      base: z.number(),
-      candidate: z.number(),
-      difference: z.number(),
-      why: z.string().nullable(),
+      ...keyed(z.string(), 'key', 'domain'),
+      ...keyed(z.number(), 'turn_idx', 'base', 'candidate', 'difference'),
+      why: TEXT,
     }),
   ),
 });
@@ -144,8 +119,7 @@ export const COMPARISON = z.strictObject({
 /** The document of `--format json`. */
 export const COMPARE = z.strictObject({
   schema: z.literal('awb.compare/1'),
-  base: RUN,
-  candidate: RUN,
+  ...keyed(RUN, 'base', 'candidate'),
   shared: z.record(z.string(), z.string()),
   summary: z.string(),
   notes: z.array(z.string()),

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { journalBeside } from '../benchmark/judged-path.js';
-import { documentOf, ESTIMATE, FIGURE, TEXT } from '../core/document.js';
+import { documentOf, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
 import { bytesText, counted } from '../core/figures.js';
@@ -410,19 +410,12 @@ const NAMED = z.strictObject({
   label: TEXT,
   label_given: z.boolean(),
   kind: z.string(),
-  world_model: TEXT,
-  protocol: TEXT,
-  judge_model: TEXT,
-  rubric_pack: TEXT,
-  rubric_fingerprint: TEXT,
+  ...keyed(TEXT, 'world_model', 'protocol', 'judge_model', 'rubric_pack', 'rubric_fingerprint'),
   meta: z.record(z.string(), z.unknown()),
-  source: z.string(),
-  source_sha256: z.string(),
+  ...keyed(z.string(), 'source', 'source_sha256'),
   source_exists: z.boolean(),
-  started_at: TEXT,
-  ended_at: TEXT,
-  scored_at: z.string(),
-  tool_version: z.string(),
+  ...keyed(TEXT, 'started_at', 'ended_at'),
+  ...keyed(z.string(), 'scored_at', 'tool_version'),
   bytes: z.number(),
   costs: COSTS,
 });
@@ -436,8 +429,7 @@ export const RUNS = z.strictObject({
       ...NAMED.shape,
       ...COUNTS.shape,
       domains: z.array(z.string()),
-      overall: ESTIMATE.nullable(),
-      overall_with_failures: ESTIMATE.nullable(),
+      ...keyed(ESTIMATE.nullable(), 'overall', 'overall_with_failures'),
       overall_measures: z.record(z.string(), ESTIMATE),
       macro_of: z.number(),
     }),
@@ -464,13 +456,11 @@ export const RUN = z.strictObject({
   ...NAMED.shape,
   own_label: TEXT,
   source_state: z.enum(keysOf(FILE_STATES)),
-  source_bytes: FIGURE,
-  journal_bytes: FIGURE,
+  ...keyed(FIGURE, 'source_bytes', 'journal_bytes'),
   stored_judgements: z.number(),
   judge_trust: TRUST.nullable(),
   ...CARD.shape,
-  warnings: z.array(z.string()),
-  notices: z.array(z.string()),
+  ...keyed(z.array(z.string()), 'warnings', 'notices'),
   manifest: z.record(z.string(), z.unknown()).nullable(),
 });
 
@@ -496,8 +486,7 @@ export const REMOVAL = z.strictObject({
   db: z.string(),
   removed: z.boolean(),
   runs: z.array(NAMED),
-  bytes_before: FIGURE,
-  bytes_after: FIGURE,
+  ...keyed(FIGURE, 'bytes_before', 'bytes_after'),
 });
 
 /** @param bytes of the file before and after; absent where nothing was removed */

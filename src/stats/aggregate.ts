@@ -3,7 +3,7 @@
 
 import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../core/domains.js';
-import { countBy, groupBy, type Some } from '../core/groups.js';
+import { countBy, groupBy, recordOf, type Some } from '../core/groups.js';
 import { type MeasureLookup, measuresOf } from '../core/measures.js';
 import {
   countedPoints,
@@ -133,9 +133,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
 }
 
 function ratingsOf(samples: readonly Repeats[], ratingOf: (row: JudgedRow, figure: Figure) => number | undefined) {
-  const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
-  // Each figure has just got its list.
-  return Object.fromEntries(found) as Record<Figure, Observation[]>;
+  return recordOf(FIGURES, (name) => observationsOf(samples, (row) => ratingOf(row, name)));
 }
 
 function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreSet {

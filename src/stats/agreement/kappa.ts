@@ -1,7 +1,7 @@
 // Weighted kappa: how far two who rated the same predictions agree, beyond what their own habits would give by chance.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/document.js';
+import { COUNT, FIGURE, keyed } from '../../core/document.js';
 import { groupBy } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 
@@ -9,11 +9,9 @@ import { type Resampling, resampledEnds } from '../resampling.js';
 export const KAPPA = z.strictObject({
   kappa: z.number(),
   /** The 95 % interval; null below `LEAST_CLUSTERS`. */
-  low: FIGURE,
-  high: FIGURE,
+  ...keyed(FIGURE, 'low', 'high'),
   /** Pairs of ratings, and the trajectories behind them. */
-  rows: COUNT,
-  clusters: COUNT,
+  ...keyed(COUNT, 'rows', 'clusters'),
 });
 type Kappa = z.infer<typeof KAPPA>;
 
