@@ -7,7 +7,7 @@ import { besideLimit, counted, intervalText, twoDecimals } from '../core/figures
 import { countBy } from '../core/groups.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, dimensionName, NONE } from '../core/table.js';
-import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { blocksText, bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
 import { decidingP } from '../stats/calibration/calibration.js';
@@ -33,7 +33,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
   const [words, color] = VERDICTS[limits?.verdict ?? 'undecided'];
   const held = limits === null ? [] : [`${words}: ${counted(limits.results.length, 'limit')} for the judge`];
-  const sections = [
+  return blocksText([
     text(verdict.sentence).map((line) => painted(line, COLORS[verdict.use], look)),
     [...text(trust.line).map((line) => bold(line, look)), ...text(titleOf(calibration)), ...text(countsOf(overall))],
     ...tables.map((table) => [terminal(table, look).trimEnd()]),
@@ -44,9 +44,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
       ...(limits?.results ?? []).flatMap(({ sentence }) => item(sentence)),
     ],
     (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap(text),
-  ];
-  const blocks = sections.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
-  return `${blocks.join('\n\n')}\n`;
+  ]);
 }
 
 function titleOf({ judge_model, rubric_pack, verdicts, sampling, source }: CalibrationDocument): string {
@@ -101,7 +99,6 @@ function domainTable({ overall, domains }: Calibration): CalibrationTable {
       '<Domain, Rows, Trajectories|Traj., Ceiling, 95 %, Floor, Penalty, Noise, Blind, Gullible|Gull.',
     ),
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
-    footnotes: [],
     legend: [
       "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
     ],
@@ -137,7 +134,6 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
-    footnotes: [],
     legend: [
       `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
     ],
@@ -177,7 +173,6 @@ function dimensionTable({ losses }: CalibrationPart): CalibrationTable {
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
       return !!dimension && DIMENSIONS.indexOf(dimension) === column - before.length;
     },
-    footnotes: [],
     legend: [
       'Damage by dimension: (in parentheses) the 95 % interval holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
     ],

@@ -8,7 +8,16 @@ import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { intervalText, signed, twoDecimals } from '../core/figures.js';
 import { oneLine, shortened } from '../core/printable.js';
 import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
-import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../core/terminal.js';
+import {
+  blocksText,
+  bold,
+  type Look,
+  legendOf,
+  type MarkedTable,
+  type Tone,
+  terminal,
+  wrapped,
+} from '../core/terminal.js';
 import { DIMENSIONS } from '../core/types.js';
 import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
@@ -201,16 +210,12 @@ function terminalText(view: ComparisonView, look: Look): string {
     const reason = why === undefined ? [] : [`          ${shortened(why, Math.max(20, look.columns - 10))}`];
     return [`${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}`, ...reason];
   });
-  const blocks = [
+  return blocksText([
     [...text(openingOf(view)).map((line) => bold(line, look)), ...headOf(view).flatMap(text)],
     [terminal(table, look).trimEnd()],
     moved.length === 0 ? [] : ['Rows that moved most:', ...moved, ...text(HOW_TO_READ_ONE)],
     [legendOf(table.legend ?? [], look).trimEnd()],
-  ];
-  return `${blocks
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
+  ]);
 }
 
 /** Says what the rows' keys are for. */
@@ -231,9 +236,7 @@ function markdown(view: ComparisonView): string {
     '',
     ...headOf(view).flatMap((line) => [markdownText(line), '']),
     markdownTable(differenceTable(comparison, view.dimensions ? 'all' : 'overall')),
-    ...(moved.length === 0
-      ? []
-      : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved], footnotes: [] })]),
+    ...(moved.length === 0 ? [] : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved] })]),
   ].join('\n');
 }
 

@@ -10,7 +10,14 @@ import type { OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
 import { DOMAINS } from '../core/types.js';
 import { COSTS, costsSource } from './costs.js';
-import { type Block, type BoardRow, figureIds, type Leaderboard, legendOn, remarksOn } from './leaderboard/board.js';
+import {
+  type Block,
+  type BoardRow,
+  figureIds,
+  type Leaderboard,
+  legendOn,
+  remarksOn,
+} from './leaderboard/leaderboard.js';
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { TRUST, trustDocument } from './trust.js';
 

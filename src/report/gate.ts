@@ -16,7 +16,7 @@ import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
-import { type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { blocksText, type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import type { Policy } from '../stats/policy.js';
 import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
 import { markdownTable, markdownText } from './markup.js';
@@ -79,16 +79,14 @@ export function gateText(report: GateReport, look: Look): string {
   const table = ruleTable(report);
   const text = (line: string) => wrapped(printable(line), look.columns);
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
-  const sections = [
+  return blocksText([
     text(headlineOf(report)).map((line) => painted(line, COLORS[report.verdict], look)),
     factsOf(report).flatMap(text),
     report.rules.some(isTest) ? [terminal(table, look).trimEnd()] : [],
     [...reasonsIn(report), ...report.notes].flatMap(item),
     report.further.flatMap(text),
     [legendOf(table.legend ?? [], look).trimEnd()],
-  ];
-  const blocks = sections.map((lines) => lines.join('\n')).filter((block) => block !== '');
-  return `${blocks.join('\n\n')}\n`;
+  ]);
 }
 
 const COLORS: Readonly<Record<GateOutcome, string>> = {

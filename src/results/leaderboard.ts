@@ -10,8 +10,7 @@ import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/distributions.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
-import type { Note } from './read-run.js';
-import { trustIn } from './read-run.js';
+import { type Note, trustIn } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {

@@ -14,7 +14,7 @@ import { canonicalJson, isObject, parseObject } from '../core/json.js';
 import { oneLine, printable, shellLine, shortenedByWords, widthOf } from '../core/printable.js';
 import { askedName } from '../core/rollout.js';
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
-import { bold, type Look, wrapped } from '../core/terminal.js';
+import { blocksText, bold, type Look, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
 import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
@@ -391,16 +391,14 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   });
   const sentences = (heading: string, texts: readonly string[]) =>
     texts.flatMap((text) => wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2));
-  const blocks = [
+  return blocksText([
     [bold(`run ${run.id} of ${printable(run.db)}`, look)],
     factLines,
     ...cardTables(run, { measureOf, look, byDomain: true }).map((table) => [table.trimEnd()]),
     countLines(run.card),
     sentences('warning', run.warnings),
     sentences('note', run.notices),
-  ];
-  const shown = blocks.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
-  return `${shown.join('\n\n')}\n`;
+  ]);
 }
 
 /** What names and describes a stored run. */
