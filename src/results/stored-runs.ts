@@ -269,18 +269,18 @@ function timeText(text: string): string {
 /** What became of the judged file since the run was scored from it; it is read whole for its hash. */
 async function judgedFileState({ source, sourceSha256 }: StoredRun) {
   const journalBytes = await sizeOf(journalBeside(source));
-  const unreadable = (reason: string) => ({ state: 'unreadable' as const, bytes: undefined, reason, journalBytes });
+  const told = (state: keyof typeof FILE_STATES, bytes?: number, reason?: string) => {
+    return { state, bytes, reason, journalBytes };
+  };
   try {
     const found = await stat(source);
     // Anything else (a FIFO, a device) could hang or never end.
-    if (!found.isFile()) return unreadable('it is not a regular file');
-    const state: keyof typeof FILE_STATES = (await sha256Of(source)) === sourceSha256 ? 'same' : 'changed';
-    return { state, bytes: found.size, reason: undefined, journalBytes };
+    if (!found.isFile()) return told('unreadable', undefined, 'it is not a regular file');
+    return told((await sha256Of(source)) === sourceSha256 ? 'same' : 'changed', found.size);
   } catch (error) {
     const reason = codeOf(error);
     if (reason === undefined) throw error;
-    if (reason !== 'ENOENT' && reason !== 'ENOTDIR') return unreadable(reason);
-    return { state: 'missing' as const, bytes: undefined, reason: undefined, journalBytes };
+    return reason === 'ENOENT' || reason === 'ENOTDIR' ? told('missing') : told('unreadable', undefined, reason);
   }
 }
 

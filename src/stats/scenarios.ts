@@ -68,7 +68,8 @@ function firstDomain(rows: Some<ScenarioRow>): Domain {
   return rows.map(({ domain }) => domain).reduce((a, b) => (inTableOrder(a, b) <= 0 ? a : b));
 }
 
-type Figures = Partial<Record<ScenarioMeasure, Estimate>>;
+/** What is not known is undefined. */
+type Figures = Readonly<Record<ScenarioMeasure, Estimate | undefined>>;
 
 function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
   return {
@@ -83,22 +84,18 @@ function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
 }
 
 function figuresOf(rows: readonly ScenarioRow[]): Figures {
-  const figures: Figures = {};
-  for (const name of NAMES) {
+  return recordOf(NAMES, (name) => {
     const found = rows.flatMap(({ measures, trajectory: cluster }) => {
       const value = measures?.[name];
       return value === undefined ? [] : [{ value, cluster }];
     });
-    if (found.length > 0) figures[name] = bounded(clusteredEstimate(found, 'score'), [0, 100]);
-  }
-  return figures;
+    return found.length === 0 ? undefined : bounded(clusteredEstimate(found, 'score'), [0, 100]);
+  });
 }
 
 function meansOf(domains: readonly Figures[]): Figures {
-  const figures: Figures = {};
-  for (const name of NAMES) {
+  return recordOf(NAMES, (name) => {
     const found = domains.flatMap(({ [name]: own }) => own ?? []);
-    if (found.length > 0) figures[name] = meanOfEstimates(found, 'score');
-  }
-  return figures;
+    return found.length === 0 ? undefined : meanOfEstimates(found, 'score');
+  });
 }

@@ -291,12 +291,7 @@ export function chosenRuns(runs: readonly OwnEntry[], options: BoardOptions, ran
   if (show === 'all') return runs;
   const fewerOf = fewerRows(runs, options);
   const value = ({ mean }: Entry) => (mean && rank(mean)) ?? Number.NEGATIVE_INFINITY;
-  const standing = ({ run: { card, at, number, judgedWith } }: OwnEntry) => ({
-    card,
-    at,
-    number,
-    rates: judgedWith.rates,
-  });
+  const standing = ({ run }: OwnEntry) => ({ ...run, rates: run.judgedWith.rates });
   // First by what they lack, then by their domains, then by their figures.
   const byFigure = (a: OwnEntry, b: OwnEntry) =>
     Number(b.isComplete) - Number(a.isComplete) ||
