@@ -15,6 +15,13 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups;
 }
 
+/** What a map holds under a key; where it holds nothing yet, what is made for it. */
+export function heldIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const held = map.get(key) ?? make();
+  map.set(key, held);
+  return held;
+}
+
 /** How many items have each key, or are the same text, in the order in which they first come. */
 export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = String): Record<string, number> {
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));

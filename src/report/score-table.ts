@@ -305,6 +305,7 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
   const domains = (byDomain ? card.domains : []).map((part) => [`${domainName(part.domain)} `, part] as const);
   const parts = [...domains, ['', card.all] as const];
   const place = start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
+  const turns = card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false));
   return [
     {
       columns: columnsUnder('Distance', card),
@@ -317,14 +318,7 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
         ...withoutIntervalNote(parts.flatMap(([, { distances }]) => distances).map(({ score }) => score)),
       ],
     },
-    ...(isOne
-      ? []
-      : [
-          {
-            columns: columnsUnder('Turn', card),
-            groups: [card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false))],
-          },
-        ]),
+    ...(isOne ? [] : [{ columns: columnsUnder('Turn', card), groups: [turns] }]),
     ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
   ];
 }

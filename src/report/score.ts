@@ -223,22 +223,17 @@ export function cardTables(
 /** What was covered, what failed and what was odd, a line each. Counts are of predictions; those of judgements stand beside them. */
 export function countLines({ coverage, judgements, variance, ...card }: ScoreCard): string[] {
   const least = leastText({ coverage, ...card });
+  const talliesOf = (name: 'failures' | 'flags') => card.domains.map((domain) => domain[name]);
   const failed = judgements && tallyLine('failed', [judgements.failures]);
   const splits = card.domains.flatMap((domain) => domain.variance ?? []);
   // What the variance of the mean over domains is made of, where anything was repeated.
   const parts = varianceText(variance, splits);
   return [
     `coverage: ${percent(coverage)}${least === undefined ? '' : ` (${least})`}`,
-    tallyLine(
-      'failed',
-      card.domains.map(({ failures }) => failures),
-    ),
+    tallyLine('failed', talliesOf('failures')),
     judgements && `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`,
     parts && `variance: ${parts}`,
-    tallyLine(
-      'flags',
-      card.domains.map(({ flags }) => flags),
-    ),
+    tallyLine('flags', talliesOf('flags')),
   ].filter((line) => line !== undefined);
 }
 

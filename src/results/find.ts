@@ -185,10 +185,8 @@ export function unknownRun(name: string, known: readonly KnownRun[], what = 'run
   if (known.length === 0) {
     return new UserError(`${there}, and the SQLite file holds no runs; awb score RUN adds one`);
   }
-  const near = nearest(
-    name,
-    known.flatMap(({ run }) => run.label ?? []),
-  );
+  const labels = known.flatMap(({ run }) => run.label ?? []);
+  const near = nearest(name, labels);
   const hint = near === undefined ? 'awb score adds one.' : `did you mean "${shown(near)}"?`;
   return new UserError([`${there}; ${hint} The runs are`, ...listOfRuns(known)].join('\n'));
 }

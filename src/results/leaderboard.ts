@@ -1,6 +1,7 @@
 // The runs of SQLite files as a leaderboard takes them, and which of them cannot be told from the best.
 
 import { UserError } from '../core/errors.js';
+import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
 import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
@@ -105,10 +106,5 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {
   const made = new Map<string, B>();
-  return (argument) => {
-    const key = keyOf(argument);
-    const value = made.get(key) ?? make(argument);
-    made.set(key, value);
-    return value;
-  };
+  return (argument) => heldIn(made, keyOf(argument), () => make(argument));
 }

@@ -234,12 +234,9 @@ function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Man
     judged: spanText(run.startedAt, run.endedAt),
     scored: `${timeText(run.scoredAt)} by awb ${run.toolVersion}`,
   };
-  const meta = Object.entries(run.meta).map(
-    ([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)] as const,
-  );
-  return [...Object.entries(facts), ...meta].flatMap(([name, text]) =>
-    text === undefined ? [] : [[name, text] as const],
-  );
+  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)]);
+  const all = Object.entries<string | undefined>({ ...facts, ...Object.fromEntries(meta) });
+  return all.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));
 }
 
 function textOf(value: unknown): string | undefined {

@@ -10,6 +10,7 @@ import {
 } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { counted } from '../core/figures.js';
+import { heldIn } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
 import {
@@ -213,19 +214,13 @@ type Compared = ReturnType<typeof comparedIn>[number];
 /** The rows of two runs by domain, in the order of the table; within a domain by key. */
 function partsOf(base: RunRows, candidate: RunRows) {
   const domains = new Map<Domain, Map<string, Pair>>();
-  const pairsOf = (domain: Domain) => {
-    const found = domains.get(domain) ?? new Map<string, Pair>();
-    domains.set(domain, found);
-    return found;
-  };
+  const pairsOf = (domain: Domain) => heldIn(domains, domain, () => new Map<string, Pair>());
   for (const [side, { rows, chosen = [] }] of [['base', base] as const, ['candidate', candidate] as const]) {
     for (const [domain, count] of chosen) if (count > 0) pairsOf(domain);
     for (const row of rows) {
       const { key, turnIdx, trajectory } = row;
-      const pairs = pairsOf(row.domain);
-      const pair = pairs.get(key) ?? { key, turnIdx, trajectory, base: [], candidate: [] };
-      pairs.set(key, pair);
-      pair[side].push(row);
+      const made = () => ({ key, turnIdx, trajectory, base: [], candidate: [] });
+      heldIn(pairsOf(row.domain), key, made)[side].push(row);
     }
   }
   return [...domains]

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { COUNT, FIGURE, keyed } from '../../core/document.js';
-import { groupBy } from '../../core/groups.js';
+import { groupBy, heldIn } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 
 /** 1 is perfect agreement, 0 what chance gives. */
@@ -116,11 +116,7 @@ interface ClusterTally {
 function clusterSums() {
   const places = new Map<string, number>();
   const tallies = new Map<string, ClusterTally>();
-  const tallyOf = (cluster: string) => {
-    const tally = tallies.get(cluster) ?? { squares: 0, products: 0, sides: new Map() };
-    tallies.set(cluster, tally);
-    return tally;
-  };
+  const tallyOf = (cluster: string) => heldIn(tallies, cluster, () => ({ squares: 0, products: 0, sides: new Map() }));
   return {
     places,
     /** Adds the pairs of one prediction. */
