@@ -80,7 +80,7 @@ export function collectTexts(
   };
   const texts = {
     /** In MB, what the texts with their histories may come to. */
-    limit: limit / 1e6,
+    limit: Number((limit / 1e6).toFixed(6)),
     hasHistories: true,
     add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts) {
       const turns = texts.hasHistories ? history : undefined;
