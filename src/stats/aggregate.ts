@@ -60,11 +60,9 @@ export function aggregate(
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
-  const [rated, counted, measured] = [
-    behindMean(domains, 'scores'),
-    behindMean(domains, 'withFailures'),
-    behindMean(domains, 'measures'),
-  ];
+  const rated = behindMean(domains, 'scores');
+  const counted = behindMean(domains, 'withFailures');
+  const measured = behindMean(domains, 'measures');
   const splits = counted.flatMap(({ variance }) => variance ?? []);
   const isSplit = splits.length > 0 && splits.length === counted.filter((score) => has(score, 'withFailures')).length;
   const scoreOf = (): Scale => 'score';

@@ -1,13 +1,6 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
-import {
-  type Comparison,
-  type Difference,
-  type DifferenceSet,
-  FIGURES,
-  type Figure,
-  type MovedRow,
-} from '../core/comparison.js';
+import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { counted } from '../core/figures.js';
 import { heldIn } from '../core/groups.js';
@@ -97,7 +90,19 @@ export function compareRuns(
     const mean = meanOfDifferences(behind.map(({ of }) => of));
     overall[figure] = { ...mean, ...sureness(mean.difference, strata, figure, { draws, seed }) };
   }
-  const described = parts.map((part, at) => describe(part, domains[at] ?? {}));
+  const described = parts.map(({ domain, pairs, totals: own }, at) => {
+    const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
+    const missing = (side: Side) =>
+      rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
+    return {
+      domain,
+      rows,
+      compared: own.length,
+      coverage: own.length / rows,
+      missing: { base: missing('base'), candidate: missing('candidate') },
+      figures: domains[at] ?? {},
+    };
+  });
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
   const comparison: Comparison = {
     status: 'ok',
@@ -110,21 +115,6 @@ export function compareRuns(
     moved: furthest(totals).slice(0, moved),
   };
   return comparison;
-
-  function describe(part: (typeof parts)[number], figures: DifferenceSet) {
-    const { domain, pairs, totals } = part;
-    const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
-    const missing = (side: Side) =>
-      rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
-    return {
-      domain,
-      rows,
-      compared: totals.length,
-      coverage: totals.length / rows,
-      missing: { base: missing('base'), candidate: missing('candidate') },
-      figures,
-    };
-  }
 }
 
 /** Why two runs cannot be compared on any row, in one sentence. */
