@@ -88,7 +88,7 @@ async function pageOfRun(
   const { costs, linesOf } = await readSpending(run, io);
   const gathered = await withTexts(run, other, dataDir, io, (own, others) => gather(own, others, texts, io, linesOf));
   if (gathered === undefined) return undefined;
-  const note = `Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit), and this page has no room for them.`;
+  const note = `Histories are left out: all texts are more than ${texts.limit} MB (--inline-limit, 250 at most), and this page has no room for them.`;
   const contents = reportOn(run, other, gathered, costs, texts.hasHistories ? [] : [note]);
   const script = await built('browser.js');
   const page = reportPage(contents, texts.json(), { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
@@ -141,7 +141,7 @@ export const rate = defineCommand({
       gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
     );
     if (gathered === undefined) return interruption(io.stop);
-    const { samples, texts, shared } = gathered;
+    const { samples, texts, hasHistories, shared } = gathered;
     // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
@@ -168,6 +168,7 @@ export const rate = defineCommand({
       ...(shared === 0
         ? []
         : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
+      ...(hasHistories ? [] : ['histories are left out: one page has no room for them; fewer --samples have']),
       'next: open it in a browser, rate, save the file, and give it to',
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];
