@@ -125,10 +125,7 @@ export class Budget {
 
   /** US dollars; undefined where the price of any model is not known. */
   get usd(): number | undefined {
-    return this.ledgers.reduce<number | undefined>(
-      (sum, { usd }) => (sum === undefined || usd === undefined ? undefined : sum + usd),
-      0,
-    );
+    return sumOfAll(this.ledgers.map(({ usd }) => usd));
   }
 
   /** Why nothing more may be asked; undefined while something is left. */
@@ -139,6 +136,11 @@ export class Budget {
   get spending() {
     return spendingOf(this, this.settings);
   }
+}
+
+/** Undefined where any of them is. */
+export function sumOfAll(parts: readonly (number | undefined)[]): number | undefined {
+  return parts.reduce((sum, part) => (sum === undefined || part === undefined ? undefined : sum + part), 0);
 }
 
 interface PaidHooks extends LiveHooks {

@@ -63,7 +63,7 @@ export async function loadScenarioSuite(
     const file = await parseYaml(await readText(path), shown, EXIT.badData);
     const found: { readonly line: number; readonly what: string }[] = [];
     const fault: Tell = (at, what) => void found.push({ line: file.lineOf(at), what });
-    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault)) {
+    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault, file.lineOf)) {
       const before = places.get(scenario.name);
       if (before === undefined) places.set(scenario.name, `${shown}:${file.lineOf(at)}`);
       else fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
@@ -124,7 +124,13 @@ interface Placed {
 const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
 
 /** What a file holds; `tell` hears of all that is wrong in it at once. What a scenario at fault is like, nobody knows. */
-function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: Wording, tell: Tell): Placed[] {
+function scenariosIn(
+  value: unknown,
+  known: readonly Domain[],
+  bundledWording: Wording,
+  tell: Tell,
+  lineOf: (at: Path) => number,
+): Placed[] {
   let faults = 0;
   const fault: Tell = (at, what) => {
     faults++;
@@ -197,8 +203,11 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
     // Of equal ones the first.
     const facts = new Map(form.facts.toReversed().map((fact) => [canonicalJson([fact.subject, fact.relation]), fact]));
     for (const [index, fact] of form.facts.entries()) {
-      if (facts.get(canonicalJson([fact.subject, fact.relation])) === fact) continue;
-      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} is told twice; leave one of them out`);
+      const first = facts.get(canonicalJson([fact.subject, fact.relation])) ?? fact;
+      if (first === fact) continue;
+      const line = lineOf([...at, 'facts', form.facts.indexOf(first)]);
+      const what = `the ${fact.relation} of ${fact.subject} is told twice, first in line ${line}`;
+      fault([...at, 'facts', index], `${what}; leave one of them out`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
     requireStatus(forms, [domain], [...at, 'verify']);
