@@ -3,32 +3,15 @@
 
 import { isIPv6 } from 'node:net';
 import { UserError } from '../core/errors.js';
-import { INFER_OPTIONS } from '../infer/options.js';
+import { INFER_OPTIONS, without } from '../infer/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
 import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 
-const {
-  'data-dir': dataDir,
-  'model-base-url': modelBaseUrl,
-  'model-name': modelName,
-  'model-api-key': modelApiKey,
-  'system-prompt': systemPrompt,
-  'domain-prompts': domainPrompts,
-  fresh,
-  label,
-  meta,
-} = INFER_OPTIONS;
-const {
-  'fit-max-tokens': _fit,
-  'keep-going': _keepGoing,
-  tokenizer: _tokenizer,
-  'dry-run': _dryRun,
-  'estimate-from': _estimateFrom,
-  rate: _rate,
-  events: _events,
-  ...asking
-} = ASKING_OPTIONS;
+const asking = without(
+  ASKING_OPTIONS,
+  ...(['fit-max-tokens', 'keep-going', 'tokenizer', 'dry-run', 'estimate-from', 'rate', 'events'] as const),
+);
 
 export const SIMULATION_OPTIONS = {
   ...under('World', {
@@ -40,16 +23,19 @@ export const SIMULATION_OPTIONS = {
       'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
     ),
     'list-rows': option.flag('list the rows that --from can name, and exit'),
-    'data-dir': dataDir,
+    'data-dir': INFER_OPTIONS['data-dir'],
   }),
-  'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
-  'model-name': modelName,
-  'model-api-key': modelApiKey,
+  'model-base-url': {
+    ...INFER_OPTIONS['model-base-url'],
+    help: 'OpenAI-compatible endpoint; several share the worlds',
+  },
+  'model-name': INFER_OPTIONS['model-name'],
+  'model-api-key': INFER_OPTIONS['model-api-key'],
   'system-prompt': {
-    ...systemPrompt,
+    ...INFER_OPTIONS['system-prompt'],
     help: "row: the row's own, and bundled without a row; bundled: its domain's; bundled+row: both; or a FILE",
   },
-  'domain-prompts': domainPrompts,
+  'domain-prompts': INFER_OPTIONS['domain-prompts'],
   context: option.integer('tokens that the model takes, prompt and reply, where its server does not tell', {
     min: 1,
     group: 'Model',
@@ -93,9 +79,9 @@ export const EPISODE_OPTIONS = {
     }),
     steps: option.integer('actions after which an episode ends', { min: 1, max: MOST_STEPS, default: 20 }),
     'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
-    fresh,
-    label,
-    meta,
+    fresh: INFER_OPTIONS.fresh,
+    label: INFER_OPTIONS.label,
+    meta: INFER_OPTIONS.meta,
   }),
   ...under('World', {
     tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line'),

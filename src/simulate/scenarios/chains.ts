@@ -27,9 +27,9 @@ import {
   applyingTo,
   keptLines,
   outcomeOf,
+  type Predicted,
   type Scenario,
   type ScenarioStart,
-  type StepPredicted,
   scenarioAt,
 } from './scenario.js';
 
@@ -447,11 +447,7 @@ function knownAnswers(twin: Chain, recordOf: RecordOf): readonly Answer[] | unde
   return answers.length === twin.steps && (failure === undefined || isModelCaused(failure.class)) ? answers : undefined;
 }
 
-function predictedSteps(
-  start: Start,
-  answers: readonly Answer[],
-  twins: readonly Answer[] | undefined,
-): StepPredicted[] {
+function predictedSteps(start: Start, answers: readonly Answer[], twins: readonly Answer[] | undefined): Predicted[] {
   const predictions = answers.map(({ prediction }) => prediction);
   return answers.map(({ prediction }, step) => ({
     domain: start.domain,
@@ -466,7 +462,7 @@ function predictedSteps(
 }
 
 /** Over all steps of which a verifier says what must not change. */
-function undisturbedIn(scenario: Scenario, steps: readonly StepPredicted[]): number | undefined {
+function undisturbedIn(scenario: Scenario, steps: readonly Predicted[]): number | undefined {
   let [kept, all] = [0, 0];
   for (const [index, { verify }] of scenario.steps.entries()) {
     const step = steps[index];

@@ -8,28 +8,19 @@ import { listFolder } from '../../benchmark/prompts.js';
 import { domainName } from '../../core/domains.js';
 import { present, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import type { Identity } from '../../core/identity.js';
 import { isModelCaused } from '../../core/points.js';
 import { oneLine } from '../../core/printable.js';
 import { NONE, type Table } from '../../core/table.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io, Question } from '../../core/types.js';
-import {
-  askedIdentity,
-  type ChosenRows,
-  manifestOfData,
-  placeOfRow,
-  withChosenRows,
-  withData,
-} from '../../infer/chosen-rows.js';
-import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
+import { placeOfRow, stageOver, withChosenRows, withData } from '../../infer/chosen-rows.js';
+import { baselineOf, type Inference, inferIdentity, predictionState, recordOf } from '../../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../../infer/options.js';
 import { printBill } from '../../run/bill-text.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
-import { requirePriced } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
 import {
   answersOf,
@@ -64,10 +55,7 @@ export const SCENARIO_OPTIONS = under('Simulation', {
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
 /** Everything that one run on scenarios works on. */
-interface Instructing extends ChosenRows {
-  readonly settings: InferSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
+interface Instructing extends Inference {
   readonly suite: ScenarioSuite;
   readonly jobs: readonly ScenarioJob[];
 }
@@ -109,7 +97,12 @@ export async function instruct(
     const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
     if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
     const work: Instructing = { settings, io, shown, suite, jobs, ...rows };
-    const identity = (stored: Manifest | undefined) => scenarioIdentity(work, stored);
+    // Which rows stand under which scenarios is no part of it: more of them go into the same file.
+    const identity = (stored: Manifest | undefined) => ({
+      mode: 'scenarios',
+      suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
+      ...inferIdentity(work, stored),
+    });
     const names = { kind: 'scenarios', name: 'scenarios' } as const;
     const options = { ...runOptions(settings, io), ...names, identity, stateOf: predictionState, pricing };
     return withRun(options, async (run) => {
@@ -178,9 +171,8 @@ async function openSuite(
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
 function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
-  const { settings, dataset, target, jobs } = work;
-  const { baseline } = settings;
-  if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { dataset, jobs } = work;
+  const { baseline } = work.settings;
   const { journal } = run;
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
@@ -194,16 +186,11 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     return { messages };
   };
   return {
-    io: work.io,
-    run,
-    settings,
-    target,
+    ...stageOver(work, run),
     rows: jobs,
     order: jobs,
-    remarks: work.prompts.remarks,
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
-    asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask) => {
       const { row, trajectory } = job.chain;
       const outcome = says
@@ -218,25 +205,12 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
       row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
     compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
     outputForm: { jobs: hashOf(jobs.map(({ id }) => id)) },
-    manifest: manifestOfData(work, run, settings),
     absent: {},
   };
 }
 
 /** Of a suite's fingerprint, in identities and headings. */
 const FINGERPRINT_DIGITS = 12;
-
-/** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
-function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
-  const { settings, dataset, suite } = work;
-  const shared = {
-    mode: 'scenarios',
-    suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
-    data: dataset.fingerprint,
-  };
-  if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
-  return { ...shared, ...askedIdentity(work, stored) };
-}
 
 function hashOf(texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);

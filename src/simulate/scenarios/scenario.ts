@@ -134,17 +134,15 @@ function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | 
 
 // Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
 
-export type ScenarioOutcome = ReturnType<typeof outcomeOf>;
-
 /**
  * What the predictions of a scenario's steps say; its slots are filled. A step that failed has an empty prediction, which follows nothing.
  * Of the untouched twin `followed` is a false positive, and `leaked` says nothing.
  */
-export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[]) {
+export function outcomeOf(scenario: Scenario, predicted: readonly Predicted[]) {
   const steps = scenario.steps.map(({ verify: verifiers }, index): Verdict[] => {
     const step = predicted[index];
     if (step === undefined) return [];
-    const leak = leakIn(scenario.never, step.prediction, [step.seen, step.truth ?? '']);
+    const leak = leakIn(scenario.never, step.prediction, [step.seen ?? '', step.truth ?? '']);
     const never = { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' } as const;
     return [...verifiers.map((verifier) => verify(verifier, step)), never];
   });
@@ -160,17 +158,14 @@ export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[
   };
 }
 
-export interface StepPredicted extends Predicted {
-  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
-  readonly seen: string;
-}
-
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
 export interface Predicted {
   readonly domain: Domain;
   readonly prediction: string;
   /** The action of the step. */
   readonly action: string;
+  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
+  readonly seen?: string;
   /** What the environment really answered, without the instruction; absent where no row tells. */
   readonly truth?: string | undefined;
   /** What the world model answers at the same place without the instruction; absent for the twin itself. */
