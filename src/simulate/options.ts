@@ -97,10 +97,7 @@ export const EPISODE_OPTIONS = {
 export type EpisodeSettings = SimulationSettings & Settings<typeof EPISODE_OPTIONS>;
 
 /** Whether an agent is to act, as far as the flags name one. */
-export function namesAgent({
-  agentBaseUrl,
-  agentModel,
-}: Pick<EpisodeSettings, 'agentBaseUrl' | 'agentModel'>): boolean {
+export function namesAgent({ agentBaseUrl, agentModel }: Settings<typeof EPISODE_OPTIONS>): boolean {
   return agentBaseUrl.length > 0 || agentModel !== undefined;
 }
 
@@ -110,7 +107,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
   listen: option.text(
     'HOST:PORT',
     'serve worlds by the OpenEnv protocol there, such as 127.0.0.1:7860; port 0 takes a free one',
-    { check: placeForm },
+    { check: (text) => (placeOf(text) === undefined ? 'HOST:PORT, such as 127.0.0.1:7860 or [::1]:7860' : undefined) },
   ),
   mcp: option.flag('serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp'),
   'listen-key': option.text('KEY', 'key that agents have to send; needed on any address but loopback', {
@@ -125,14 +122,9 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
 
 /** Whether agents elsewhere are to be served. @throws UserError (2) for a flag that says something of that where they are not */
-export function servesAgents({
-  listen,
-  mcp,
-  listenKey,
-  record,
-}: Pick<EnvironmentSettings, 'listen' | 'mcp' | 'listenKey' | 'record'>): boolean {
+export function servesAgents({ listen, mcp, listenKey, record }: Partial<EnvironmentSettings>): boolean {
   if (listenKey !== undefined && listen === undefined) throw new UserError('--listen-key belongs to --listen; add it');
-  if (listen !== undefined || mcp) return true;
+  if (listen !== undefined || mcp === true) return true;
   if (record !== undefined) throw new UserError('--record belongs to --listen or --mcp; add one');
   return false;
 }
@@ -144,8 +136,4 @@ export function placeOf(text: string): { readonly host: string; readonly port: n
   const port = Number(digits);
   if (host === undefined || port > 65_535 || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
   return { host, port };
-}
-
-function placeForm(text: string): string | undefined {
-  return placeOf(text) === undefined ? 'HOST:PORT, such as 127.0.0.1:7860 or [::1]:7860' : undefined;
 }

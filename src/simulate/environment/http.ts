@@ -99,8 +99,6 @@ export interface EnvironmentOptions extends Grounds, Pick<Site, 'host' | 'port' 
   readonly mcp?: McpRoute | undefined;
 }
 
-export type RunningEnvironment = Awaited<ReturnType<typeof startEnvironment>>;
-
 const REQUEST_TIMEOUT_MS = 120_000;
 
 /** @throws UserError as `openSite` */

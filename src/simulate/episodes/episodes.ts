@@ -91,15 +91,8 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
   }
 }
 
-/** All that the episodes of an open run are played with. */
-interface Played extends Work {
-  readonly shown: ShownSettings;
-  readonly beginnings: readonly unknown[];
-  readonly notices: readonly string[];
-}
-
 /** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
-async function playIn(work: Played): Promise<ExitCode> {
+async function playIn(work: Work): Promise<ExitCode> {
   const { run, models, episodes, settings, io } = work;
   for (const id of run.journal.ids()) {
     const { player, model, ...log } = run.journal.read(id).log;
@@ -178,7 +171,7 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
 
 /** @param halted what halted episodes in the session */
 function manifestOf(
-  { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Played,
+  { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Work,
   halted: SessionResult['failures'] = new Map(),
 ) {
   const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;

@@ -6,6 +6,7 @@ import { afterObservation, type World } from '../../infer/world.js';
 import type { LiveFailure, LiveHooks } from '../../model/live.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
+import type { ShownSettings } from '../../settings/command.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import type { Budget, PaidModel, Simulation, Starts, StepOutcome } from '../simulation.js';
 import { type Agent, agentQuestion, type Episode, readAgentTurn } from './plan.js';
@@ -50,24 +51,20 @@ interface Turn extends Partial<Ending> {
 export interface Work {
   readonly settings: EpisodeSettings;
   readonly io: Io;
+  readonly shown: ShownSettings;
   readonly starts: Starts;
+  readonly beginnings: readonly unknown[];
   readonly episodes: readonly Episode[];
   readonly agent: Agent;
   readonly run: Run;
   readonly simulation: Simulation;
   readonly models: Readonly<Record<Player, PaidModel>>;
   readonly budget: Budget;
+  readonly notices: readonly string[];
 }
 
 /** What a session came to. */
-export interface SessionResult {
-  /** For each class of failure the reason of the first episode that it halted. */
-  readonly failures: ReadonlyMap<string, { readonly episodes: number; readonly reason: string }>;
-  /** The budget that is spent, in words. */
-  readonly spent: string | undefined;
-  /** Why nothing can be asked at all. */
-  readonly error: unknown;
-}
+export type SessionResult = Awaited<ReturnType<typeof playAll>>;
 
 /** So many episodes are played side by side where concurrency is adaptive. */
 const SIDE_BY_SIDE = 16;
@@ -80,9 +77,11 @@ export async function playAll(
   work: Work,
   over: AbortSignal,
   onPlayed: (episode: Episode, played: Turn, tokens: number) => void,
-): Promise<SessionResult> {
+) {
   const { run, budget, episodes, starts, settings, io } = work;
+  /** For each class of failure the episodes that it halted, and the reason of the first of them. */
   const failures = new Map<string, { episodes: number; reason: string }>();
+  /** Why nothing can be asked at all. */
   let error: unknown;
   const isOver = () => budget.reached !== undefined || error !== undefined || io.stop.aborted;
   const play = async (episode: Episode) => {
@@ -112,6 +111,7 @@ export async function playAll(
   const { concurrency } = settings;
   const workers = typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE;
   await Promise.all(Array.from({ length: Math.min(episodes.length, workers) }, worker));
+  /** `spent` is the budget that is used up, in words. */
   return { failures, spent: budget.reached, error };
 }
 

@@ -16,9 +16,8 @@ import { rowId } from '../../core/row-id.js';
 import { ownStart, type ScenarioMeasure, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
 import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
 import type { ChatMessage, Domain, Flag, Io } from '../../core/types.js';
-import type { ChosenRows } from '../../infer/chosen-rows.js';
+import type { Inference } from '../../infer/inferring.js';
 import { buildMessages } from '../../infer/messages.js';
-import type { InferSettings } from '../../infer/options.js';
 import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
 import type { JournalRecord } from '../../run/journal.js';
 import type { StageJob } from '../../run/stage-contract.js';
@@ -159,8 +158,7 @@ export async function planOf(
     }
   }
   if (taken.length === 0 && areSpent) {
-    const few = `--max-calls ${choice.maxCalls} is too few`;
-    throw new UserError(`${few}: a scenario takes two calls at least, one for the twin`);
+    throw new UserError(`--max-calls ${choice.maxCalls} is too few: a scenario takes two calls, one for the twin`);
   }
   const used = new Set(taken.map(({ scenario }) => scenario));
   return {
@@ -250,14 +248,7 @@ export function fittingIn(
 
 type Start = Awaited<ReturnType<typeof startOf>>;
 
-export async function startOf(
-  {
-    dataset,
-    prompts,
-    settings,
-  }: Pick<ChosenRows, 'dataset' | 'prompts'> & { settings: Pick<InferSettings, 'protocol'> },
-  { row, domain, scenario }: Chain,
-) {
+export async function startOf({ dataset, prompts, settings }: Inference, { row, domain, scenario }: Chain) {
   if (row !== undefined) {
     const sample = await dataset.readSample(row);
     return {
@@ -431,11 +422,12 @@ function foundIn(chain: Chain, start: Start, recordOf: RecordOf) {
   const steps = predictedSteps(start, answers, twins);
   const { followed, leaked, steps: verdicts } = outcomeOf(scenario, steps);
   const undisturbed = twins && undisturbedIn(scenario, steps);
-  const measures: Partial<Record<ScenarioMeasure, number>> = { followed: percent(followed) };
-  if (answers.some((answer) => answer.failure === undefined)) measures.leaked = percent(leaked);
+  const measures: Partial<Record<ScenarioMeasure, number>> = { followed: 100 * Number(followed) };
+  if (answers.some((answer) => answer.failure === undefined)) measures.leaked = 100 * Number(leaked);
   if (undisturbed !== undefined) measures.undisturbed = undisturbed;
   if (twins !== undefined) {
-    measures.twin_false_positives = percent(outcomeOf(scenario, predictedSteps(start, twins, undefined)).followed);
+    const untouched = outcomeOf(scenario, predictedSteps(start, twins, undefined));
+    measures.twin_false_positives = 100 * Number(untouched.followed);
   }
   return { verdicts, measures, failure };
 }
@@ -473,8 +465,4 @@ function undisturbedIn(scenario: Scenario, steps: readonly Predicted[]): number 
     all += lines.of;
   }
   return all === 0 ? undefined : (100 * kept) / all;
-}
-
-function percent(isSo: boolean): number {
-  return isSo ? 100 : 0;
 }

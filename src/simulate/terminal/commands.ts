@@ -11,6 +11,7 @@ import {
   interruption,
   messageOf,
   nearest,
+  present,
   UserError,
 } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
@@ -80,8 +81,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
           `${each === branch ? '*' : ' '} ${each}  ${counted(turns.length, 'turn')}`;
         return Array.from(branches, ([each, world]) => line(each, world)).join('\n');
       }
-      const there = session.fork(name);
-      return session.enter(there ?? session.world, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
+      const [there, here] = [branches.get(name), session.world];
+      session.branch = name;
+      return session.enter(there ?? here, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
     },
   },
   reset: {
@@ -152,7 +154,7 @@ async function save(session: Session, operand: string, io: Io): Promise<string> 
   if (named === '') throw new UserError('name a file: /save FILE');
   const id = `simulated-${new Date().toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const file = await saveTrajectory(session.world, named, { replace, id }, io);
-  session.saved();
+  session.saved = session.world;
   return `${counted(session.world.turns.length, 'turn')} saved in ${file}`;
 }
 
@@ -267,14 +269,14 @@ interface Asked {
 }
 
 class Session {
-  world: World;
   branch = FIRST_BRANCH;
+  /** By their names, the present one among them. */
+  readonly branches = new Map<string, World>();
   /** What the world model is told in front of each action, until it is told otherwise; empty for nothing. */
   instruction = '';
   /** Of the first action that brought nothing about and was not asked again since. */
   fault: ExitCode | undefined;
-  #saved: World | undefined;
-  readonly #branches = new Map<string, World>();
+  saved: World | undefined;
   #asked: Asked | undefined;
 
   constructor(
@@ -286,24 +288,18 @@ class Session {
     this.world = start;
   }
 
-  /** The number of the turn that the next action makes. */
-  get next(): number {
-    return this.world.turns.length + 1;
+  get world(): World {
+    return present(this.branches.get(this.branch));
+  }
+
+  set world(world: World) {
+    this.branches.set(this.branch, world);
   }
 
   /** Simulated turns of the present world, unless it was saved as it is. */
   get unsaved(): number {
-    if (this.#saved === this.world) return 0;
+    if (this.saved === this.world) return 0;
     return this.world.turns.filter(({ origin }) => origin === 'simulated').length;
-  }
-
-  saved(): void {
-    this.#saved = this.world;
-  }
-
-  /** The branches by name, the present one among them. */
-  get branches(): ReadonlyMap<string, World> {
-    return new Map(this.#branches).set(this.branch, this.world);
   }
 
   async act(action: string): Promise<void> {
@@ -330,19 +326,11 @@ class Session {
     return `turn ${kept.turns.length} was added as it had come`;
   }
 
-  /** Goes on in the branch of this name. @returns its world; undefined where there is none yet, and it is made of the present one */
-  fork(name: string): World | undefined {
-    const there = this.branches.get(name);
-    this.#branches.set(this.branch, this.world);
-    this.branch = name;
-    return there;
-  }
-
   /** Goes on in another world. @returns where that is, behind the words given */
   enter(world: World, how: string): string {
     this.world = world;
     this.#asked = undefined;
-    return `${how} in front of turn ${this.next}`;
+    return `${how} in front of turn ${world.turns.length + 1}`;
   }
 
   /** The last turn as something to be asked anew: one that was gone back to, or switched to. */
@@ -472,7 +460,7 @@ async function wholeAction(first: string, { world }: Session, input: Lines): Pro
   return action.trim() === '' ? undefined : action;
 }
 
-function promptOf({ world, branch, next, instruction }: Session): string {
+function promptOf({ world, branch, instruction }: Session): string {
   const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
-  return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
+  return `${where} ${world.turns.length + 1}${instruction === '' ? '' : ' (scenario)'}> `;
 }
