@@ -26,16 +26,9 @@ import { shownPath } from '../../settings/shown-path.js';
 import type { EpisodeSettings } from '../options.js';
 import { Budget, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
 import { beginningsOf, type Episode, episodesOf, openAgent, printEpisodeBill } from './plan.js';
-import {
-  ENDS,
-  endingOf,
-  episodeState,
-  PLAYERS,
-  playAll,
-  type SessionResult,
-  standingOf,
-  type Work,
-} from './playing.js';
+import { ENDS, endingOf, episodeState, PLAYERS, playAll, standingOf, type Work } from './playing.js';
+
+type SessionResult = Awaited<ReturnType<typeof playAll>>;
 
 /** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
 const NAME = 'episodes_test';

@@ -63,9 +63,6 @@ export interface Work {
   readonly notices: readonly string[];
 }
 
-/** What a session came to. */
-export type SessionResult = Awaited<ReturnType<typeof playAll>>;
-
 /** So many episodes are played side by side where concurrency is adaptive. */
 const SIDE_BY_SIDE = 16;
 

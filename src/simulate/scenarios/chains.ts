@@ -22,15 +22,7 @@ import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnProm
 import type { JournalRecord } from '../../run/journal.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { withSlots } from './forms.js';
-import {
-  applyingTo,
-  keptLines,
-  outcomeOf,
-  type Predicted,
-  type Scenario,
-  type ScenarioStart,
-  scenarioAt,
-} from './scenario.js';
+import { applyingTo, keptLines, outcomeOf, type Predicted, type Scenario, scenarioAt } from './scenario.js';
 
 /** Steps that follow one another, at a row of the data or at the suite's own start. */
 interface Chain {
@@ -268,7 +260,7 @@ export async function startOf({ dataset, prompts, settings }: Inference, { row, 
 }
 
 /** The messages of the first step at a start of the suite's own, without the instruction. */
-export function startMessages(start: ScenarioStart, action: string): ChatMessage[] {
+export function startMessages(start: Parameters<typeof freshWorld>[0], action: string): ChatMessage[] {
   const question = requestOf(freshWorld(start), action);
   return 'messages' in question ? [...question.messages] : [];
 }

@@ -258,10 +258,7 @@ const WORDS = needs('a whole number of words of the instruction in a row, or 0 f
 /** What a prediction must not give away: phrases, and how many words of the instruction in a row. */
 const never = z.preprocess(
   (value) => (isObject(value) ? value : { phrases: value }),
-  mapping('"never"', {
-    phrases: texts().exactOptional(),
-    words: z.int(WORDS).min(0, WORDS).exactOptional(),
-  }),
+  mapping('"never"', { phrases: texts().exactOptional(), words: z.int(WORDS).min(0, WORDS).exactOptional() }),
 );
 export type NeverForm = z.infer<typeof never>;
 
@@ -359,10 +356,7 @@ export const worldForm = mapping('"world"', {
   facts: list(mapping('a fact', { subject: text, relation: text, object: text })),
   verify: verify.exactOptional(),
   questions: list(
-    mapping('a question', {
-      name,
-      steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS),
-    }),
+    mapping('a question', { name, steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS) }),
   ),
 });
 

@@ -34,7 +34,8 @@ import {
   type ScenarioJob,
   startOf,
 } from './chains.js';
-import type { Scenario, ScenarioSuite } from './scenario.js';
+import type { Scenario } from './scenario.js';
+import type { ScenarioSuite } from './suite.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
 export const SCENARIO_OPTIONS = under('Simulation', {

@@ -6,7 +6,7 @@ import { oneLine } from '../../core/printable.js';
 import { withoutMarker } from '../../core/reply.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../core/turn.js';
 import type { Domain, Sample } from '../../core/types.js';
-import { readTurnPrompt } from '../../infer/world.js';
+import { type FreshStart, readTurnPrompt } from '../../infer/world.js';
 import {
   type Conditions,
   compilePattern,
@@ -25,15 +25,6 @@ export const BUNDLED_SUITES = ['standard'] as const;
 /** Changes with what instructions, verifiers or the order of asking mean: part of the identity of a run. */
 export const SCENARIOS_VERSION = 1;
 
-/** Scenarios as a suite's files describe them, every one of them checked. */
-export interface ScenarioSuite {
-  readonly name: string;
-  /** SHA-256 in hex over all that the suite says: comments and layout do not count. */
-  readonly fingerprint: string;
-  /** In the order of their files' names, and of the files. */
-  readonly scenarios: readonly Scenario[];
-}
-
 /**
  * One scenario. Its texts may hold slots such as `{path}`, which the named groups of `applies` fill: `scenarioAt` gives the scenario of a
  * row, without slots.
@@ -49,23 +40,13 @@ export interface Scenario {
   /** The words around an instruction, with the slot `{instruction}`. */
   readonly framing: string;
   /** Where it stands: at rows that meet these conditions, or at a start of its own, which no row asks. */
-  readonly at: { readonly applies: Conditions } | { readonly start: ScenarioStart };
+  readonly at: { readonly applies: Conditions } | { readonly start: FreshStart };
   /** What is asked, in order: one step, or up to three. */
   readonly steps: readonly ScenarioStep[];
   /** Whether the verifiers of every step have to be met, or those of any one: a state that has to be reached in time. */
   readonly holds: 'each' | 'any';
   /** What no step's prediction may say. */
   readonly never: Never;
-}
-
-/** A start of the suite's own. */
-export interface ScenarioStart {
-  readonly domain: Domain;
-  /** What the world model is told of itself and the tools, without the instruction. */
-  readonly systemPrompt: string;
-  /** In front of the first action. */
-  readonly task?: string | undefined;
-  readonly state?: string | undefined;
 }
 
 interface ScenarioStep {

@@ -25,14 +25,13 @@ import {
   withSlots,
   worldForm,
 } from './forms.js';
-import {
-  BUNDLED_SUITES,
-  leakIn,
-  type Never,
-  SCENARIOS_VERSION,
-  type Scenario,
-  type ScenarioSuite,
-} from './scenario.js';
+import { BUNDLED_SUITES, leakIn, type Never, SCENARIOS_VERSION, type Scenario } from './scenario.js';
+
+/**
+ * Scenarios as a suite's files describe them, every one of them checked, in the order of the files' names. The fingerprint is a SHA-256
+ * in hex over all that the suite says: comments and layout do not count.
+ */
+export type ScenarioSuite = Awaited<ReturnType<typeof loadScenarioSuite>>;
 
 const YAML_FILE = /\.ya?ml$/;
 /** Of a suite in which everything is wrong, the first faults are enough. */
@@ -49,7 +48,7 @@ const MOST_BYTES = 1_000_000;
 export async function loadScenarioSuite(
   given: string,
   { cwd, domains = [] }: { readonly cwd: string; readonly domains?: readonly Domain[] },
-): Promise<ScenarioSuite> {
+) {
   const { name, files } = await filesOf(given, cwd);
   const known = [...new Set([...DOMAINS, ...domains])];
   const wordingPath = bundled('wording.yaml');

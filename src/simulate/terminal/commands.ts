@@ -63,14 +63,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return session.enter(before, 'back');
     },
   },
-  retry: {
-    help: 'ask the last action anew, under another seed',
-    run: (session) => session.retry(),
-  },
-  keep: {
-    help: 'add a turn whose reply you stopped, with what had come of it',
-    run: (session) => session.keep(),
-  },
+  retry: { help: 'ask the last action anew, under another seed', run: (session) => session.retry() },
+  keep: { help: 'add a turn whose reply you stopped, with what had come of it', run: (session) => session.keep() },
   fork: {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
@@ -100,10 +94,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: "write this trajectory in the benchmark's format (FILE_test.jsonl); ! replaces a file",
     run: save,
   },
-  usage: {
-    help: 'show what has been asked and spent, and how full the context is',
-    run: usageText,
-  },
+  usage: { help: 'show what has been asked and spent, and how full the context is', run: usageText },
   help: { help: 'list the commands', run: helpText },
   quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
 };
