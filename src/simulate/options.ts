@@ -50,7 +50,6 @@ export type SimulationSettings = Settings<typeof SIMULATION_OPTIONS>;
 // The options of awb simulate with an agent: who acts, where episodes start, and how long they are.
 
 export const MOST_EPISODES = 10_000;
-const MOST_STEPS = 1_000;
 /** Tries of one turn; seeds of turns lie further apart than that. */
 const MOST_TRIES = 9;
 
@@ -77,7 +76,7 @@ export const EPISODE_OPTIONS = {
       min: 1,
       max: MOST_EPISODES,
     }),
-    steps: option.integer('actions after which an episode ends', { min: 1, max: MOST_STEPS, default: 20 }),
+    steps: option.integer('actions after which an episode ends', { min: 1, max: 1_000, default: 20 }),
     'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
     fresh: INFER_OPTIONS.fresh,
     label: INFER_OPTIONS.label,

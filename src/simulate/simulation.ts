@@ -242,11 +242,9 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         fresh ??= openFreshPrompts(settings, io);
         const prompts = await fresh;
         if (prompts.refusal(domain) !== undefined) {
-          const [flag, way] = isForeign
-            ? ['', '']
-            : ['--domain: ', ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)'];
-          const what = `domain "${oneLine(domain, 80)}"`;
-          throw new UserError(`${flag}${unknownName(what, domain, prompts.domains)}${way}`);
+          const what = unknownName(`domain "${oneLine(domain, 80)}"`, domain, prompts.domains);
+          const way = '(--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          throw new UserError(isForeign ? what : `--domain: ${what} ${way}`);
         }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
       }

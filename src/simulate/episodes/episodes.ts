@@ -231,6 +231,9 @@ function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir 
   const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
   const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
   const money = spendingText(document.spent);
+  // How to look at episodes: what the world said as predictions, which a report can show.
+  const folders = ['--data-dir', outputDir, '--output-dir', join(outputDir, 'inspected')];
+  const inspecting = ['infer', '--baseline', 'oracle', ...folders];
   return [
     `episodes: ${episodes.ended} of ${episodes.chosen} ended, ${document.seconds.toFixed(1)} s`,
     `steps: ${grouped(steps)}${mean}`,
@@ -247,13 +250,8 @@ function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir 
     ...(money === undefined ? [] : [`spent: ${money}, both models and all sessions together`]),
     ...notices.map((notice) => `note: ${printable(notice)}`),
     `written: ${shownPath(output, io)} (${counted(rows, 'trajectory', 'trajectories')})`,
-    lastLine(document, fresh, `${programName(io)} ${shellLine(inspecting(outputDir))}`),
+    lastLine(document, fresh, `${programName(io)} ${shellLine(inspecting)}`),
   ];
-}
-
-/** How to look at episodes: what the world said as predictions, which a report can show. */
-function inspecting(dir: string): string[] {
-  return ['infer', '--baseline', 'oracle', '--data-dir', dir, '--output-dir', join(dir, 'inspected')];
 }
 
 function lastLine(

@@ -82,10 +82,9 @@ export function episodesOf(beginnings: readonly Beginning[], { episodes, fromRow
 async function tasksOf({ task, tasks }: EpisodeSettings, { cwd }: Io): Promise<string[]> {
   if (task !== undefined && tasks !== undefined) throw new UserError('give --task or --tasks, not both');
   if (tasks === undefined) return task === undefined ? [] : [task];
-  const lines = (await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line'))
-    .replace(/^\uFEFF/, '')
-    .split('\n');
-  return lines.map((line) => line.trim()).filter((line) => line !== '');
+  const text = await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line');
+  // A byte order mark is white space, too.
+  return text.split('\n').flatMap((line) => line.trim() || []);
 }
 
 /** A trajectory's first row, in the order of the data. */

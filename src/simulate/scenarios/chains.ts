@@ -15,7 +15,7 @@ import { OBSERVATION_MARKER, withoutMarker, writtenPrediction } from '../../core
 import { rowId } from '../../core/row-id.js';
 import { ownStart, type ScenarioMeasure, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
 import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
-import type { ChatMessage, Domain, Flag, Io } from '../../core/types.js';
+import type { ChatMessage, Domain, Flag } from '../../core/types.js';
 import type { Inference } from '../../infer/inferring.js';
 import { buildMessages } from '../../infer/messages.js';
 import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
@@ -45,6 +45,8 @@ export interface ScenarioJob extends StageJob {
   readonly chain: Chain;
   /** From 0. */
   readonly step: number;
+  /** What the step's record is known by; that of the last one stands for the chain. */
+  readonly key: string;
 }
 
 /** A row as it stands. */
@@ -77,6 +79,7 @@ function jobsOf(chain: Chain): ScenarioJob[] {
     isFurther: !isSample({ chain, step }) || undefined,
     chain,
     step,
+    key: stepKey(key, step, steps),
   }));
 }
 
@@ -86,19 +89,12 @@ export function isSample({ chain: { twin, steps }, step }: Pick<ScenarioJob, 'ch
 }
 
 /** The journal's id of a step. */
-function stepId(chain: Chain, step: number): string {
-  return rowId(keyOfStep(chain, step), 0);
-}
-
-/** What a step's record is known by; the last one stands for the chain. */
-export function keyOfStep({ key, steps }: Chain, step: number): string {
-  return stepKey(key, step, steps);
+function stepId({ key, steps }: Chain, step: number): string {
+  return rowId(stepKey(key, step, steps), 0);
 }
 
 /** Tells of a row of the data which scenarios it is fit for. */
-type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
-
-export type Plan = Awaited<ReturnType<typeof planOf>>;
+type Fitting = ReturnType<typeof fittingIn>;
 
 /**
  * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
@@ -225,12 +221,8 @@ function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) 
  * The search for rows that scenarios are fit for: one reading of a row for all of them.
  * @throws UserError: 130 or 143 once the user has interrupted
  */
-export function fittingIn(
-  dataset: Pick<Dataset, 'readSample'>,
-  scenarios: readonly Scenario[],
-  { stop }: Pick<Io, 'stop'>,
-): Fitting {
-  return async (row) => {
+export function fittingIn(dataset: Pick<Dataset, 'readSample'>, scenarios: readonly Scenario[], stop: AbortSignal) {
+  return async (row: RowRef): Promise<ReadonlySet<Scenario>> => {
     throwIfStopped(stop);
     return new Set(applyingTo(await dataset.readSample(row), scenarios));
   };
@@ -361,18 +353,17 @@ export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, re
     twin: twin === undefined || undefined,
     ...(steps > 1 && { step: step + 1, steps }),
     action: scenario && actionOf(start, step),
-    ...(isSample(job) ? sampleMembers(chain, record.row, start, recordOf) : record.row),
+    ...(isSample(job) ? sampleMembers(job, record.row, start, recordOf) : record.row),
   });
 }
 
 /** What stands behind the names where a chain ends. */
-function sampleMembers(chain: Chain, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
+function sampleMembers({ chain, key }: ScenarioJob, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
   const { failure, verdicts, measures } = foundIn(chain, start, recordOf);
-  const { trajectory, steps } = chain;
   const awb = { ...recordedPrediction(row) };
   // A record of predictions has a text, and its flags are written by the program alone, from the list of them.
   const said = { gen: String(row.gen), awb, flags: awb.flags as readonly Flag[] };
-  const prediction = { key: keyOfStep(chain, steps - 1), trajectory, repeat: 0, ...said };
+  const prediction = { key, trajectory: chain.trajectory, repeat: 0, ...said };
   const missing = failure && unmeasured(withoutPrediction(failure));
   const record = measures === undefined ? present(missing) : { ...(missing ?? measured(measures)), measures };
   const { instruction } = present(start.scenario);

@@ -22,18 +22,7 @@ import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
-import {
-  answersOf,
-  fittingIn,
-  isSample,
-  keyOfStep,
-  lineOf,
-  messagesAt,
-  type Plan,
-  planOf,
-  type ScenarioJob,
-  startOf,
-} from './chains.js';
+import { answersOf, fittingIn, isSample, lineOf, messagesAt, planOf, type ScenarioJob, startOf } from './chains.js';
 import type { Scenario } from './scenario.js';
 import type { ScenarioSuite } from './suite.js';
 
@@ -85,7 +74,7 @@ export async function instruct(
       settings.baseline === undefined || ('applies' in at && steps.length === 1);
     const scenarios = suite.scenarios.filter(isAskable);
     const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
-    const fitting = fittingIn(dataset, scenarios, io);
+    const fitting = fittingIn(dataset, scenarios, io.stop);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
     const { jobs } = plan;
     if (jobs.length === 0) {
@@ -121,7 +110,7 @@ export async function instruct(
 }
 
 /** What is asked, and what of the suite is not, a sentence each. */
-function planText({ jobs, unused }: Plan, leftOut: number): string[] {
+function planText({ jobs, unused }: Awaited<ReturnType<typeof planOf>>, leftOut: number): string[] {
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
@@ -144,15 +133,13 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   if (names?.some((file) => holdsRows({ name: file })) === false) return listDocument(suite);
   return withData(settings, io, async ({ dataset, chosen }) => {
     const rows = new Map<string, number>();
-    const fitting = fittingIn(dataset, suite.scenarios, io);
+    const fitting = fittingIn(dataset, suite.scenarios, io.stop);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }
     return listDocument(suite, rows);
   });
 }
-
-const PROMPT = /\.txt$/;
 
 /**
  * The suite that the user names, with domains of the user's own where there are prompts for them.
@@ -164,7 +151,7 @@ async function openSuite(
   { cwd }: Pick<Io, 'cwd'>,
 ): Promise<ScenarioSuite> {
   const files = domainPrompts === undefined ? [] : await listFolder(resolve(cwd, domainPrompts));
-  const domains = files.filter((file) => PROMPT.test(file)).map((file) => file.replace(PROMPT, ''));
+  const domains = files.flatMap((file) => /^(.*)\.txt$/s.exec(file)?.[1] ?? []);
   // Loaded when there is a suite: the library of its schema takes a while.
   const { loadScenarioSuite } = await import('./suite.js');
   return loadScenarioSuite(name, { cwd, domains });
@@ -197,7 +184,7 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
       const outcome = says
         ? await says(await dataset.readSample(present(row)), present(row))
         : await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-      const prediction = { key: keyOfStep(job.chain, job.step), trajectory, repeat: 0 };
+      const prediction = { key: job.key, trajectory, repeat: 0 };
       return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
     }),
     questions: async (job) => [await questionOf(job)],

@@ -114,11 +114,6 @@ interface Wording {
 /** Is told what is wrong, and where. */
 type Tell = (at: Path, what: string) => void;
 
-interface Placed {
-  readonly scenario: Scenario;
-  readonly at: Path;
-}
-
 /** Domains in which no command ends with a status that could be seen. */
 const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
 
@@ -129,7 +124,7 @@ function scenariosIn(
   bundledWording: Wording,
   tell: Tell,
   lineOf: (at: Path) => number,
-): Placed[] {
+): { readonly scenario: Scenario; readonly at: Path }[] {
   let faults = 0;
   const fault: Tell = (at, what) => {
     faults++;
@@ -195,7 +190,7 @@ function scenariosIn(
   }
 
   /** A scenario for each of a world's questions, under the world's name and its own. */
-  function questionsOf(form: z.infer<typeof worldForm>, at: Path): Placed[] {
+  function questionsOf(form: z.infer<typeof worldForm>, at: Path) {
     const { name, about, put, domain, system, task, state, instruction, questions } = form;
     const before = faults;
     requireKnown([domain], [...at, 'domain']);
@@ -220,7 +215,7 @@ function scenariosIn(
     if (faults > before) return [];
     const framing = framings[put];
     const told = form.facts.map(({ subject, relation, object }) => `- ${subject}, ${relation}: ${object}`).join('\n');
-    const found = questions.map((question, index): Placed => {
+    const found = questions.map((question, index) => {
       const place = [...at, 'questions', index];
       const steps = question.steps.map(({ action, asks }, number) => {
         const object = facts.get(canonicalJson(asks))?.object;

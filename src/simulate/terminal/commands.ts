@@ -23,16 +23,9 @@ import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, t
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
 import { type Simulation, startOfFlags } from '../simulation.js';
-import {
-  faultOf,
-  type Lines,
-  liveScreen,
-  pipedLines,
-  roomText,
-  type Screen,
-  scriptScreen,
-  typedLines,
-} from './screen.js';
+import { faultOf, liveScreen, pipedLines, roomText, type Screen, scriptScreen, typedLines } from './screen.js';
+
+type Lines = ReturnType<typeof pipedLines>;
 
 interface Command {
   /** What stands behind its name, for the help. */
