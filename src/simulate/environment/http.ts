@@ -63,12 +63,8 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
         done();
       },
     });
-    await serveStdio(
-      sdk,
-      grounds,
-      { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output },
-      io.stop,
-    );
+    const input = Readable.from(io.input?.() ?? [], { objectMode: false });
+    await serveStdio(sdk, grounds, { input, output }, io.stop);
     await sessions.stop(DRAIN_MS);
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   }

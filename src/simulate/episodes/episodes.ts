@@ -94,11 +94,9 @@ async function playIn(work: Work): Promise<ExitCode> {
     const asked = PLAYERS.find((name) => name === player);
     if (asked !== undefined) models[asked].count(call, typeof model === 'string' ? model : undefined);
   }
-  const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  await writeManifest(run.manifestPath, { ...manifestOf(work), startedAt, state: 'running' });
-  const before = performance.now();
+  await writeManifest(run.manifestPath, { ...manifestOf(work), state: 'running' });
   const session = await inSession(work);
-  const seconds = (performance.now() - before) / 1000;
+  const seconds = (performance.now() - run.openedAt) / 1000;
   const { rows, ...output } = await writeOutput(work);
   const { failures, spent, error } = session;
   const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
@@ -109,7 +107,7 @@ async function playIn(work: Work): Promise<ExitCode> {
     return [error === undefined ? 'incomplete' : 'stopped', EXIT.incomplete];
   })();
   const endedAt = new Date().toISOString();
-  const manifest = { ...manifestOf(work, failures), startedAt, state, endedAt, output };
+  const manifest = { ...manifestOf(work, failures), state, endedAt, output };
   await writeManifest(run.manifestPath, manifest);
   if (error !== undefined) throw error;
   const document = documentOf(work, session, endings, { manifest, exitCode, rows, seconds });
@@ -191,6 +189,7 @@ function manifestOf(
     },
     tokens,
     notices: [...new Set([...run.notices, ...notices])],
+    startedAt: run.startedAt,
     process: { pid: process.pid, host: hostname() },
   };
 }

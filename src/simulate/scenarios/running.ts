@@ -224,7 +224,6 @@ const NAME_COLUMNS = 32;
 
 /** A row for each scenario. */
 export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof listDocument>): Table {
-  const cell = (rows: number | null) => (rows === null ? NONE : String(rows));
   const hasData = scenarios.some(({ rows }) => rows !== null);
   const note = hasData
     ? 'Rows: those of the data that it is fit for; start: it brings a start of its own.'
@@ -240,7 +239,7 @@ export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof li
         scenario.domains.map(domainName).join(' '),
         scenario.put,
         String(scenario.steps),
-        scenario.own_start ? 'start' : cell(scenario.rows),
+        scenario.own_start ? 'start' : String(scenario.rows ?? NONE),
         scenario.verifiers.join(' '),
       ]),
     ],

@@ -84,10 +84,8 @@ export function applyingTo(sample: Sample, scenarios: readonly Scenario[]): Scen
 function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): Groups | undefined {
   if (!('applies' in at) || !domains.includes(domain)) return undefined;
   const { not, ...wanted } = at.applies;
-  if (PLACES.some((place) => not?.[place] !== undefined && caught({ [place]: not[place] }, texts) !== undefined)) {
-    return undefined;
-  }
-  return caught(wanted, texts);
+  const isRuledOut = PLACES.some((place) => not?.[place] && caught({ [place]: not[place] }, texts));
+  return isRuledOut ? undefined : caught(wanted, texts);
 }
 
 /** What conditions look at. */
@@ -181,10 +179,8 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
       return [odd === undefined, `it ${isThere ? 'says' : 'does not say'} ${quoted(odd ?? texts[0])}`];
     }
     case 'matches': {
-      const { pattern } = verifier;
-      return compilePattern(pattern).test(prediction)
-        ? [true, `it matches ${quoted(pattern.source)}`]
-        : [false, `nothing in it matches ${quoted(pattern.source)}`];
+      const isMet = compilePattern(verifier.pattern).test(prediction);
+      return [isMet, `${isMet ? 'it' : 'nothing in it'} matches ${quoted(verifier.pattern.source)}`];
     }
     case 'json_path':
       return jsonAnswer(verifier.path, verifier.expect, jsonIn(prediction));
