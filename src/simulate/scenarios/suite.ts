@@ -200,7 +200,7 @@ function scenariosIn(
       const first = facts.get(canonicalJson([fact.subject, fact.relation])) ?? fact;
       if (first === fact) continue;
       const line = lineOf([...at, 'facts', form.facts.indexOf(first)]);
-      const what = `the ${fact.relation} of ${fact.subject} is told twice, first in line ${line}`;
+      const what = `the ${fact.relation} of ${fact.subject} is told twice (line ${line})`;
       fault([...at, 'facts', index], `${what}; leave one of them out`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];

@@ -99,11 +99,7 @@ function commandIn(line: string): { readonly name: string; readonly operand: str
 }
 
 /** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
-async function runCommand(
-  { name, operand }: { readonly name: string; readonly operand: string },
-  session: Session,
-  io: Io,
-): Promise<ExitCode | undefined> {
+async function runCommand(name: string, operand: string, session: Session, io: Io): Promise<ExitCode | undefined> {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) {
@@ -373,7 +369,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
   const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
   const complete = (line: string) => completions(line, session.branches.keys());
-  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const lines = isTyped ? typedLines(input, io, complete) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);
   try {
     if (isTyped) {
@@ -414,7 +410,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
       mayEnd = false;
       const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
       if (command !== undefined) {
-        const failed = await runCommand(command, session, io);
+        const failed = await runCommand(command.name, command.operand, session, io);
         fault ??= failed;
       } else if (action !== undefined && !isTyped && session.fault !== undefined) {
         session.screen.show({ type: 'fault', text: 'left out, since the action before it brought nothing about' });
