@@ -281,7 +281,7 @@ export function openRowPrompts({ systemPrompt, domainPrompts }: PromptSettings, 
 
 /** Where the flags say that a world starts; undefined where they say nothing. @throws UserError (2) where they contradict each other */
 export async function startOfFlags(
-  { domain, from, task, state }: Pick<SimulationSettings, 'domain' | 'from' | 'task' | 'state'>,
+  { domain, from, task, state }: SimulationSettings,
   io: Io,
 ): Promise<Start | undefined> {
   if (domain !== undefined && from !== undefined) {

@@ -253,11 +253,8 @@ function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir 
   ];
 }
 
-function lastLine(
-  { state, stop_reason: spent, exit_code: exitCode, failures, rows }: EpisodesDocument,
-  fresh: boolean,
-  next: string,
-): string {
+function lastLine(document: EpisodesDocument, fresh: boolean, next: string): string {
+  const { state, stop_reason: spent, exit_code: exitCode, failures, rows } = document;
   const same = sameCommand(fresh);
   if (state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
   if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;

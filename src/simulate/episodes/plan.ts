@@ -42,11 +42,7 @@ export interface Episode extends Beginning {
  * The places where episodes start, each once: a domain with each task, a row, or the first rows of the data's trajectories.
  * @throws UserError 2 for flags that contradict each other; 65 and 66 for tasks and data that cannot be used
  */
-export async function beginningsOf(
-  settings: EpisodeSettings,
-  starts: Pick<Starts, 'names' | 'world'>,
-  io: Io,
-): Promise<readonly Beginning[]> {
+export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io: Io): Promise<readonly Beginning[]> {
   const { domain, from, fromRows, task, tasks } = settings;
   const places = [from !== undefined, fromRows, domain !== undefined && !fromRows].filter(Boolean).length;
   if (places !== 1) {

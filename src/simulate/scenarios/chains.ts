@@ -318,10 +318,7 @@ export function nextStep(
 }
 
 /** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
-export function putScenario(
-  { put, framing, instruction }: Pick<Scenario, 'put' | 'framing' | 'instruction'>,
-  messages: readonly ChatMessage[],
-): ChatMessage[] {
+export function putScenario({ put, framing, instruction }: Scenario, messages: readonly ChatMessage[]): ChatMessage[] {
   const told = withSlots(framing, { instruction }).trim();
   if (put === 'system') {
     const [first, ...others] = messages;

@@ -145,11 +145,7 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
  * The suite that the user names, with domains of the user's own where there are prompts for them.
  * @throws UserError: 66 where there is no such suite or folder of prompts, 65 with every fault of the suite by file and line
  */
-async function openSuite(
-  name: string,
-  { domainPrompts }: Pick<InferSettings, 'domainPrompts'>,
-  { cwd }: Pick<Io, 'cwd'>,
-): Promise<ScenarioSuite> {
+async function openSuite(name: string, { domainPrompts }: InferSettings, { cwd }: Io): Promise<ScenarioSuite> {
   const files = domainPrompts === undefined ? [] : await listFolder(resolve(cwd, domainPrompts));
   const domains = files.flatMap((file) => /^(.*)\.txt$/s.exec(file)?.[1] ?? []);
   // Loaded when there is a suite: the library of its schema takes a while.

@@ -261,10 +261,7 @@ function lastNumber(text: string, pattern: RegExp): number | undefined {
  * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice. A line end that
  * is written as `\n`, as in JSON packed into a text, is one, too.
  */
-export function keptLines(
-  { prediction, truth, twin }: Pick<Predicted, 'prediction' | 'truth' | 'twin'>,
-  except?: Pattern,
-): { readonly kept: number; readonly of: number } {
+export function keptLines({ prediction, truth, twin }: Predicted, except?: Pattern) {
   const changing = except === undefined ? undefined : compilePattern(except);
   const reference = common(linesOf(truth ?? twin ?? ''), linesOf(twin ?? truth ?? '')).filter(
     (line) => changing?.test(line) !== true,
