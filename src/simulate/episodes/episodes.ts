@@ -20,7 +20,6 @@ import { samplingOf } from '../../run/options.js';
 import { openProgress } from '../../run/progress.js';
 import { openRun } from '../../run/run.js';
 import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
-import { openPricing, targetAt } from '../../run/target.js';
 import { programName, type ShownSettings, toolVersion } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { EpisodeSettings } from '../options.js';
@@ -43,10 +42,7 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
     const domains = beginnings.map(({ domain }) => domain);
     const agent = await openAgent(settings, domains, io);
     if (settings.dryRun) {
-      const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-      const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-      const worldPricing = await openPricing(target, settings, io);
-      await printEpisodeBill(episodes, { starts, agent, worldPricing }, settings, io);
+      await printEpisodeBill(episodes, { starts, agent }, settings, io);
       return EXIT.done;
     }
     const notices: string[] = [];

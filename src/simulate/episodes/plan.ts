@@ -104,11 +104,13 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
  */
 export async function printEpisodeBill(
   episodes: readonly Episode[],
-  { starts, agent, worldPricing }: { starts: Starts; agent: Agent; worldPricing: Pricing },
+  { starts, agent }: { readonly starts: Starts; readonly agent: Agent },
   settings: EpisodeSettings,
   io: Io,
 ): Promise<void> {
   const { steps, agentMaxTokens: action, maxTokens: observation, context = Number.POSITIVE_INFINITY } = settings;
+  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+  const worldPricing = await openPricing(targetAt({ prefix: 'model', baseUrls, model, apiKey }, io), settings, io);
   const nothing = { calls: 0, promptTokens: 0, completionTokens: 0 };
   const bounds = { agent: { ...nothing }, world: { ...nothing } };
   const add = (bound: typeof nothing, first: number, budget: number, most: number) => {

@@ -174,7 +174,8 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
     case 'contains':
     case 'lacks': {
       const { kind, texts } = verifier;
-      const odd = texts.find((text) => includes(prediction, text) !== (kind === 'contains'));
+      const said = squeezed(prediction);
+      const odd = texts.find((text) => said.includes(squeezed(text).trim()) !== (kind === 'contains'));
       const isThere = (odd === undefined) === (kind === 'contains');
       return [odd === undefined, `it ${isThere ? 'says' : 'does not say'} ${quoted(odd ?? texts[0])}`];
     }
@@ -215,11 +216,7 @@ function isExpected(value: unknown, expect: { equals: unknown } | { matches: Pat
   return compilePattern(expect.matches).test(typeof value === 'string' ? value : canonicalJson(value));
 }
 
-/** Whether a text stands in another; runs of white space are as good as one space. */
-function includes(text: string, wanted: string): boolean {
-  return squeezed(text).includes(squeezed(wanted).trim());
-}
-
+/** Runs of white space are as good as one space. */
 function squeezed(text: string): string {
   return text.replace(/\s+/g, ' ');
 }
