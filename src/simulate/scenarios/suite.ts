@@ -90,13 +90,9 @@ async function filesOf(given: string, cwd: string) {
   }
   const name = basename(path).replace(YAML_FILE, '');
   if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
-  if (!found.isDirectory()) {
-    throw badData(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`);
-  }
+  if (!found.isDirectory()) throw badData(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`);
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
-  if (files.length === 0) {
-    throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
-  }
+  if (files.length === 0) throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
   return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
 }
 
@@ -165,9 +161,7 @@ function scenariosIn(
     const { name, about, put, instruction, applies, then, domains = file?.domains ?? [] } = form;
     const before = faults;
     requireKnown(form.domains, [...at, 'domains']);
-    if (domains.length === 0) {
-      fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
-    }
+    if (domains.length === 0) fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
     requireStatus(form.verify, domains, [...at, 'verify']);
     const verify = form.verify.filter((each) => each.kind !== 'never');
     const framing = framings[put];

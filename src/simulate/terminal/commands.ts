@@ -23,9 +23,16 @@ import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, t
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
 import { type Simulation, startOfFlags } from '../simulation.js';
-import { faultOf, liveScreen, pipedLines, roomText, type Screen, scriptScreen, typedLines } from './screen.js';
-
-type Lines = ReturnType<typeof pipedLines>;
+import {
+  faultOf,
+  type Lines,
+  liveScreen,
+  pipedLines,
+  roomText,
+  type Screen,
+  scriptScreen,
+  typedLines,
+} from './screen.js';
 
 interface Command {
   /** What stands behind its name, for the help. */

@@ -246,7 +246,7 @@ function openEnd(text: string): number {
 /** A line without its end, the end of all input, or a Ctrl-C at the prompt. */
 type Typed = { readonly line: string } | 'end' | 'interrupt';
 
-interface Lines {
+export interface Lines {
   /** Waits for the next line behind a prompt. */
   next(prompt: string): Promise<Typed>;
   /** Waits for the work while nothing is read; a Ctrl-C aborts it. */
