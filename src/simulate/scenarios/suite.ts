@@ -90,7 +90,7 @@ async function filesOf(given: string, cwd: string) {
   }
   const name = basename(path).replace(YAML_FILE, '');
   if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
-  if (!found.isDirectory()) throw badData(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`);
+  if (!found.isDirectory()) throw badData(`${given} is not a file of scenarios: not a regular file, or over 1 MB`);
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
   if (files.length === 0) throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
   return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
