@@ -223,14 +223,20 @@ const BACK = new RegExp(CLOSE, 'i');
  * end may differ: where it has several tags, or an unpaired one.
  */
 export function certainObservation(reply: string): string {
-  // The first opening tag that is not part of thinking.
-  const open = Array.from(reply.matchAll(FRONT)).find(([found]) => found.toLowerCase() === OPEN);
-  if (open === undefined) return '';
-  const inside = reply.slice(open.index + OPEN.length);
+  const inside = insideTag(reply);
+  if (inside === undefined) return '';
   const close = inside.search(BACK);
   const text = pythonStrip(inside.slice(0, close < 0 ? inside.length - openEnd(inside) : close));
   if (close < 0 && OBSERVATION_MARKER.startsWith(text)) return '';
   return text.startsWith(OBSERVATION_MARKER) ? pythonStrip(text.slice(OBSERVATION_MARKER.length)) : text;
+}
+
+/** What stands behind the first opening tag that is not part of thinking; undefined where there is none yet. */
+function insideTag(reply: string): string | undefined {
+  for (const { 0: found, index } of reply.matchAll(FRONT)) {
+    if (found.toLowerCase() === OPEN) return reply.slice(index + OPEN.length);
+  }
+  return undefined;
 }
 
 /** How many characters at the end of a text could be the start of the closing tag. */
