@@ -1,4 +1,4 @@
-// What a run's numbers depend on. Two runs of different identities are not mixed in one file.
+// What a run's numbers depend on. Two runs of different identities are not mixed in one file. And the kinds of runs.
 
 import { createHash } from 'node:crypto';
 import { identityDiffers } from './errors.js';

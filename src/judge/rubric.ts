@@ -1,4 +1,4 @@
-// The mode `rubric`: a judge rates five dimensions under a rubric pack.
+// The mode `rubric`: a judge rates five dimensions under a rubric pack; and the messages that put a prediction to it.
 
 import { previousState } from '../benchmark/baselines.js';
 import { equalRuns } from '../core/difference-runs.js';
