@@ -68,7 +68,9 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
     if (change !== undefined) note(change);
     const twin = members.find(({ begun }) => begun === member.begun);
     if (twin !== undefined) {
-      throw new UserError(`${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`);
+      throw new UserError(
+        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
+      );
     }
     // Judges of one name are numbered.
     const before = members.filter(({ judge }) => judge === member.judge).length;
