@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
 import { badData } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../core/judged-row.js';
 import { impossibleFigures, officialRating } from '../core/points.js';
+import { counted } from '../core/printable.js';
 import { rowId, variantId } from '../core/row-id.js';
 import { isBesideSamples } from '../core/scenario-row.js';
 import type { JudgedRow } from '../core/types.js';

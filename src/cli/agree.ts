@@ -4,15 +4,13 @@ import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
 import { badData, EXIT, heedStop } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
-import { printable } from '../core/printable.js';
+import { counted, printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
 import { defineCommand, option } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 
 export const command = defineCommand({

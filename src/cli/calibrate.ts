@@ -3,10 +3,9 @@
 
 import { resolve } from 'node:path';
 import { badData, EXIT, type ExitCode } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { shellLine } from '../core/printable.js';
+import { counted, shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
@@ -46,7 +45,6 @@ import {
   under,
 } from '../settings/command.js';
 import { wordsOf } from '../settings/command-line.js';
-import { shownPath } from '../settings/shown-path.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore } from '../store/store.js';

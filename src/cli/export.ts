@@ -2,9 +2,8 @@
 
 import { resolve } from 'node:path';
 import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
-import { oneLine, printable } from '../core/printable.js';
+import { counted, oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';

@@ -5,9 +5,8 @@ import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
 import { badData, type ExitCode, present } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { printable, shellLine } from '../core/printable.js';
+import { counted, printable, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { judgementState } from '../judge/asking.js';
 import { chooseFile, type Judging, judgeIdentity, judgeStage, recheck } from '../judge/judging.js';
@@ -21,7 +20,6 @@ import { requireNamedTokenizer } from '../run/model.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
 import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 
 export const command = defineCommand({
   description:

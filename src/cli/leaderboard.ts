@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { EXIT, heedStop, inputMissing } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
-import { printable } from '../core/printable.js';
+import { printable, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { measureOf } from '../judge/modes.js';
 import { leaderboard } from '../report/leaderboard/leaderboard.js';
@@ -11,7 +11,6 @@ import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
 import { deliver, formatOf, policyHash } from '../results/output.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { FORMATS } from '../view/board.js';
 
 const FORMAT_HELP = "form of the table; hf is one run's file for Hugging Face; without it the file's ending decides";

@@ -3,12 +3,11 @@
 import { resolve } from 'node:path';
 import { EXIT, UserError } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
-import { shellLine } from '../core/printable.js';
+import { shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
 import { panelText } from '../report/agreement.js';
 import { defineCommand, option, programName } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 
 export const command = defineCommand({

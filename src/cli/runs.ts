@@ -3,8 +3,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { EXIT, heedStop, UserError } from '../core/errors.js';
-import { bytesText, counted } from '../core/figures.js';
-import { oneLine, printable } from '../core/printable.js';
+import { bytesText, counted, oneLine, printable, shownPath } from '../core/printable.js';
 import { bold, lookOf, terminal } from '../core/terminal.js';
 import { DEFAULT_DB, type KnownRun, RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRun, storedRunToChange } from '../results/find.js';
@@ -20,7 +19,6 @@ import {
   wayBack,
 } from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import type { Space } from '../store/runs.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 

@@ -1,6 +1,6 @@
 // What a gate decides: the words in which score says it and report shows it.
 
-import { counted } from './figures.js';
+import { counted } from './printable.js';
 import type { Dimension, Domain } from './types.js';
 
 /**

@@ -1,6 +1,6 @@
 // A table: rows, columns and footnotes, without a form of text; and what a form is.
 
-import { type Ends, twoDecimals } from './figures.js';
+import { type Ends, twoDecimals } from './printable.js';
 import { type Dimension, type Estimate, LEAST_CLUSTERS } from './types.js';
 
 export interface Column {

@@ -1,8 +1,7 @@
 // Tables and sentences for a terminal: within its width, and without a broken word.
 
 import CliTable from 'cli-table3';
-import { grouped } from './figures.js';
-import { shortened, widthOf } from './printable.js';
+import { grouped, shortened, widthOf } from './printable.js';
 import type { Table } from './table.js';
 import type { Io } from './types.js';
 

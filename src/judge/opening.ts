@@ -15,9 +15,9 @@ import {
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
 import { badData, inputMissing, present, UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
+import { counted } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { groundTruthOf } from '../core/turn.js';
 import type { Io, Sample } from '../core/types.js';

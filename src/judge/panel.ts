@@ -18,7 +18,7 @@ import { JUDGEMENT_KEYS, judgementMembers, remarksIn } from '../core/judged-row.
 import { isUnasked, type JudgementRecord, type NoJudgement, rated, unrated } from '../core/judgement.js';
 import { countedRating, isModelCaused, isRated, ratingToPoints } from '../core/points.js';
 import { readPredictionRow } from '../core/prediction.js';
-import { printable } from '../core/printable.js';
+import { printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import {
   DIMENSIONS,
@@ -34,7 +34,6 @@ import { madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
 import { setAside } from '../run/run.js';
 import { toolVersion } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import {
   combinedRating,
   type Offsets,

@@ -3,8 +3,7 @@
 import { z } from 'zod';
 import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../core/document.js';
 import { present, UserError } from '../core/errors.js';
-import { intervalText, twoDecimals } from '../core/figures.js';
-import { shortenedByWords } from '../core/printable.js';
+import { intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
 import { askedName } from '../core/rollout.js';
 import type { OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';

@@ -8,10 +8,18 @@ import { journalBeside } from '../benchmark/judged-path.js';
 import { documentOf, ESTIMATE, FIGURE, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
-import { bytesText, counted } from '../core/figures.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { canonicalJson, isObject, parseObject } from '../core/json.js';
-import { oneLine, printable, shellLine, shortenedByWords, widthOf } from '../core/printable.js';
+import {
+  bytesText,
+  counted,
+  oneLine,
+  printable,
+  shellLine,
+  shortenedByWords,
+  shownPath,
+  widthOf,
+} from '../core/printable.js';
 import { askedName } from '../core/rollout.js';
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
 import { bold, type Look, wrapped } from '../core/terminal.js';
@@ -25,7 +33,6 @@ import { TRUST, trustDocument, trustText } from '../report/trust.js';
 import { type MadeWith, madeWith, worldModelManifest } from '../run/made-with.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
 import { programName, toolVersion } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { isCovered, percent } from '../stats/coverage.js';
 import type { RunRecord, StoredName, StoredRun } from '../store/runs.js';
 import { rolloutOf } from './comparability.js';
