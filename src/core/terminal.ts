@@ -173,23 +173,12 @@ function render(table: Table, { headings, gap }: Setting, look: Look): string[] 
     .map((line) => line.trimEnd());
 }
 
-const NO_LINES = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
-};
+/** cli-table3's characters for lines, all of them absent. */
+const NO_LINES = Object.fromEntries(
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle'
+    .split(' ')
+    .map((name) => [name, '']),
+);
 
 /** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
 export function aligned(rows: readonly (readonly string[])[], gap: string, right: readonly number[]): string[] {
