@@ -1,7 +1,6 @@
 // The checklist of a verdict: what the judge found in the truth, of which kind each fact is, and whether the prediction met it.
 
 import { z } from 'zod';
-import { present } from './errors.js';
 
 /** What a fact follows from: the history and the action, what the world model was told, one run alone, or nothing that was known. */
 export const FACT_KINDS = ['determined', 'told', 'runtime', 'plausible'] as const;
@@ -61,6 +60,8 @@ export function readFacts(value: unknown): readonly Fact[] | string {
   if (value === undefined) return 'the verdict holds no "facts"';
   const { data, error } = FACTS.safeParse(value);
   if (data !== undefined) return data.map(({ quote, ...fact }) => (quote ? { ...fact, quote } : fact));
-  const { path, message } = present(error.issues[0]);
-  return typeof path[0] === 'number' ? `fact ${path[0] + 1} ${message}` : `"facts" ${message}`;
+  const reasons = error.issues.map(({ path: [at], message }) =>
+    typeof at === 'number' ? `fact ${at + 1} ${message}` : `"facts" ${message}`,
+  );
+  return reasons[0] ?? '"facts" cannot be read';
 }

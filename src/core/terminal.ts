@@ -62,10 +62,9 @@ function layOut(table: MarkedTable, look: Look): string[] {
   if (whole !== undefined) return render(shown, whole, look);
   return rangesOf(plain, look.columns).flatMap(([from, to], index) => {
     const cut = part(plain, from, to);
-    return [
-      ...(index === 0 ? [] : ['']),
-      ...render(part(shown, from, to), fitted(cut, look.columns) ?? narrowest(cut), look),
-    ];
+    const narrowest = { headings: cut.columns.map(({ short }) => short), gap: 1 };
+    const lines = render(part(shown, from, to), fitted(cut, look.columns) ?? narrowest, look);
+    return index === 0 ? lines : ['', ...lines];
   });
 }
 
@@ -88,21 +87,11 @@ function fitted(table: Table, width: number): Setting | undefined {
   const full = table.columns.map(({ heading }) => heading);
   const short = table.columns.map((column) => column.short);
   const fits = (setting: Setting) => widthUnder(table, setting) <= width;
-  for (const headings of [full, short]) {
-    const setting = [2, 1].map((gap) => ({ headings, gap })).find(fits);
-    if (setting === undefined) continue;
-    let widest: Setting = setting;
-    for (const [column, heading] of full.entries()) {
-      const wider = { gap: setting.gap, headings: widest.headings.with(column, heading) };
-      if (fits(wider)) widest = wider;
-    }
-    return widest;
-  }
-  return undefined;
-}
-
-function narrowest(table: Table): Setting {
-  return { headings: table.columns.map(({ short }) => short), gap: 1 };
+  const settings = [full, short].flatMap((headings) => [2, 1].map((gap): Setting => ({ headings, gap })));
+  return full.reduce((widest, heading, column) => {
+    const wider = widest && { gap: widest.gap, headings: widest.headings.with(column, heading) };
+    return wider && fits(wider) ? wider : widest;
+  }, settings.find(fits));
 }
 
 function widthUnder({ groups }: Table, { headings, gap }: Setting): number {

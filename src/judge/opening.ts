@@ -2,7 +2,6 @@
 // shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside it.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
 import {
@@ -10,7 +9,6 @@ import {
   type PredictedRow,
   type PredictionFile,
   type PredictionRef,
-  type SimulatedHistory,
 } from '../benchmark/predictions.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
@@ -20,7 +18,8 @@ import { MOST_JUDGEMENTS } from '../core/judgement.js';
 import { counted } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { groundTruthOf } from '../core/turn.js';
-import type { Io, Sample } from '../core/types.js';
+import type { Io } from '../core/types.js';
+import { sha256Of } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { BATCH_OPTIONS, requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
@@ -196,13 +195,10 @@ async function referenceIdentity(path: string): Promise<string> {
     const { worldModel = 'predictions' } = madeWith({ predictions: manifest });
     return `${worldModel}, begun ${manifest.startedAt}, run ${manifest.fingerprint.slice(0, SHORT)}`;
   }
-  const hash = createHash('sha256');
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk);
-  } catch {
+  const hash = await sha256Of(path).catch(() => {
     throw inputMissing(`cannot read ${path}; --reference names the predictions.jsonl of another world model`);
-  }
-  return `sha256 ${hash.digest('hex')}`;
+  });
+  return `sha256 ${hash}`;
 }
 
 /** Predictions as a mode judges them. */
@@ -228,16 +224,12 @@ export async function withBeside(
   if (mode.beside === 'truth') return { ...file, read: truthsBeside(file) };
   const other = await openReference();
   const predictions = predictionsBeside(file, other);
-  return { ...predictions, settled: await settledIn(predictions, method) };
-}
-
-async function settledIn(predictions: JudgedPredictions, method: Method): Promise<ReadonlySet<string>> {
   const settled = new Set<string>();
   for (const ref of predictions.refs) {
     if (ref.failure !== undefined) continue;
     if (method.alone?.(await predictions.read(ref)) !== undefined) settled.add(rowId(ref.key, ref.repeat));
   }
-  return settled;
+  return { ...predictions, settled };
 }
 
 /** Each prediction beside that of the same row and repeat in the other file, or of the row's first repeat there. */
@@ -339,19 +331,13 @@ export async function asSeen(
   }
   return {
     ...seen,
+    /** The row as the world model saw it; where the truth stood, there is nothing. */
     async read(ref) {
       const read = await file.read(ref);
-      return { ...read, sample: simulated(read.sample, await turns.read(ref.key, ref.repeat)) };
+      const { turns: simulated, from, prompt } = await turns.read(ref.key, ref.repeat);
+      const prompts = [...read.sample.prompts.slice(0, from), ...simulated.map((turn) => turn.prompt), prompt];
+      const responses = [...read.sample.responses.slice(0, from), ...simulated.map((turn) => turn.response), ''];
+      return { ...read, sample: { ...read.sample, prompts, responses, currentPrompt: prompt } };
     },
-  };
-}
-
-/** The row as the world model saw it; where the truth stood, there is nothing. */
-function simulated(sample: Sample, { turns, from, prompt }: SimulatedHistory): Sample {
-  return {
-    ...sample,
-    prompts: [...sample.prompts.slice(0, from), ...turns.map((turn) => turn.prompt), prompt],
-    responses: [...sample.responses.slice(0, from), ...turns.map((turn) => turn.response), ''],
-    currentPrompt: prompt,
   };
 }

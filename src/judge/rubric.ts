@@ -197,9 +197,9 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
 }
 
 function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): string {
-  const read = readTemplate(userTemplate, hidesTruth);
-  if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
-  return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
+  const parts = readTemplate(userTemplate, hidesTruth);
+  if (typeof parts === 'string') throw new UserError(`the rubric pack's user template has ${parts}`);
+  return pythonStrip(parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
 }
 
 /** A stretch of a text, in UTF-16 units; `end` is exclusive. */
