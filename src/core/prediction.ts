@@ -1,8 +1,7 @@
 // The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read here alone.
 
 import { isObject, type JsonObject } from './json.js';
-import { type RolloutStep, rolloutMember } from './rollout.js';
-import type { Flag, ModelFailure, ModelReply } from './types.js';
+import { type Flag, type ModelFailure, type ModelReply, type RolloutStep, rolloutMember } from './types.js';
 
 /** How often infer asks for one row at most. */
 export const MOST_REPEATS = 1000;

@@ -20,10 +20,9 @@ import {
   shownPath,
   widthOf,
 } from '../core/printable.js';
-import { askedName } from '../core/rollout.js';
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
 import { bold, type Look, wrapped } from '../core/terminal.js';
-import type { Io } from '../core/types.js';
+import { askedName, type Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
 import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
 import { COSTS, costsSource } from '../report/costs.js';
