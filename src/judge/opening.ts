@@ -175,8 +175,8 @@ export function requireJudge({ asksJudge }: Mode, settings: JudgeSettings): void
   requireBatchFlags(settings);
   if (asksJudge) return;
   requireNoBatch(settings, `--mode ${mode}`, 'it asks nobody');
-  if (judgeRepeats === 1) return;
-  throw new UserError(
+  refuseIf(
+    judgeRepeats > 1,
     `--judge-repeats has a judge asked ${judgeRepeats} times, and --mode ${mode} asks none; what it measures is the same each time`,
   );
 }

@@ -48,7 +48,7 @@ describe('a name that cannot be', () => {
       'unknown canary "fake-verdikt"; did you mean "fake-verdict"?\n--canaries takes none',
     ],
     [{ canaries: ['zzzzzzzz'] }, 'unknown canary "zzzzzzzz"\n--canaries takes none, or some of closed-frame, '],
-    [{ damages: ['flattery'] }, 'unknown damage "flattery"\n--damages takes none, or some of light, '],
+    [{ damages: ['flattery'] }, 'unknown damage "flattery"\n--damages takes none, or some of determined-1of8, '],
     [{ canaries: ['shuffled'] }, 'unknown canary "shuffled"\n--canaries takes none, or some of closed-frame, '],
     [{ damages: ['none', 'shuffled'] }, '--damages none stands alone; leave out none or the other names'],
     [{ damages: ['truth'] }, 'unknown damage "truth"'],
