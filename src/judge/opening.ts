@@ -248,7 +248,7 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
     return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
   };
   const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
-  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}. Predict these rows with the reference, too, to compare them`;
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}. To compare them, predict these rows with the reference model, too`;
   return {
     // A judgement is stale where either of the two has changed.
     ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),
