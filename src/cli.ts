@@ -2,13 +2,12 @@
 
 import { inspect } from 'node:util';
 import { EXIT, type ExitCode, messageOf, UserError } from './core/errors.js';
-import { oneLine, printable } from './core/printable.js';
+import { oneLine, printable, typedPaths, withShownPaths } from './core/printable.js';
 import type { Io, TextSink } from './core/types.js';
 import type { CommandEntry, CommandSpec, RunAwb } from './settings/command.js';
 import { readCommandLine } from './settings/command-line.js';
 import { describeSettings } from './settings/secrets.js';
 import { requireSettings, resolveSettings } from './settings/settings.js';
-import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
 
 type ErrorLook = { color: boolean };

@@ -3,9 +3,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { badData } from '../core/errors.js';
-import { printable } from '../core/printable.js';
+import { printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { shownPath } from '../settings/shown-path.js';
 
 /** What a folder of a run is read for, the first that is there. */
 const IN_FOLDER = ['judged.jsonl', 'scenarios.jsonl'];

@@ -3,11 +3,11 @@
 import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
 import { badData } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../core/judged-row.js';
 import { impossibleFigures, officialRating } from '../core/points.js';
-import { rowId, variantId } from '../core/row-id.js';
+import { counted } from '../core/printable.js';
+import { rowId } from '../core/row-id.js';
 import { isBesideSamples } from '../core/scenario-row.js';
 import type { JudgedRow } from '../core/types.js';
 import type { Line } from '../disk/lines.js';
@@ -140,7 +140,7 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
       throw badLine(file, line, `no judgement of awb calibrate; ${remedy}`);
     }
     const row = { ...soundly(file, line, () => readJudgedRow(fields, id, domainOf(task))), variant };
-    requireNew(variantId(row.key, row.variant, row.index), line);
+    requireNew(rowId(row.key, row.variant, row.index), line);
     rows.push(row);
   }
   return rows;

@@ -213,7 +213,7 @@ export function stampOf(gen: string, failure: NoPrediction | undefined): string 
 // The turns of a rollout, which infer wrote beside its predictions: the history that the world model saw, read when a row's turn comes.
 
 /** What a row of the benchmark was asked behind. */
-export interface SimulatedHistory {
+interface SimulatedHistory {
   /** The turns that the world model wrote, the first of them being turn `from + 1`. */
   readonly turns: readonly Turn[];
   /** True turns in front of them. */

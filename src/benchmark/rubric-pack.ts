@@ -150,9 +150,8 @@ interface PackContents extends Pick<RubricPack, 'name' | 'official' | 'userTempl
 function assemblePack({ version, prompts, templateFile, ...pack }: PackContents): RubricPack {
   const { name, official, userTemplate, facts, hidesTruth } = pack;
   const template = readTemplate(userTemplate, hidesTruth);
-  if (template.status === 'bad') {
-    throw badData(`the user template in ${templateFile} has ${template.reason}; mend that file`);
-  }
+  if (typeof template === 'string')
+    throw badData(`the user template in ${templateFile} has ${template}; mend that file`);
   return {
     ...pack,
     // A pack without a checklist keeps the fingerprint that it had before there were any.

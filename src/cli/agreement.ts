@@ -5,16 +5,14 @@ import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
 import { badData, EXIT, heedStop, UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { groupBy, keysOf } from '../core/groups.js';
-import { printable, shellLine } from '../core/printable.js';
+import { counted, printable, shellLine, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
 import { agreementText, panelText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
 import { defineCommand, option, programName } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 

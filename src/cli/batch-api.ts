@@ -1,8 +1,7 @@
 // `awb batch submit`, `status`, `fetch` and `cancel`: a batch folder and the server that works it off; how the folder stands, and what to do next.
 
 import { EXIT, type ExitCode } from '../core/errors.js';
-import { counted, grouped } from '../core/figures.js';
-import { oneLine, printable, shellLine } from '../core/printable.js';
+import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
 import { NONE, type Table } from '../core/table.js';
 import { type Look, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';

@@ -5,7 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
-import { counted, grouped } from '../core/figures.js';
+import { counted, grouped } from '../core/printable.js';
 import type { Backend, Io, Job, ModelRequest, Solve } from '../core/types.js';
 import { bytesAt, type Place, syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';

@@ -6,15 +6,13 @@ import { checkSource, type FileState, fetchDataset, type SourceCheck } from '../
 import { checkRows, type DataCheck, type DataStats, type Place, type RowStats, statsOf } from '../benchmark/survey.js';
 import { domainName, RELEASED } from '../core/domains.js';
 import { badData, EXIT, present } from '../core/errors.js';
-import { counted, grouped } from '../core/figures.js';
 import { keysOf } from '../core/groups.js';
-import { oneLine, printable, shellLine } from '../core/printable.js';
+import { counted, grouped, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 import { hasBlocks, type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
 import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { showLoading } from '../serve/loading.js';
 import { defineCommand, option, programName } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 
 /** How a file's state is said. */
 const STATES: Readonly<Record<FileState, string>> = {

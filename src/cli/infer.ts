@@ -2,8 +2,7 @@
 
 import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
-import { shellLine } from '../core/printable.js';
+import { counted, shellLine } from '../core/printable.js';
 import { lookOf, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withChosenRows } from '../infer/chosen-rows.js';

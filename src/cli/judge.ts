@@ -7,10 +7,9 @@ import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
 import { badData, EXIT, type ExitCode, present } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { canonicalJson } from '../core/json.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { printable, shellLine } from '../core/printable.js';
+import { counted, printable, shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { withData } from '../infer/chosen-rows.js';
@@ -61,7 +60,6 @@ import {
   under,
 } from '../settings/command.js';
 import { flagsFor } from '../settings/command-line.js';
-import { shownPath } from '../settings/shown-path.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore, withStore } from '../store/store.js';

@@ -1,11 +1,9 @@
 // awb merge: run folders of parts, such as the shards of several machines, joined into the folder of one run.
 
 import { EXIT, type ExitCode } from '../core/errors.js';
-import { counted } from '../core/figures.js';
-import { printable } from '../core/printable.js';
+import { counted, printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { type JoinedRun, mergeRuns } from './merge/merging.js';
 
 const OPTIONS = {

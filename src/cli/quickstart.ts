@@ -7,13 +7,12 @@ import { BASELINES } from '../benchmark/baselines.js';
 import { openDataset, type RowRef } from '../benchmark/dataset.js';
 import { RELEASED } from '../core/domains.js';
 import { EXIT } from '../core/errors.js';
-import { shellLine, shortenedByWords } from '../core/printable.js';
+import { shellLine, shortenedByWords, shownPath } from '../core/printable.js';
 import { type Random, randomOf } from '../core/random.js';
 import { DIMENSIONS, DOMAINS, type Io } from '../core/types.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { hasRuntime } from '../serve/inner-calls.js';
 import { defineCommand, keptText, option, programName } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 
 const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url));
 const TINY_MODEL = fileURLToPath(new URL('../../fixtures/tiny-random.gguf', import.meta.url));

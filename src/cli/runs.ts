@@ -4,9 +4,8 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { EXIT, heedStop, inputMissing, UserError } from '../core/errors.js';
-import { bytesText, counted } from '../core/figures.js';
 import { keysOf } from '../core/groups.js';
-import { oneLine, printable } from '../core/printable.js';
+import { bytesText, counted, oneLine, printable, shownPath } from '../core/printable.js';
 import { bold, lookOf, terminal } from '../core/terminal.js';
 import { measureOf } from '../judge/modes.js';
 import { leaderboard as boardOf } from '../report/leaderboard/leaderboard.js';
@@ -26,7 +25,6 @@ import {
   wayBack,
 } from '../results/stored-runs.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import type { Space } from '../store/runs.js';
 import { openStoreToChange, withStore } from '../store/store.js';
 import { FORMATS } from '../view/board.js';

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { readJudged } from '../benchmark/judged.js';
 import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
 import { EXIT, heedStop } from '../core/errors.js';
-import { printable } from '../core/printable.js';
+import { printable, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { PRICE_OPTIONS } from '../model/prices/prices.js';
@@ -20,7 +20,6 @@ import { keptLabel, nextSteps, recordOf, stepForMissing } from '../results/store
 import { madeWith } from '../run/made-with.js';
 import { changeSince, readManifest } from '../run/manifest.js';
 import { defineCommand, EXPLAIN, option } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { shortLabel } from '../settings/sources.js';
 import { aggregate } from '../stats/aggregate.js';
 import { LEAST_COVERAGE, shortDomains } from '../stats/coverage.js';

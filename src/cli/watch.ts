@@ -13,9 +13,8 @@ import {
   interruption,
   UserError,
 } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { asObject, parseObject } from '../core/json.js';
-import { oneLine, printable, shellLine } from '../core/printable.js';
+import { counted, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 import { readJson, writeJson } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
@@ -23,7 +22,6 @@ import { wordsFor } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
 import { endpointAt, filled, wordsOf } from './watch/processes.js';

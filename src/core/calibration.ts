@@ -37,6 +37,5 @@ export const LEAST_TRAJECTORIES = 8;
  * judge being asked.
  */
 export function isDamage({ name, family }: VariantFacts): boolean {
-  const isOneOf = family === 'dose' || family === 'order' || family === 'single' || family === 'baseline';
-  return isOneOf && name !== 'empty';
+  return ['dose', 'order', 'single', 'baseline'].includes(family) && name !== 'empty';
 }

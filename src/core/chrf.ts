@@ -1,4 +1,4 @@
-// chrF: how many character n-grams two texts share.
+// chrF: how many character n-grams two texts share; and the numbers that stand for texts where they are compared.
 
 const CHRF_ORDER = 6;
 const CHRF_BETA = 2;

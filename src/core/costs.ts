@@ -1,7 +1,7 @@
 // What calls cost: counts that can be believed, prices, and their sums.
 
 import { z } from 'zod';
-import { heldIn, keysOf } from './groups.js';
+import { groupBy, keysOf } from './groups.js';
 import { isInteger, isObject } from './json.js';
 import { type CallCost, type CallLog, type Domain, TOKEN_KINDS, type Uncounted, type Usage } from './types.js';
 
@@ -54,38 +54,25 @@ type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 
 /** What rows took by domain; one that has no record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {
-  const sums = new Map<Domain, Sum>();
-  for (const [domain, { log, usd } = {}] of rows) {
-    const sum = heldIn(sums, domain, (): Sum => ({ rows: 0, unpriced: 0, usage: {} }));
+  const costOfRow = ({ log, usd }: RowCost = {}): Cost => {
     const usage = log?.usage ?? {};
-    add(sum, { rows: isCounted(usage) ? 1 : 0, unpriced: usd === undefined ? 1 : 0, usage, usd });
-  }
-  return new Map([...sums].map(([domain, sum]) => [domain, known(sum)]));
+    return { rows: isCounted(usage) ? 1 : 0, unpriced: usd === undefined ? 1 : 0, usage, usd };
+  };
+  const domains = groupBy(rows, ([domain]) => domain);
+  return new Map(Array.from(domains, ([domain, own]) => [domain, sumOf(own.map(([, row]) => costOfRow(row)))]));
 }
 
-/** The sum of costs. */
+/** The sum of costs. "At least nothing" says nothing: rows that needed no call cost 0, whatever the price of the others. */
 export function sumOf(costs: Iterable<Cost>): Cost {
-  const sum: Sum = { rows: 0, unpriced: 0, usage: {} };
-  for (const cost of costs) add(sum, cost);
-  return known(sum);
-}
-
-/** "At least nothing" says nothing: rows that needed no call cost 0, whatever the price of the others. */
-function known(sum: Sum): Cost {
-  const { usd, ...rest } = sum;
-  return usd === 0 && sum.unpriced > 0 ? rest : sum;
-}
-
-type Sum = { -readonly [Name in keyof Cost]: Cost[Name] } & { readonly usage: Usage };
-
-function add(
-  sum: Sum,
-  { rows, unpriced, usage, usd }: Omit<Cost, 'usd'> & { readonly usd?: number | undefined },
-): void {
-  sum.rows += rows;
-  sum.unpriced += unpriced;
-  addUsage(sum.usage, usage);
-  if (usd !== undefined) sum.usd = (sum.usd ?? 0) + usd;
+  const sum = { rows: 0, unpriced: 0, usage: {} };
+  let dollars: number | undefined;
+  for (const { rows, unpriced, usage, usd } of costs) {
+    sum.rows += rows;
+    sum.unpriced += unpriced;
+    addUsage(sum.usage, usage);
+    dollars = usdOfBoth(dollars, usd);
+  }
+  return dollars === undefined || (dollars === 0 && sum.unpriced > 0) ? sum : { ...sum, usd: dollars };
 }
 
 /** US dollars where all of them are known, and undefined elsewhere: part of a bill must not be taken for all of it. */

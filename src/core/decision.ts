@@ -1,6 +1,6 @@
 // What a gate decides: the words in which score says it and report shows it.
 
-import { counted } from './figures.js';
+import { counted } from './printable.js';
 import type { Dimension, Domain } from './types.js';
 
 /**
@@ -144,9 +144,7 @@ export function againstText({ verdict, against, rules }: GateAdvice): string {
 
 /** What advice comes to, such as `would be NO-GO (1 of 9 rules broken)`. */
 export function adviceText(advice: GateAdvice | undefined): string {
-  if (advice === undefined) {
-    return 'there was nothing to test';
-  }
+  if (advice === undefined) return 'there was nothing to test';
   return `would be ${advice.verdict} (${againstText(advice)})`;
 }
 

@@ -1,4 +1,4 @@
-// Domains as people see them: in which order, and under which names.
+// Domains as people see them: in which order, and under which names; and how many rows of each were released.
 
 import { oneLine } from './printable.js';
 import { DOMAINS, type Domain } from './types.js';

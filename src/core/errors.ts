@@ -1,4 +1,4 @@
-// What can go wrong for a user, each with its exit code and its next step.
+// What can go wrong for a user, each with its exit code and its next step; the known name nearest to a wrong one; and values that must be there.
 
 import { isObject } from './json.js';
 

@@ -1,6 +1,6 @@
 // The checklist of a verdict: what the judge found in the truth, of which kind each fact is, and whether the prediction met it.
 
-import { isObject } from './json.js';
+import { z } from 'zod';
 
 /** What a fact follows from: the history and the action, what the world model was told, one run alone, or nothing that was known. */
 export const FACT_KINDS = ['determined', 'told', 'runtime', 'plausible'] as const;
@@ -36,33 +36,34 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
   return { given: quotes.length, unmatched: quotes.filter((quote) => !isMatched(quote)).length };
 }
 
+/** A text of up to `LONGEST_CLAIM` characters. */
+function textOf(least: number, error: string) {
+  return z.string({ error }).refine((text) => {
+    const { length } = Array.from(text);
+    return length >= least && length <= LONGEST_CLAIM;
+  }, error);
+}
+
+const FACT = z.strictObject(
+  {
+    claim: textOf(1, `has no claim of 1 to ${LONGEST_CLAIM} characters`),
+    kind: z.enum(FACT_KINDS, `is none of ${FACT_KINDS.join(', ')}`),
+    met: z.boolean('does not say whether it was met'),
+    quote: textOf(0, `has a quote that is not a text of up to ${LONGEST_CLAIM} characters`).optional(),
+  },
+  'is not an object of claim, kind, met and quote alone',
+);
+const FACTS = z.array(FACT, 'is not a list');
+
 /** The facts in a value of JSON, or the reason why it is no checklist: all of it has to be as it was asked for. */
 export function readFacts(value: unknown): readonly Fact[] | string {
   if (value === undefined) return 'the verdict holds no "facts"';
-  if (!Array.isArray(value)) return '"facts" is no list';
-  if (value.length > MOST_FACTS) return `there are ${value.length} facts, and ${MOST_FACTS} are the most`;
-  const facts: Fact[] = [];
-  for (const [index, item] of value.entries()) {
-    const fact = readFact(item);
-    if (typeof fact === 'string') return `fact ${index + 1} ${fact}`;
-    facts.push(fact);
-  }
-  return facts;
-}
-
-function readFact(value: unknown): Fact | string {
-  if (!isObject(value)) return 'is no object';
-  const { claim, kind: given, met, quote, ...others } = value;
-  if (Object.keys(others).length > 0) return 'has more than claim, kind, met and quote';
-  if (typeof claim !== 'string') return 'has no claim';
-  const { length } = Array.from(claim);
-  if (length === 0 || length > LONGEST_CLAIM)
-    return `has a claim of ${length} characters, and 1 to ${LONGEST_CLAIM} are allowed`;
-  const kind = FACT_KINDS.find((name) => name === given);
-  if (kind === undefined) return `is none of ${FACT_KINDS.join(', ')}`;
-  if (typeof met !== 'boolean') return 'does not say whether it was met';
-  if (quote === undefined || quote === '') return { claim, kind, met };
-  if (typeof quote !== 'string') return 'has a quote that is no text';
-  if (Array.from(quote).length > LONGEST_CLAIM) return `has a quote of more than ${LONGEST_CLAIM} characters`;
-  return { claim, kind, met, quote };
+  // Before each is looked at: a reply may hold any number.
+  if (Array.isArray(value) && value.length > MOST_FACTS) return `"facts" has more than ${MOST_FACTS} facts`;
+  const { data, error } = FACTS.safeParse(value);
+  if (data !== undefined) return data.map(({ quote, ...fact }) => (quote ? { ...fact, quote } : fact));
+  const reasons = error.issues.map(({ path: [at], message }) =>
+    typeof at === 'number' ? `fact ${at + 1} ${message}` : `"facts" ${message}`,
+  );
+  return reasons[0] ?? '"facts" cannot be read';
 }

@@ -1,4 +1,4 @@
-// What a run's numbers depend on. Two runs of different identities are not mixed in one file.
+// What a run's numbers depend on. Two runs of different identities are not mixed in one file. And the kinds of runs.
 
 import { createHash } from 'node:crypto';
 import { identityDiffers } from './errors.js';
@@ -12,9 +12,21 @@ export function fingerprintOf(identity: Identity): string {
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
 }
 
-/** One line per field that differs: `sampling.temperature: 0.6 before, 1 now`. @param words which of the two is which */
-export function differencesOf(before: Identity, now: Identity, words: Words = ['before', 'now']): string[] {
-  return compare('', before, now, words);
+/**
+ * One line per field that differs: `sampling.temperature: 0.6 before, 1 now`; none exactly where both have the same canonical JSON. An
+ * object against nothing is shown by its fields.
+ * @param words which of the two is which
+ */
+export function differencesOf(before: unknown, now: unknown, words: Words = ['before', 'now'], field = ''): string[] {
+  if (isTree(before, now)) {
+    const old = new Map(Object.entries(before ?? {}));
+    const current = new Map(Object.entries(now ?? {}));
+    return [...new Set([...old.keys(), ...current.keys()])]
+      .sort()
+      .flatMap((key) => differencesOf(old.get(key), current.get(key), words, field === '' ? key : `${field}.${key}`));
+  }
+  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
+  return show(before) === show(now) ? [] : [`${field}: ${show(before)} ${words[0]}, ${show(now)} ${words[1]}`];
 }
 
 type Words = readonly [string, string];
@@ -39,19 +51,6 @@ function wayBack(differences: readonly string[]): string {
   return differences.some((line) => OTHER_TEXTS.test(line))
     ? 'The bundled texts have changed since. Take the version of awb and the --domain-prompts that began it to continue it'
     : 'Give the earlier settings to continue it';
-}
-
-/** Empty exactly where both have the same canonical JSON. An object against nothing is shown by its fields. */
-function compare(field: string, before: unknown, now: unknown, words: Words): string[] {
-  if (isTree(before, now)) {
-    const old = new Map(Object.entries(before ?? {}));
-    const current = new Map(Object.entries(now ?? {}));
-    return [...new Set([...old.keys(), ...current.keys()])]
-      .sort()
-      .flatMap((key) => compare(field === '' ? key : `${field}.${key}`, old.get(key), current.get(key), words));
-  }
-  const show = (value: unknown) => (value === undefined ? 'absent' : canonicalJson(value));
-  return show(before) === show(now) ? [] : [`${field}: ${show(before)} ${words[0]}, ${show(now)} ${words[1]}`];
 }
 
 function isTree(before: unknown, now: unknown): boolean {

@@ -8,8 +8,7 @@ import { LARGEST_MEASURE } from './measures.js';
 import { failureToPredict, isJudgementFailure } from './points.js';
 import type { PredictionId } from './prediction.js';
 import { readPrediction } from './reply.js';
-import { rolloutStep } from './rollout.js';
-import { DIMENSIONS, type Domain, type Flag, type JudgedRow, type Ratings } from './types.js';
+import { DIMENSIONS, type Domain, type Flag, type JudgedRow, type Ratings, rolloutStep } from './types.js';
 
 /** The members of a judged row that an earlier judgement may have left in it. */
 export const JUDGEMENT_KEYS: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 // The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
 
-import { type Fact, quotesIn, readFacts, recallOf } from './facts.js';
+import { quotesIn, readFacts, recallOf } from './facts.js';
 import { isObject, type JsonObject } from './json.js';
 import { failureToPredict } from './points.js';
 import type { NoPrediction } from './prediction.js';
@@ -22,38 +22,11 @@ export interface NoJudgement {
   readonly reason: string;
 }
 
-/** The `awb.judge` object. Like a prediction's record it holds no time and no attempt count. */
-type JudgeMember = Details & (({ readonly status: 'ok' } & Checklist) | ({ readonly status: 'failed' } & Failed));
-
-interface Failed {
-  readonly class: string;
-  readonly reason: string;
-  /** The last reply, where there was one. */
-  readonly raw_output?: string;
-}
-
-/** Where the rubrics ask for a checklist: what it holds, or why it could not be read. */
-interface Checklist {
-  readonly facts?: readonly Fact[];
-  readonly facts_fault?: string;
-  /** How many quotes in it stand neither in the truth nor in the prediction; absent where it quotes nothing. */
-  readonly unmatched_quotes?: number;
-}
-
-/** Where a judge was asked: by which rubrics, who answered, and what its reply had beside its text. */
-interface Details {
-  readonly rubrics?: { readonly name: string; readonly fingerprint: string };
-  readonly model?: string;
-  readonly finish_reason?: string;
-  readonly redacted?: true;
-  readonly reasoning?: string;
-  /** What each judge of a panel gave. */
-  readonly panel?: readonly JsonObject[];
-  /** The replies to the parts of a judgement that is no verdict. */
-  readonly raw_outputs?: readonly string[];
-  /** What the truth cost a world model: the sums behind bits a byte. */
-  readonly truth?: { readonly nats: number; readonly tokens: number; readonly bytes: number };
-}
+/** The `awb.judge` object, in which `detailsOf` puts more. Like a prediction's record it holds no time and no attempt count. */
+type JudgeMember = JsonObject & { readonly model?: string } & (
+    | { readonly status: 'ok' }
+    | { readonly status: 'failed'; readonly class: string; readonly reason: string; readonly raw_output?: string }
+  );
 
 /** One judgement as the journal keeps it. */
 export type JudgementRecord = {
@@ -65,11 +38,12 @@ export type JudgementRecord = {
 
 /** What a judge was told, and its (last) reply where it gave one. */
 interface Asked {
-  readonly rubrics?: Details['rubrics'];
+  readonly rubrics?: { readonly name: string; readonly fingerprint: string };
   readonly reply?: ModelReply | undefined;
   /** All replies, where several parts were asked. */
   readonly replies?: readonly ModelReply[];
-  readonly truth?: Details['truth'];
+  /** What the truth cost a world model: the sums behind bits a byte. */
+  readonly truth?: { readonly nats: number; readonly tokens: number; readonly bytes: number };
   /** What each judge of a panel gave: a panel is joined, and nobody asks it. */
   readonly panel?: readonly JsonObject[];
 }
@@ -129,11 +103,11 @@ export function unmeasured(failure: NoJudgement, asked: Asked = {}): JudgementRe
 }
 
 function failedMember({ class: failure, reason }: NoJudgement, asked: Asked): JudgeMember {
-  const raw = asked.reply === undefined ? {} : { raw_output: asked.reply.content };
+  const raw = asked.reply && { raw_output: asked.reply.content };
   return { status: 'failed', class: failure, reason, ...detailsOf(asked), ...raw };
 }
 
-function detailsOf({ rubrics, reply, replies, panel, truth }: Asked): Details {
+function detailsOf({ rubrics, reply, replies, panel, truth }: Asked) {
   return {
     ...(rubrics === undefined ? {} : { rubrics: { name: rubrics.name, fingerprint: rubrics.fingerprint } }),
     ...(reply?.servedModel === undefined ? {} : { model: reply.servedModel }),

@@ -1,8 +1,7 @@
 // The prediction record: what infer adds to a row of predictions.jsonl (`gen` and `awb`), made and read here alone.
 
 import { isObject, type JsonObject } from './json.js';
-import { type RolloutStep, rolloutMember } from './rollout.js';
-import type { Flag, ModelFailure, ModelReply } from './types.js';
+import { type Flag, type ModelFailure, type ModelReply, type RolloutStep, rolloutMember } from './types.js';
 
 /** How often infer asks for one row at most. */
 export const MOST_REPEATS = 1000;
@@ -16,28 +15,20 @@ export interface PredictionId {
   readonly rollout?: RolloutStep | undefined;
 }
 
-/** The `awb` object. It holds no time and no attempt count, so that a continued run ends byte-identical. */
-type PredictionRecord = Omit<PredictionId, 'rollout'> & { readonly flags: readonly string[] } & (
-    | {
-        readonly status: 'ok';
-        readonly finish_reason?: string;
-        readonly fitted_max_tokens?: number;
-        readonly reasoning?: string;
-      }
+/** The `awb` object, in which `predicted` puts more. It holds no time and no attempt count, so that a continued run ends byte-identical. */
+type PredictionRecord = JsonObject & { readonly flags: readonly string[] } & (
+    | { readonly status: 'ok' }
     | { readonly status: 'failed'; readonly class: string; readonly reason: string }
   );
 
-/** What infer adds to a row; `gen` is empty where the model gave no prediction. */
-type PredictionMembers = { readonly gen: string; readonly awb: PredictionRecord };
-
-/** Of a world model's reply, or of the text that a baseline gives in its place. */
+/** What infer adds to a row: of a world model's reply, or of the text that a baseline gives in its place. */
 export function predicted(
   id: PredictionId,
   reply: Pick<ModelReply, 'content' | 'finishReason' | 'fittedMaxTokens' | 'reasoning'>,
   flags: readonly Flag[],
-): PredictionMembers {
+) {
   const { content, finishReason, fittedMaxTokens, reasoning } = reply;
-  const awb: PredictionRecord = {
+  const awb = {
     ...idOf(id),
     status: 'ok',
     flags,
@@ -51,11 +42,8 @@ export function predicted(
 /** Why there is no prediction: why the call failed, or that what the model itself said in a rollout no longer fits into the context. */
 export type PredictionFailure = Omit<ModelFailure, 'class'> & { readonly class: ModelFailure['class'] | 'too-long' };
 
-/** Of a call that failed. */
-export function unpredicted(
-  id: PredictionId,
-  { class: failure, reason }: Pick<PredictionFailure, 'class' | 'reason'>,
-): PredictionMembers {
+/** The same of a call that failed. */
+export function unpredicted(id: PredictionId, { class: failure, reason }: Pick<PredictionFailure, 'class' | 'reason'>) {
   return { gen: '', awb: { ...idOf(id), status: 'failed', class: failure, reason, flags: [] } };
 }
 

@@ -36,12 +36,14 @@ export function openGrowingRedaction(secrets: readonly string[]): { add(piece: s
   const real = realOnes(secrets);
   const forms = real.flatMap(formsOf);
   const longest = Math.max(0, ...forms.map(({ length }) => length), ...real.map((secret) => secret.length * 9));
+  const couldBegin = (text: string) =>
+    forms.some((form) => form.startsWith(text)) || real.some((secret) => couldBeginInUrl(text, secret));
   let held = '';
   return {
     add(piece) {
       const text = redact(held + piece);
       let from = Math.max(0, text.length - longest);
-      while (from < text.length && !couldBegin(text.slice(from), forms, real)) from++;
+      while (from < text.length && !couldBegin(text.slice(from))) from++;
       held = text.slice(from);
       return text.slice(0, from);
     },
@@ -51,11 +53,6 @@ export function openGrowingRedaction(secrets: readonly string[]): { add(piece: s
       return rest;
     },
   };
-}
-
-/** Whether the text could be the start of a secret in any of its forms. */
-function couldBegin(text: string, forms: readonly string[], real: readonly string[]): boolean {
-  return forms.some((form) => form.startsWith(text)) || real.some((secret) => couldBeginInUrl(text, secret));
 }
 
 /** Percent-encoding takes each character by itself, so there are many forms. */

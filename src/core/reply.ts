@@ -120,9 +120,7 @@ export function tagSpans(text: string, tag: string): { readonly start: number; r
 const TAG_PATTERNS = new Map<string, RegExp>();
 
 function tagPattern(tag: string): RegExp {
-  const known = TAG_PATTERNS.get(tag);
-  if (known !== undefined) return known;
-  const pattern = newTagPattern(tag);
+  const pattern = TAG_PATTERNS.get(tag) ?? newTagPattern(tag);
   TAG_PATTERNS.set(tag, pattern);
   return pattern;
 }

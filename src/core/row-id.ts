@@ -7,14 +7,9 @@ interface RowId {
   readonly index: number;
 }
 
-/** `key#repeat`, and `key#repeat#index` from a prediction's second judgement on. */
-export function rowId(key: string, repeat: number, index = 0): string {
-  return index === 0 ? `${key}#${repeat}` : `${key}#${repeat}#${index}`;
-}
-
-/** `key#variant`, and `key#variant#index` from the second judgement of a variant on. */
-export function variantId(key: string, variant: string, index: number): string {
-  return index === 0 ? `${key}#${variant}` : `${key}#${variant}#${index}`;
+/** `key#repeat`, or of a calibration `key#variant`, and the index behind it from the prediction's second judgement on. */
+export function rowId(key: string, prediction: number | string, index = 0): string {
+  return index === 0 ? `${key}#${prediction}` : `${key}#${prediction}#${index}`;
 }
 
 /** What an id names; undefined where it is none. */

@@ -33,38 +33,33 @@ export type OptionalSlot = (typeof OPTIONAL_SLOTS)[number];
 const TRUTH_SLOTS: readonly TemplateSlot[] = ['ground_truth', 'changes'];
 
 type TemplatePart = { readonly text: string } | { readonly slot: TemplateSlot };
-type Template =
-  | { readonly status: 'ok'; readonly parts: readonly TemplatePart[] }
-  | { readonly status: 'bad'; readonly reason: string };
 
 /**
  * Splits a user template into text and slots: `{name}` is a slot, `{{` and `}}` are single braces, as in Python's
  * `str.format` without its conversions, format specs and fields. Each of NEEDED_SLOTS has to occur at least once.
  * @param hidesTruth whether it has to do without the slots that tell of the truth
+ * @returns its parts, or what is wrong with it
  */
-export function readTemplate(template: string, hidesTruth = false): Template {
+export function readTemplate(template: string, hidesTruth = false): readonly TemplatePart[] | string {
   const isShown = (slot: TemplateSlot) => !hidesTruth || !TRUTH_SLOTS.includes(slot);
   const slots = TEMPLATE_SLOTS.filter(isShown);
   const parts: TemplatePart[] = [];
   for (const [token] of template.matchAll(/\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+/g)) {
     const slot = slots.find((name) => token === `{${name}}`);
-    if (token === '{' || token === '}') return { status: 'bad', reason: `a single "${token}" (write it twice)` };
+    if (token === '{' || token === '}') return `a single "${token}" (write it twice)`;
     if (slot !== undefined) parts.push({ slot });
     else if (token === '{{' || token === '}}') parts.push({ text: token.charAt(0) });
     else if (!token.startsWith('{')) parts.push({ text: token });
-    else return { status: 'bad', reason: `the unknown slot ${token}; the slots are ${braced(slots)}` };
+    else return `the unknown slot ${token}; the slots are ${braced(slots)}`;
   }
   const missing = NEEDED_SLOTS.filter((slot) => isShown(slot) && !holds(parts, slot));
-  return missing.length > 0 ? { status: 'bad', reason: `no slot ${braced(missing)}` } : { status: 'ok', parts };
+  return missing.length > 0 ? `no slot ${braced(missing)}` : parts;
 }
 
 /** The optional slots that a pack's user template has. */
-export function optionalSlots({
-  userTemplate,
-  hidesTruth,
-}: Pick<RubricPack, 'userTemplate' | 'hidesTruth'>): OptionalSlot[] {
-  const read = readTemplate(userTemplate, hidesTruth);
-  return read.status === 'bad' ? [] : OPTIONAL_SLOTS.filter((slot) => holds(read.parts, slot));
+export function optionalSlots(pack: Pick<RubricPack, 'userTemplate' | 'hidesTruth'>): OptionalSlot[] {
+  const parts = readTemplate(pack.userTemplate, pack.hidesTruth);
+  return typeof parts === 'string' ? [] : OPTIONAL_SLOTS.filter((slot) => holds(parts, slot));
 }
 
 function holds(parts: readonly TemplatePart[], slot: TemplateSlot): boolean {

@@ -1,6 +1,6 @@
 // A table: rows, columns and footnotes, without a form of text; and what a form is.
 
-import { type Ends, twoDecimals } from './figures.js';
+import { type Ends, intervalText, twoDecimals } from './printable.js';
 import { type Dimension, type Estimate, LEAST_CLUSTERS } from './types.js';
 
 export interface Column {
@@ -54,8 +54,7 @@ export function figure(estimate: Estimate | undefined): string {
 
 /** An interval as a cell shows it. */
 export function intervalCell(estimate: Ends | undefined): string {
-  if (typeof estimate?.low !== 'number' || typeof estimate.high !== 'number') return NONE;
-  return `${twoDecimals(estimate.low)}–${twoDecimals(estimate.high)}`;
+  return intervalText(estimate ?? {})?.replace(' to ', '–') ?? NONE;
 }
 
 /** A dimension as a heading names it. */

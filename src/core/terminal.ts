@@ -1,8 +1,7 @@
 // Tables and sentences for a terminal: within its width, and without a broken word.
 
 import CliTable from 'cli-table3';
-import { grouped } from './figures.js';
-import { shortened, widthOf } from './printable.js';
+import { grouped, shortened, widthOf } from './printable.js';
 import type { Table } from './table.js';
 import type { Io } from './types.js';
 
@@ -63,10 +62,9 @@ function layOut(table: MarkedTable, look: Look): string[] {
   if (whole !== undefined) return render(shown, whole, look);
   return rangesOf(plain, look.columns).flatMap(([from, to], index) => {
     const cut = part(plain, from, to);
-    return [
-      ...(index === 0 ? [] : ['']),
-      ...render(part(shown, from, to), fitted(cut, look.columns) ?? narrowest(cut), look),
-    ];
+    const narrowest = { headings: cut.columns.map(({ short }) => short), gap: 1 };
+    const lines = render(part(shown, from, to), fitted(cut, look.columns) ?? narrowest, look);
+    return index === 0 ? lines : ['', ...lines];
   });
 }
 
@@ -89,21 +87,11 @@ function fitted(table: Table, width: number): Setting | undefined {
   const full = table.columns.map(({ heading }) => heading);
   const short = table.columns.map((column) => column.short);
   const fits = (setting: Setting) => widthUnder(table, setting) <= width;
-  for (const headings of [full, short]) {
-    const setting = [2, 1].map((gap) => ({ headings, gap })).find(fits);
-    if (setting === undefined) continue;
-    let widest: Setting = setting;
-    for (const [column, heading] of full.entries()) {
-      const wider = { gap: setting.gap, headings: widest.headings.with(column, heading) };
-      if (fits(wider)) widest = wider;
-    }
-    return widest;
-  }
-  return undefined;
-}
-
-function narrowest(table: Table): Setting {
-  return { headings: table.columns.map(({ short }) => short), gap: 1 };
+  const settings = [full, short].flatMap((headings) => [2, 1].map((gap): Setting => ({ headings, gap })));
+  return full.reduce((widest, heading, column) => {
+    const wider = widest && { gap: widest.gap, headings: widest.headings.with(column, heading) };
+    return wider && fits(wider) ? wider : widest;
+  }, settings.find(fits));
 }
 
 function widthUnder({ groups }: Table, { headings, gap }: Setting): number {
@@ -174,23 +162,12 @@ function render(table: Table, { headings, gap }: Setting, look: Look): string[] 
     .map((line) => line.trimEnd());
 }
 
-const NO_LINES = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
-};
+/** cli-table3's characters for lines, all of them absent. */
+const NO_LINES = Object.fromEntries(
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle'
+    .split(' ')
+    .map((name) => [name, '']),
+);
 
 /** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
 export function aligned(rows: readonly (readonly string[])[], gap: string, right: readonly number[]): string[] {

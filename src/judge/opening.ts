@@ -2,7 +2,6 @@
 // shown of each prediction: the recorded history or a rollout's simulated one, and what stands beside it.
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { officialRubrics } from '../benchmark/hub/official-rubrics.js';
 import {
@@ -10,17 +9,17 @@ import {
   type PredictedRow,
   type PredictionFile,
   type PredictionRef,
-  type SimulatedHistory,
 } from '../benchmark/predictions.js';
 import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
 import { badData, inputMissing, present, UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
+import { counted } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { groundTruthOf } from '../core/turn.js';
-import type { Io, Sample } from '../core/types.js';
+import type { Io } from '../core/types.js';
+import { sha256Of } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { BATCH_OPTIONS, requireBatchFlags, requireNoBatch } from '../run/batch/options.js';
 import { madeWith } from '../run/made-with.js';
@@ -176,8 +175,8 @@ export function requireJudge({ asksJudge }: Mode, settings: JudgeSettings): void
   requireBatchFlags(settings);
   if (asksJudge) return;
   requireNoBatch(settings, `--mode ${mode}`, 'it asks nobody');
-  if (judgeRepeats === 1) return;
-  throw new UserError(
+  refuseIf(
+    judgeRepeats > 1,
     `--judge-repeats has a judge asked ${judgeRepeats} times, and --mode ${mode} asks none; what it measures is the same each time`,
   );
 }
@@ -196,13 +195,10 @@ async function referenceIdentity(path: string): Promise<string> {
     const { worldModel = 'predictions' } = madeWith({ predictions: manifest });
     return `${worldModel}, begun ${manifest.startedAt}, run ${manifest.fingerprint.slice(0, SHORT)}`;
   }
-  const hash = createHash('sha256');
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk);
-  } catch {
+  const hash = await sha256Of(path).catch(() => {
     throw inputMissing(`cannot read ${path}; --reference names the predictions.jsonl of another world model`);
-  }
-  return `sha256 ${hash.digest('hex')}`;
+  });
+  return `sha256 ${hash}`;
 }
 
 /** Predictions as a mode judges them. */
@@ -228,16 +224,12 @@ export async function withBeside(
   if (mode.beside === 'truth') return { ...file, read: truthsBeside(file) };
   const other = await openReference();
   const predictions = predictionsBeside(file, other);
-  return { ...predictions, settled: await settledIn(predictions, method) };
-}
-
-async function settledIn(predictions: JudgedPredictions, method: Method): Promise<ReadonlySet<string>> {
   const settled = new Set<string>();
   for (const ref of predictions.refs) {
     if (ref.failure !== undefined) continue;
     if (method.alone?.(await predictions.read(ref)) !== undefined) settled.add(rowId(ref.key, ref.repeat));
   }
-  return settled;
+  return { ...predictions, settled };
 }
 
 /** Each prediction beside that of the same row and repeat in the other file, or of the row's first repeat there. */
@@ -256,7 +248,7 @@ function predictionsBeside(file: PredictionFile, other: PredictionFile): JudgedP
     return { ...(await file.read(ref)), beside: { text, failure: partner.failure } };
   };
   const alone = file.refs.filter((ref) => partnerOf(ref) === undefined).map(({ line }) => line);
-  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}`;
+  const notice = `${counted(alone.length, 'prediction')} of ${file.refs.length} in ${file.path} have no partner in ${other.path} and are not compared; the first is on line ${alone[0]}. To compare them, predict these rows with the reference model, too`;
   return {
     // A judgement is stale where either of the two has changed.
     ...withSource(file, other, (ref) => partnerOf(ref)?.stamp),
@@ -339,19 +331,13 @@ export async function asSeen(
   }
   return {
     ...seen,
+    /** The row as the world model saw it; where the truth stood, there is nothing. */
     async read(ref) {
       const read = await file.read(ref);
-      return { ...read, sample: simulated(read.sample, await turns.read(ref.key, ref.repeat)) };
+      const { turns: simulated, from, prompt } = await turns.read(ref.key, ref.repeat);
+      const prompts = [...read.sample.prompts.slice(0, from), ...simulated.map((turn) => turn.prompt), prompt];
+      const responses = [...read.sample.responses.slice(0, from), ...simulated.map((turn) => turn.response), ''];
+      return { ...read, sample: { ...read.sample, prompts, responses, currentPrompt: prompt } };
     },
-  };
-}
-
-/** The row as the world model saw it; where the truth stood, there is nothing. */
-function simulated(sample: Sample, { turns, from, prompt }: SimulatedHistory): Sample {
-  return {
-    ...sample,
-    prompts: [...sample.prompts.slice(0, from), ...turns.map((turn) => turn.prompt), prompt],
-    responses: [...sample.responses.slice(0, from), ...turns.map((turn) => turn.response), ''],
-    currentPrompt: prompt,
   };
 }

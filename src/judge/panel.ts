@@ -18,23 +18,14 @@ import { JUDGEMENT_KEYS, judgementMembers, remarksIn } from '../core/judged-row.
 import { isUnasked, type JudgementRecord, type NoJudgement, rated, unrated } from '../core/judgement.js';
 import { countedRating, isModelCaused, isRated, ratingToPoints } from '../core/points.js';
 import { readPredictionRow } from '../core/prediction.js';
-import { printable } from '../core/printable.js';
+import { counted, printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
-import {
-  DIMENSIONS,
-  type Flag,
-  type Io,
-  type JudgedRow,
-  type Measures,
-  type Ratings,
-  type Usage,
-} from '../core/types.js';
+import { DIMENSIONS, type Flag, type Io, type JudgedRow, type Measures, type Ratings } from '../core/types.js';
 import { writeLines } from '../disk/files.js';
 import { madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest, writeManifest } from '../run/manifest.js';
 import { setAside } from '../run/run.js';
 import { toolVersion } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import {
   combinedRating,
   type Offsets,
@@ -68,7 +59,9 @@ export async function readMembers(files: readonly string[], io: Io): Promise<rea
     if (change !== undefined) note(change);
     const twin = members.find(({ begun }) => begun === member.begun);
     if (twin !== undefined) {
-      throw new UserError(`${twin.shown} and ${member.shown} hold one and the same judging; leave one out`);
+      throw new UserError(
+        `${twin.shown} and ${member.shown} hold one and the same judging, which would count twice; leave one out`,
+      );
     }
     // Judges of one name are numbered.
     const before = members.filter(({ judge }) => judge === member.judge).length;
@@ -107,8 +100,6 @@ async function readMember(path: string, io: Io) {
   return { path, shown, judge: made.judgeName ?? basename(path), begun, sha256, manifest, made, predictions };
 }
 
-const MOST_NAMED = 3;
-
 /** @throws UserError (78) with the fields that differ, or with rows whose prediction is another one. */
 function requireAlike(first: Member, other: Member): void {
   const shared = ({ manifest: { identity }, made }: Member) => ({
@@ -130,7 +121,7 @@ function requireAlike(first: Member, other: Member): void {
   throw identityDiffers([what, ...faults.map((line) => `  ${line}`), remedy].join('\n'));
 }
 
-/** The first rows of both files that hold another prediction in each. */
+/** The first row that holds another prediction in each file, and how many do; empty where none does. */
 function changedRows(first: Member, other: Member): string[] {
   const both = [...first.predictions].flatMap(([id, [own]]) => {
     const [theirs] = other.predictions.get(id) ?? [];
@@ -138,10 +129,10 @@ function changedRows(first: Member, other: Member): string[] {
   });
   if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
   const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
-  const named = changed.slice(0, MOST_NAMED).map(({ own, theirs }) => {
-    return `the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}`;
+  const count = `the first of ${counted(changed.length, 'such row')}`;
+  return changed.slice(0, 1).map(({ own, theirs }) => {
+    return `the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}, ${count}`;
   });
-  return changed.length > MOST_NAMED ? [...named, `and ${changed.length - MOST_NAMED} more`] : named;
 }
 
 /** What one judge gave one prediction, as the panel's row shows it. */
@@ -227,10 +218,8 @@ function voiceOf(rows: readonly JudgedRow[]): Voice {
 
 /** The mean of each measure over those that have it. */
 function meanMeasures(all: readonly { readonly measures?: Measures | undefined }[]): Measures {
-  return byName(
-    mean,
-    all.map(({ measures = {} }) => measures),
-  );
+  const measures = all.map(({ measures = {} }) => measures);
+  return byName(mean, measures);
 }
 
 /** What the panel says of a prediction; neither where it has no row of it: a judge has none, and too few are left. */
@@ -380,25 +369,16 @@ function panelManifest(
   settings: Manifest['settings'],
   output: { readonly bytes: number; readonly sha256: string },
 ): Manifest {
-  const manifests = members.map(({ manifest }) => manifest);
-  const { label, meta, predictions } = present(manifests[0]);
-  const mostOf = (counts: readonly number[]) => Math.max(...counts);
-  const chosen = byName(
-    mostOf,
-    manifests.map((manifest) => manifest.chosen),
-  );
-  const costs = byName(
-    costOf,
-    manifests.map((manifest) => manifest.costs ?? {}),
-  );
-  const all = Math.max(
-    rows.length,
-    Object.values(chosen).reduce((sum, count) => sum + count, 0),
-  );
-  const tokens: Usage = {};
-  for (const manifest of manifests) addUsage(tokens, manifest.tokens);
-  const ends = manifests.flatMap(({ endedAt }) => endedAt ?? []).sort();
-  const isWhole = panel.missing + panel.not_judged === 0 && all === rows.length;
+  const all = <Key extends keyof Manifest>(key: Key) => members.map(({ manifest }) => manifest[key]);
+  const { label, meta, predictions } = present(members[0]).manifest;
+  const chosen = byName((counts) => Math.max(...counts), all('chosen'));
+  const sum = Object.values(chosen).reduce((total, count) => total + count, 0);
+  const most = Math.max(rows.length, sum);
+  const tokens = {};
+  for (const used of all('tokens')) addUsage(tokens, used);
+  const costs = all('costs').map((own = {}) => own);
+  const ended = all('endedAt').flatMap((at) => at ?? []);
+  const isWhole = panel.missing + panel.not_judged === 0 && most === rows.length;
   return {
     schema: 'awb.manifest/1',
     kind: 'judge',
@@ -408,26 +388,26 @@ function panelManifest(
     identity,
     fingerprint: fingerprintOf(identity),
     settings,
-    endpoints: [...new Set(manifests.flatMap(({ endpoints }) => endpoints))],
-    servedModels: [...new Set(manifests.flatMap(({ servedModels }) => servedModels))],
+    endpoints: [...new Set(all('endpoints').flat())],
+    servedModels: [...new Set(all('servedModels').flat())],
     data: { judgings: members.map(({ path: file, sha256 }) => ({ file: relative(dirname(path), file), sha256 })) },
     ...(predictions && { predictions }),
     chosen,
     counts: {
-      chosen: all,
+      chosen: most,
       ok: panel.rated,
       failed: panel.model_caused + panel.missing,
       notDone: panel.not_judged,
-      absent: all - rows.length,
+      absent: most - rows.length,
       failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
       flags: {},
     },
     tokens,
-    costs,
+    costs: byName(costOf, costs),
     panel: { judges: panel.judges, by_fewer: panel.by_fewer, agreement: panel.agreement },
     notices: [],
-    startedAt: present(manifests.map(({ startedAt }) => startedAt).sort()[0]),
-    ...(ends.length === 0 ? {} : { endedAt: present(ends.at(-1)) }),
+    startedAt: present(all('startedAt').sort()[0]),
+    endedAt: ended.sort().at(-1),
     state: isWhole ? 'complete' : 'incomplete',
     process: { pid: process.pid, host: hostname() },
     output: { file: path, form: fingerprintOf({ rows: rows.length, file: basename(path) }), ...output },

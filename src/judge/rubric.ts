@@ -1,11 +1,11 @@
-// The mode `rubric`: a judge rates five dimensions under a rubric pack.
+// The mode `rubric`: a judge rates five dimensions under a rubric pack; and the messages that put a prediction to it.
 
 import { previousState } from '../benchmark/baselines.js';
 import { equalRuns } from '../core/difference-runs.js';
 import { badData, EXIT, UserError } from '../core/errors.js';
 import { FACTS_VERSION } from '../core/facts.js';
-import { counted } from '../core/figures.js';
 import { FACTS_RECALL, QUOTES_FOUND, rated, unrated } from '../core/judgement.js';
+import { counted } from '../core/printable.js';
 import { pythonStrip, readPrediction, withIndent, withoutMarker } from '../core/reply.js';
 import { type OptionalSlot, optionalSlots, type RubricPack, readTemplate, type TemplateSlot } from '../core/rubric.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../core/turn.js';
@@ -197,9 +197,9 @@ function framedSlots(pack: RubricPack, shown: Case, sample: Sample): Slots {
 }
 
 function fillTemplate({ userTemplate, hidesTruth }: RubricPack, slots: Slots): string {
-  const read = readTemplate(userTemplate, hidesTruth);
-  if (read.status === 'bad') throw new UserError(`the rubric pack's user template has ${read.reason}`);
-  return pythonStrip(read.parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
+  const parts = readTemplate(userTemplate, hidesTruth);
+  if (typeof parts === 'string') throw new UserError(`the rubric pack's user template has ${parts}`);
+  return pythonStrip(parts.map((part) => ('slot' in part ? (slots[part.slot] ?? '') : part.text)).join(''));
 }
 
 /** A stretch of a text, in UTF-16 units; `end` is exclusive. */

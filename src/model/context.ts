@@ -2,8 +2,8 @@
 
 import { inTableOrder } from '../core/domains.js';
 import { throwIfStopped, UserError } from '../core/errors.js';
-import { counted, grouped } from '../core/figures.js';
 import { groupBy } from '../core/groups.js';
+import { counted, grouped } from '../core/printable.js';
 import { CHARS_A_TOKEN, type Domain } from '../core/types.js';
 import type { Attempt } from './attempt.js';
 

@@ -1,8 +1,7 @@
 // Judges held against people, and the judges of a panel against each other, for a terminal.
 
 import { domainName, inTableOrder } from '../core/domains.js';
-import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
-import { oneLine } from '../core/printable.js';
+import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
 import { columnsOf, dimensionName, intervalCell, NONE, type Table } from '../core/table.js';
 import { blocksText, bold, type Look, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';

@@ -3,9 +3,8 @@
 import { EQUIVALENT_POINTS } from '../core/calibration.js';
 import type { EstimateDocument } from '../core/document.js';
 import { domainName } from '../core/domains.js';
-import { besideLimit, counted, intervalText, twoDecimals } from '../core/figures.js';
 import { countBy } from '../core/groups.js';
-import { oneLine, printable } from '../core/printable.js';
+import { besideLimit, counted, intervalText, oneLine, printable, twoDecimals } from '../core/printable.js';
 import { columnsOf, dimensionName, NONE } from '../core/table.js';
 import { blocksText, bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';

@@ -5,8 +5,7 @@ import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spen
 import { FIGURE, keyed } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
-import { costCell, counted } from '../core/figures.js';
-import { oneLine } from '../core/printable.js';
+import { costCell, counted, oneLine } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 
 const COST = z.strictObject({

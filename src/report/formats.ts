@@ -3,12 +3,10 @@
 import { z } from 'zod';
 import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { present, UserError } from '../core/errors.js';
-import { intervalText, twoDecimals } from '../core/figures.js';
-import { shortenedByWords } from '../core/printable.js';
-import { askedName } from '../core/rollout.js';
+import { intervalText, shortenedByWords, twoDecimals } from '../core/printable.js';
 import type { OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
-import { DOMAINS } from '../core/types.js';
+import { askedName, DOMAINS } from '../core/types.js';
 import { COSTS, costsSource } from './costs.js';
 import {
   type Block,

@@ -4,10 +4,9 @@
 import { type EstimateDocument, estimateDocument } from '../core/document.js';
 import { domainName, domainsOfMean, isPublished, meanName } from '../core/domains.js';
 import type { Equivalence, EquivalenceCard } from '../core/equivalence.js';
-import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { FACTS_RECALL } from '../core/judgement.js';
 import { type Measure, type MeasureLookup, measureWords } from '../core/measures.js';
-import { oneLine } from '../core/printable.js';
+import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
 import { type Column, columnsOf, figure, intervalCell, NONE, type Table, withoutIntervalNote } from '../core/table.js';
 import {
   DIMENSIONS,

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { FIGURE, keyed } from '../core/document.js';
-import { counted } from '../core/figures.js';
+import { counted } from '../core/printable.js';
 import type { VarianceSplit } from '../core/types.js';
 import { type Calibration, TRUST as JUDGE_TRUST, type JudgeTrust } from '../stats/calibration/document.js';
 

@@ -15,10 +15,9 @@ import {
 } from '../core/costs.js';
 import { asksWorldModel } from '../core/identity.js';
 import { isObject } from '../core/json.js';
-import { chainOf } from '../core/rollout.js';
 import { rowId } from '../core/row-id.js';
 import { placeIn } from '../core/scenario-row.js';
-import type { Domain, Io, JudgedRow } from '../core/types.js';
+import { chainOf, type Domain, type Io, type JudgedRow } from '../core/types.js';
 import { openPriceList, type PriceList } from '../model/prices/prices.js';
 import { worldModelManifest } from '../run/made-with.js';
 import { type Manifest, readManifest } from '../run/manifest.js';

@@ -8,14 +8,21 @@ import { journalBeside } from '../benchmark/judged-path.js';
 import { documentOf, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
-import { bytesText, counted } from '../core/figures.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { canonicalJson, isObject, parseObject } from '../core/json.js';
-import { oneLine, printable, shellLine, shortenedByWords, widthOf } from '../core/printable.js';
-import { askedName } from '../core/rollout.js';
+import {
+  bytesText,
+  counted,
+  oneLine,
+  printable,
+  shellLine,
+  shortenedByWords,
+  shownPath,
+  widthOf,
+} from '../core/printable.js';
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
 import { blocksText, bold, type Look, wrapped } from '../core/terminal.js';
-import type { Io } from '../core/types.js';
+import { askedName, type Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
 import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
 import { COSTS, costsSource } from '../report/costs.js';
@@ -25,7 +32,6 @@ import { TRUST, trustDocument, trustText } from '../report/trust.js';
 import { type MadeWith, madeWith, worldModelManifest } from '../run/made-with.js';
 import { checkedManifest, type Manifest } from '../run/manifest.js';
 import { programName, toolVersion } from '../settings/command.js';
-import { shownPath } from '../settings/shown-path.js';
 import { isCovered, percent } from '../stats/coverage.js';
 import type { RunRecord, StoredName, StoredRun } from '../store/runs.js';
 import { rolloutOf } from './comparability.js';

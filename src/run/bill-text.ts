@@ -3,9 +3,8 @@
 import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
-import { counted, dollars } from '../core/figures.js';
 import { asksWorldModel } from '../core/identity.js';
-import { oneLine, printable } from '../core/printable.js';
+import { counted, dollars, oneLine, printable } from '../core/printable.js';
 import type { Table } from '../core/table.js';
 import { type Look, terminal, wrapped } from '../core/terminal.js';
 import type { TextSink } from '../core/types.js';

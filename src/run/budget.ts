@@ -1,7 +1,7 @@
 // What a run has spent over all its sessions, in tokens and dollars, and `--budget-usd` and `--budget-tokens`, which bound it.
 
 import { costOf, type Price } from '../core/costs.js';
-import { dollars, grouped } from '../core/figures.js';
+import { dollars, grouped } from '../core/printable.js';
 import { type CallCost, CHARS_A_TOKEN, type Usage } from '../core/types.js';
 import type { BudgetSettings } from './options.js';
 

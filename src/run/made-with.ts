@@ -3,7 +3,7 @@
 import type { Provenance } from '../core/decision.js';
 import { fingerprintOf } from '../core/identity.js';
 import { asObject, type JsonObject } from '../core/json.js';
-import { rolloutName } from '../core/rollout.js';
+import { rolloutName } from '../core/types.js';
 import type { Manifest } from './manifest.js';
 
 /**

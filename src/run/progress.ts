@@ -2,8 +2,7 @@
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { present } from '../core/errors.js';
-import { counted } from '../core/figures.js';
-import { oneLine, printable, shortened, widthOf } from '../core/printable.js';
+import { counted, oneLine, printable, shortened, widthOf } from '../core/printable.js';
 import { barLines, bold, dim, hasBlocks, withRedFailures, wrapped } from '../core/terminal.js';
 import type { BackendStatus, Domain, Io, TextSink } from '../core/types.js';
 

@@ -1,11 +1,9 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { join } from 'node:path';
-import { bytesText, counted, grouped } from '../core/figures.js';
-import { printable, shellLine } from '../core/printable.js';
+import { bytesText, counted, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
 import type { BatchReport, Io, Usage } from '../core/types.js';
 import { programName } from '../settings/command.js';
-import { shownPath, withShownPaths } from '../settings/shown-path.js';
 import { type Spending, spendingOf, spendingText } from './budget.js';
 import type { BudgetSettings } from './options.js';
 import { duration } from './progress.js';

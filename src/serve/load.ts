@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { badData, UserError, unavailable } from '../core/errors.js';
-import { counted } from '../core/figures.js';
+import { counted } from '../core/printable.js';
 import { type Gpu, gpuCodeHint, lineOf, startLlama } from './inner-calls.js';
 import { type ModelFile, needsTwoThreads, type PlanSettings } from './memory.js';
 

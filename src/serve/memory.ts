@@ -6,7 +6,7 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { badData, inputMissing, UserError, unavailable } from '../core/errors.js';
-import { counted, grouped } from '../core/figures.js';
+import { counted, grouped } from '../core/printable.js';
 import { makeFolders, replaceFile } from '../disk/files.js';
 import { type Gpu, gpuCodeHint, type LlamaCpp, lineOf, startLlama } from './inner-calls.js';
 

@@ -3,7 +3,7 @@
 import type { Figure, Interval } from '../core/comparison.js';
 import { type BoundResult, doesCount, type GateVerdict, type RepeatAdvice, type Tier } from '../core/decision.js';
 import { domainName, domainsOfMean, isPublished } from '../core/domains.js';
-import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
+import { counted, intervalText, signed, twoDecimals } from '../core/printable.js';
 import {
   DIMENSIONS,
   type Dimension,

@@ -2,9 +2,9 @@
 
 import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
-import { counted } from '../core/figures.js';
 import { heldIn } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
+import { counted } from '../core/printable.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
 import {
   type Generations,

@@ -14,7 +14,7 @@ import {
 } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
 import { UserError } from '../core/errors.js';
-import { counted } from '../core/figures.js';
+import { counted } from '../core/printable.js';
 import { chanceOf, dropTests, floorTests, isInFamily, isOverallDrop, judgeTests, type Test } from './bounds.js';
 import { percent } from './coverage.js';
 import { alphaOfLook, lookAt, type Next } from './looks.js';

@@ -1,6 +1,7 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
-import { counted } from '../core/figures.js';
+
 import { groupBy } from '../core/groups.js';
+import { counted } from '../core/printable.js';
 import type { JudgedRow } from '../core/types.js';
 import { predictionsOf } from './aggregate.js';
 import { normalDensity, normalQuantile, normalTail } from './distributions.js';

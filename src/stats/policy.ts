@@ -6,7 +6,7 @@ import type { Comparison } from '../core/comparison.js';
 import type { Cost } from '../core/costs.js';
 import { PROVENANCE, type Provenance, TIERS, type Tier } from '../core/decision.js';
 import { badData } from '../core/errors.js';
-import { counted, dollars } from '../core/figures.js';
+import { counted, dollars } from '../core/printable.js';
 import { faultsOf, keysError, mapping, oneOf, type Path } from '../core/schema.js';
 import { DIMENSIONS, DOMAINS, type Domain, type ScoreCard } from '../core/types.js';
 import { LEAST_COVERAGE, percent } from './coverage.js';

@@ -1,6 +1,6 @@
 // A leaderboard -> one HTML page that asks for nothing and runs nothing, in the look of the report; and all formats of a leaderboard.
 
-import { twoDecimals } from '../core/figures.js';
+import { twoDecimals } from '../core/printable.js';
 import { intervalCell, NONE, type OutputFormat } from '../core/table.js';
 import { type BoardLook, TEXT_FORMATS } from '../report/formats.js';
 import type { BoardFigure } from '../report/leaderboard/board.js';

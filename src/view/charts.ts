@@ -1,7 +1,7 @@
 // Charts as markup: inline SVG beside the figures themselves, so that nobody has to read a chart.
 
-import type { Ends } from '../core/figures.js';
 import type { Measure } from '../core/measures.js';
+import type { Ends } from '../core/printable.js';
 import { decimalsOf } from '../report/score-table.js';
 import { type Child, html, type Markup, table } from './html.js';
 import { count, DASH, number, range, signed, signedRange } from './parts.js';

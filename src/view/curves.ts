@@ -1,6 +1,6 @@
 // Curves as markup: a small drawing for each part, all on one scale, with bands for intervals.
 
-import type { Ends } from '../core/figures.js';
+import type { Ends } from '../core/printable.js';
 import { cssPercent, type Scale, tickText, x } from './charts.js';
 import { html, type Markup } from './html.js';
 

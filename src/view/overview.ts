@@ -3,10 +3,9 @@
 import { FIGURES } from '../core/comparison.js';
 import { ASKED, sumOf } from '../core/costs.js';
 import { domainName, domainsOfMean } from '../core/domains.js';
-import { costCell, counted } from '../core/figures.js';
 import type { Measure } from '../core/measures.js';
 import { possibleRating } from '../core/points.js';
-import { printable } from '../core/printable.js';
+import { costCell, counted, printable } from '../core/printable.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { DIMENSIONS, type Dimension, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedNames, costTable } from '../report/costs.js';

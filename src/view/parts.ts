@@ -1,6 +1,6 @@
 // What pages are put together from: figures as text, blocks, and a head with facts, warnings and key figures.
 
-import { type Ends, intervalText } from '../core/figures.js';
+import { type Ends, intervalText } from '../core/printable.js';
 import type { Table } from '../core/table.js';
 import { type Child, html, type Markup, table } from './html.js';
 

@@ -2,9 +2,8 @@
 
 import type { Spent } from '../core/costs.js';
 import { badData } from '../core/errors.js';
-import { dollars } from '../core/figures.js';
 import { countedPoints, isRated } from '../core/points.js';
-import { oneLine } from '../core/printable.js';
+import { dollars, oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import type { Io, JudgedRow } from '../core/types.js';
 import { measureOf } from '../judge/modes.js';

@@ -93,7 +93,7 @@ describe('--mode reference', () => {
     const { code, stdout, stderr } = await judge(own, 'reference', reference);
     expect(code).toBe(3);
     expect(stdout + stderr).toMatch(
-      /2 predictions of \d+ in \S+ have no partner in \S+ and are not compared; the first is on line 1/,
+      /2 predictions of \d+ in \S+ have no partner in \S+ and are not compared; the first is on line 1\. To compare them, predict these rows/,
     );
     const rows = await judgedIn(own.dir);
     expect(

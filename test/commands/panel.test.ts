@@ -213,7 +213,7 @@ describe('what a panel refuses', () => {
     expect((await panelOf(where, [a])).stderr).toContain('at least two judges');
     expect(await panelOf(where, [a, a])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('one and the same judging; leave one out'),
+      stderr: expect.stringContaining('one and the same judging, which would count twice; leave one out'),
     });
     expect(await panelOf(where, [a, b], ['--quorum', '3'])).toMatchObject({ code: 2 });
     await panelOf(where, [a, b]);

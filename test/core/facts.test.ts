@@ -14,19 +14,19 @@ describe('a checklist', () => {
 
   test.each<[string, unknown, string]>([
     ['absent', undefined, 'the verdict holds no "facts"'],
-    ['null', null, '"facts" is no list'],
-    ['an object', { claim: 'c' }, '"facts" is no list'],
-    ['too long', Array.from({ length: 13 }, () => fact()), 'there are 13 facts, and 12 are the most'],
-    ['a list of texts', ['c'], 'fact 1 is no object'],
-    ['one with an empty claim', [fact({ claim: '' })], 'fact 1 has a claim of 0 characters, and 1 to 200 are allowed'],
-    ['one with a long claim', [fact(), fact({ claim: 'x'.repeat(201) })], 'fact 2 has a claim of 201 characters'],
+    ['null', null, '"facts" is not a list'],
+    ['an object', { claim: 'c' }, '"facts" is not a list'],
+    ['too long', Array.from({ length: 13 }, () => fact()), '"facts" has more than 12 facts'],
+    ['a list of texts', ['c'], 'fact 1 is not an object of claim, kind, met and quote'],
+    ['one with an empty claim', [fact({ claim: '' })], 'fact 1 has no claim of 1 to 200 characters'],
+    ['one with a long claim', [fact(), fact({ claim: 'x'.repeat(201) })], 'fact 2 has no claim of 1 to 200'],
     ['one without a claim', [fact({ claim: undefined })], 'fact 1 has no claim'],
     ['one of another kind', [fact({ kind: 'Determined' })], 'fact 1 is none of determined, told, runtime, plausible'],
     ['one whose kind is a member of all objects', [fact({ kind: 'toString' })], 'fact 1 is none of'],
     ['one that is met by a word', [fact({ met: 'true' })], 'fact 1 does not say whether it was met'],
-    ['one with a quote that is a number', [fact({ quote: 3 })], 'fact 1 has a quote that is no text'],
-    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], 'fact 1 has a quote of more than 200 characters'],
-    ['one with a further member', [fact({ why: 'w' })], 'fact 1 has more than claim, kind, met and quote'],
+    ['one with a quote that is a number', [fact({ quote: 3 })], 'fact 1 has a quote that is not a text'],
+    ['one with a long quote', [fact({ quote: 'x'.repeat(201) })], 'fact 1 has a quote that is not a text of up to 200'],
+    ['one with a further member', [fact({ why: 'w' })], 'fact 1 is not an object of claim, kind, met and quote alone'],
   ])('that is %s is none, and the reason says so', (_, value, reason) => {
     expect(readFacts(value)).toContain(reason);
   });

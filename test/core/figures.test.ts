@@ -1,7 +1,7 @@
 // Figures in words: the same figure reads alike wherever it stands.
 
 import { describe, expect, it, test } from 'vitest';
-import { besideLimit, counted, signed, twoDecimals } from '../../src/core/figures.js';
+import { besideLimit, counted, signed, twoDecimals } from '../../src/core/printable.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { decide } from '../../src/stats/gate.js';
 import { defaultPolicy, parsePolicy } from '../../src/stats/policy.js';

@@ -1,7 +1,7 @@
 // Money in words.
 
 import { expect, test } from 'vitest';
-import { costCell, dollars } from '../../src/core/figures.js';
+import { costCell, dollars } from '../../src/core/printable.js';
 
 test.each([
   [0, '$0.00'],

@@ -330,13 +330,12 @@ describe('readTemplate', () => {
     ['{context!r}', 'the unknown slot {context!r}'],
     ['{{{truth}}}', 'the unknown slot {truth}'],
   ])('refuses %s', (extra, reason) => {
-    expect(readTemplate(all + extra)).toMatchObject({ status: 'bad', reason: expect.stringContaining(reason) });
+    expect(readTemplate(all + extra)).toEqual(expect.stringContaining(reason));
   });
 
   test('reads doubled braces as single ones, also around a slot', () => {
-    expect(readTemplate(`${all}{{{context}}}\n`)).toMatchObject({
-      status: 'ok',
-      parts: [{}, {}, {}, {}, { text: '{' }, { slot: 'context' }, { text: '}' }, { text: '\n' }],
-    });
+    expect(readTemplate(`${all}{{{context}}}\n`)).toMatchObject([
+      ...[{}, {}, {}, {}, { text: '{' }, { slot: 'context' }, { text: '}' }, { text: '\n' }],
+    ]);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readCalibrated } from '../../src/benchmark/judged.js';
 import type { CalibratedRow } from '../../src/core/calibration.js';
-import type { Ends } from '../../src/core/figures.js';
+import type { Ends } from '../../src/core/printable.js';
 import { variantFacts } from '../../src/judge/calibrate/variants.js';
 import { calibrationOf } from '../../src/stats/calibration/calibration.js';
 import { knownTexts, startBiasedJudge } from '../support/biased-judge.js';

@@ -1,7 +1,7 @@
 // What was put into a made-up judge comes out again: known values lie in their intervals as often as these say.
 
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Ends } from '../../src/core/figures.js';
+import type { Ends } from '../../src/core/printable.js';
 import { DOMAINS } from '../../src/core/types.js';
 import { calibrationOf } from '../../src/stats/calibration/calibration.js';
 import type { CalibrationPart } from '../../src/stats/calibration/document.js';

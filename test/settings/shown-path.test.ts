@@ -1,7 +1,7 @@
 // Paths as people are shown them.
 
 import { expect, test } from 'vitest';
-import { shownPath, typedPaths, withShownPaths } from '../../src/settings/shown-path.js';
+import { shownPath, typedPaths, withShownPaths } from '../../src/core/printable.js';
 
 test.each([
   ['/home/u/work/out/x', 'out/x'],

@@ -1,7 +1,6 @@
 // Judged rows of rollouts, made up: what they score is known.
 
-import { rolloutMember } from '../../src/core/rollout.js';
-import { DIMENSIONS, type Domain, type JudgedRow } from '../../src/core/types.js';
+import { DIMENSIONS, type Domain, type JudgedRow, rolloutMember } from '../../src/core/types.js';
 
 /** A row of a rollout. */
 export interface MadeStep {

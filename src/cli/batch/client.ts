@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { identityDiffers, inputMissing, UserError, unavailable } from '../../core/errors.js';
-import { shellLine } from '../../core/printable.js';
+import { shellLine, shownPath } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
 import { BatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
@@ -21,7 +21,6 @@ import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
 import { httpUrl } from '../../settings/address.js';
 import { type OptionTable, option, programName, type Settings, under } from '../../settings/command.js';
-import { shownPath } from '../../settings/shown-path.js';
 
 export const FOLDER_OPTION = {
   'batch-dir': option.text('B', 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it', {

@@ -6,7 +6,7 @@ import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { sizeText } from '../../benchmark/hub/client.js';
 import { present, UserError, unavailable } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
+import { counted } from '../../core/printable.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';
 import { interrupted, Refused } from '../../model/batch/api.js';
 import {

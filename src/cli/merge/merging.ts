@@ -7,11 +7,11 @@ import { type Dataset, openDataset, type RowRef } from '../../benchmark/dataset.
 import { openPredictions, type PredictionFile } from '../../benchmark/predictions.js';
 import { chooseRows, inInputOrder } from '../../benchmark/selection.js';
 import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
 import type { Identity } from '../../core/identity.js';
 import { asObject } from '../../core/json.js';
 import { isUnasked } from '../../core/judgement.js';
+import { counted, shownPath } from '../../core/printable.js';
 import { rowId } from '../../core/row-id.js';
 import type { Io } from '../../core/types.js';
 import { replaceFile, syncFolder } from '../../disk/files.js';
@@ -29,7 +29,6 @@ import { type Manifest, readManifest, writeManifest } from '../../run/manifest.j
 import { lockRun, openRun, pathsOf, type RowState, type Run, STAMP_KEY } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
-import { shownPath } from '../../settings/shown-path.js';
 import { findParts, type Join, joinJournals, mergedManifest, ownRun, type Part, sharedIdentity } from './parts.js';
 
 /** A run that has been put together. */

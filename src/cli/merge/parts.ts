@@ -16,6 +16,7 @@ import {
 } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
+import { shownPath } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { sizeOf } from '../../disk/files.js';
 import type { Line } from '../../disk/lines.js';
@@ -23,7 +24,6 @@ import { RECHECK } from '../../judge/judging.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
 import { type Manifest, type MergedPart, readManifest } from '../../run/manifest.js';
 import { pathsOf, requireNoStray } from '../../run/run.js';
-import { shownPath } from '../../settings/shown-path.js';
 
 /** A part of a run, in its folder. */
 export interface Part {

@@ -4,8 +4,8 @@
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { inInputOrder } from '../../benchmark/selection.js';
 import { throwIfStopped, UserError } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
+import { counted } from '../../core/printable.js';
 import { parseRowId } from '../../core/row-id.js';
 import { type Domain, MODEL_CAUSED_FAILURES, type Sample } from '../../core/types.js';
 import type { Run } from '../../run/run.js';

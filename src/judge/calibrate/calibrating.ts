@@ -6,18 +6,17 @@ import { fingerprintOf, type Identity } from '../../core/identity.js';
 import { judgementMembers } from '../../core/judged-row.js';
 import { MOST_JUDGEMENTS, recordedJudgement } from '../../core/judgement.js';
 import { MOST_REPEATS } from '../../core/prediction.js';
-import type { Io } from '../../core/types.js';
 import { manifestOfData, placeOfRow } from '../../infer/chosen-rows.js';
 import { INFER_OPTIONS } from '../../infer/options.js';
 import { BATCH_OPTIONS } from '../../run/batch/options.js';
 import type { Manifest } from '../../run/manifest.js';
 import { ASKING_OPTIONS } from '../../run/options.js';
-import type { Pricing, Run } from '../../run/run.js';
+import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
-import { requirePriced, type Target } from '../../run/target.js';
-import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
+import { requirePriced } from '../../run/target.js';
+import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
 import { identityOfJudge, isDone, openJudge, recordOf, stampOf } from '../asking.js';
-import type { Method } from '../mode.js';
+import type { Judging } from '../judging.js';
 import { JUDGE_INSTRUMENT } from '../opening.js';
 import { type CalibrationJob, type MadePredictions, takesCall } from './plan.js';
 
@@ -57,20 +56,14 @@ export const CALIBRATE_OPTIONS = {
 
 type CalibrateSettings = Settings<typeof CALIBRATE_OPTIONS>;
 
-/** Everything that one calibration works on. */
-export interface Calibrating {
+/** Everything that one calibration works on; its method is the mode of the rubric, opened. */
+export interface Calibrating extends Pick<Judging, 'io' | 'shown' | 'method' | 'target' | 'pricing'> {
   readonly settings: CalibrateSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
   /** Which part of the rows it takes, as `I/N`. */
   readonly shard: string | undefined;
   readonly dataset: Dataset;
   readonly predictions: MadePredictions;
   readonly jobs: readonly CalibrationJob[];
-  /** The mode of the rubric, opened. */
-  readonly method: Method;
-  readonly target: Target;
-  readonly pricing: Pricing;
 }
 
 /** The planned judgements as a stage. @throws UserError (2) for a budget in dollars without a price */

@@ -1,5 +1,5 @@
-// Graded corruptions: some of what can be wrong is replaced by what is wrong, the rest stays byte for byte the truth. And neutral rewrites of
-// the truth: what another run would have said in other words, and what must cost nothing.
+// The truth with some of it replaced. CORRUPTIONS, graded: some of what can be wrong is wrong, the rest stays byte for byte the truth.
+// REWRITES, neutral: what another run would have said in other words, and what must cost nothing.
 
 import { OPPOSITES } from '../../benchmark/specific-tokens.js';
 import { present } from '../../core/errors.js';

@@ -6,10 +6,10 @@ import { donorsOf } from '../../benchmark/baselines.js';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { present, UserError } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
+import { counted } from '../../core/printable.js';
 import { randomOf } from '../../core/random.js';
-import { variantId } from '../../core/row-id.js';
+import { rowId } from '../../core/row-id.js';
 import { LEAST_CLUSTERS, type Sample } from '../../core/types.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { variantOf } from './variants.js';
@@ -51,14 +51,17 @@ export async function planOf(
   choice: PlanChoice,
 ): Promise<CalibrationJob[]> {
   const { maxCalls } = choice;
-  let open = [...groupBy(chosen, ({ domain }) => domain).values()].map((own) => inTurn(own, predictions, choice));
+  const domains = groupBy(chosen, ({ domain }) => domain).values();
+  const open = new Set(Array.from(domains, (own) => inTurn(own, predictions, choice)));
   const taken: CalibrationJob[][] = [];
   let calls = 0;
-  while (open.length > 0) {
-    const left: typeof open = [];
+  while (open.size > 0) {
     for (const queue of open) {
       const { value: jobs, done } = await queue.next();
-      if (done) continue;
+      if (done) {
+        open.delete(queue);
+        continue;
+      }
       calls += jobs.filter(takesCall).length;
       if (calls > maxCalls && taken.length > 0) return inOrder(rows, taken);
       if (calls > maxCalls) {
@@ -67,9 +70,7 @@ export async function planOf(
         );
       }
       taken.push(jobs);
-      left.push(queue);
     }
-    open = left;
   }
   return inOrder(rows, taken);
 }
@@ -124,7 +125,7 @@ async function jobsOf(row: RowRef, predictions: MadePredictions, { variants, jud
     const { isRepeated } = variantOf(variant);
     for (let index = 0; index < (isRepeated ? judgeRepeats : 1); index++) {
       const further = index === 0 ? {} : { isFurther: true as const };
-      jobs.push({ id: variantId(key, variant, index), domain, group, row, variant, index, stamp, ...further });
+      jobs.push({ id: rowId(key, variant, index), domain, group, row, variant, index, stamp, ...further });
     }
   }
   return jobs;

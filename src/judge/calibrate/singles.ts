@@ -204,8 +204,8 @@ function elsewhere(path: string, part: string): string {
 /** The first notation that the text is in decides; what is in none is put into the envelope of another tool. */
 function foreignTool(text: string, { random }: Subject): string {
   if (isJson(text)) return drawn([(value: object) => asYaml(value), asXml], random)(JSON.parse(text));
-  for (const [isIn, into] of NOTATIONS) {
-    const translated = !isIn(text) ? text : typeof into === 'function' ? into(text) : rewritten(text, into);
+  for (const [isIn, ...steps] of NOTATIONS) {
+    const translated = isIn(text) ? rewritten(text, steps) : text;
     if (translated !== text) return translated;
   }
   return /^\s*(?:Error|Failed|fatal)\b/i.test(text)
@@ -251,64 +251,51 @@ const NO_COMMAND =
   "$1 : The term '$1' is not recognized as the name of a cmdlet, function, script file, or operable program.";
 
 /** Whether a text is in the notation, and what makes it one in another. */
-const NOTATIONS: readonly (readonly [
-  isIn: (text: string) => boolean,
-  into: readonly Step[] | ((text: string) => string),
-])[] = [
+const NOTATIONS: readonly (readonly [isIn: (text: string) => boolean, ...into: Step[]])[] = [
   // Prompts and messages of a Unix shell as PowerShell's.
   [
     has(UNIX_PROMPT),
+    [UNIX_PROMPT, (_, path = '') => `PS ${windows(path)}>`],
+    [/^(?:\w+: )*(\S+): command not found$/gm, NO_COMMAND],
     [
-      [UNIX_PROMPT, (_, path = '') => `PS ${windows(path)}>`],
-      [/^(?:\w+: )*(\S+): command not found$/gm, NO_COMMAND],
-      [
-        /^(\w+): .*?'?([\w./-]+)'?: No such file or directory$/gm,
-        (_, tool, path = '') => `${tool} : Cannot find path '${windows(path)}' because it does not exist.`,
-      ],
+      /^(\w+): .*?'?([\w./-]+)'?: No such file or directory$/gm,
+      (_, tool, path = '') => `${tool} : Cannot find path '${windows(path)}' because it does not exist.`,
     ],
   ],
   // A table whose cells are parted by tabs as a tree of roles.
-  [isTable, treeOf],
+  [isTable, [/^[\s\S]*$/, treeOf]],
   // Elements, one a line, as lines of a tree.
   [
     has(ELEMENT, 2),
     [
-      [
-        ELEMENT,
-        (_, indent, kind, about = '', said) =>
-          `${indent}[${/\bid=(\S+)/.exec(about)?.[1] ?? '-'}] ${kind} "${said}"${about.replace(/ id=\S+/, '')}`,
-      ],
+      ELEMENT,
+      (_, indent, kind, about = '', said) =>
+        `${indent}[${/\bid=(\S+)/.exec(about)?.[1] ?? '-'}] ${kind} "${said}"${about.replace(/ id=\S+/, '')}`,
     ],
   ],
   // Lines of a tree as elements.
   [
     has(/^\s*\[\d+\] \w+ (?:'[^'\n]*'|"[^"\n]*")/gm, 3),
     [
-      [
-        NODE,
-        (_, indent, id, kind, single, double, rest = '') =>
-          `${indent}<${kind}${id ? ` id="${id}"` : ''}${attributesIn(rest)}>${escaped(single || double || '')}</${kind}>`,
-      ],
+      NODE,
+      (_, indent, id, kind, single, double, rest = '') =>
+        `${indent}<${kind}${id ? ` id="${id}"` : ''}${attributesIn(rest)}>${escaped(single || double || '')}</${kind}>`,
     ],
   ],
   // A list of hits in labelled lines as a page of hits.
   [
     has(/^\[\d+\] https?:/gm, 2),
-    [
-      [/^\[\d+\] (https?:\S+)$/gm, '<cite>$1</cite>'],
-      [/^Title: (.*)$/gm, '<h3>$1</h3>'],
-      [/^Snippet: (.*)$/gm, '<p>$1</p>'],
-      [/^([A-Z]\w+): (.*)$/gm, '<span class="meta">$1: $2</span>'],
-    ],
+    [/^\[\d+\] (https?:\S+)$/gm, '<cite>$1</cite>'],
+    [/^Title: (.*)$/gm, '<h3>$1</h3>'],
+    [/^Snippet: (.*)$/gm, '<p>$1</p>'],
+    [/^([A-Z]\w+): (.*)$/gm, '<span class="meta">$1: $2</span>'],
   ],
   // A page in Markdown as HTML.
   [
     has(/^(?:#{1,6} +\S|\s*[*-] +\S)/gm, 3),
-    [
-      [/^(#{1,6}) +(.*)$/gm, (_, { length } = '', title = '') => `<h${length}>${title.trim()}</h${length}>`],
-      [/^(\s*)[*-] +(.*)$/gm, '$1<li>$2</li>'],
-      [/`([^`\n]+)`/g, '<code>$1</code>'],
-    ],
+    [/^(#{1,6}) +(.*)$/gm, (_, { length } = '', title = '') => `<h${length}>${title.trim()}</h${length}>`],
+    [/^(\s*)[*-] +(.*)$/gm, '$1<li>$2</li>'],
+    [/`([^`\n]+)`/g, '<code>$1</code>'],
   ],
 ];
 

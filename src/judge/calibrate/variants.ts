@@ -84,10 +84,6 @@ function chosen(kind: Kind, names: readonly string[] = []): readonly string[] {
   const stranger = names.find((name) => !known.includes(name));
   if (stranger === undefined) return names;
   if (stranger === NONE) throw new UserError(`--${kind} none stands alone; leave out ${NONE} or the other names`);
-  const other = kind === 'damages' ? 'canaries' : 'damages';
-  if (chosen(other).includes(stranger)) {
-    throw new UserError(`"${stranger}" is not a ${noun} but a ${KINDS[other].noun}; name it with --${other}`);
-  }
   const guess = nearest(stranger, known);
   const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
   throw new UserError(`unknown ${noun} "${stranger}"${hint}\n--${kind} takes ${NONE}, or some of ${known.join(', ')}`);

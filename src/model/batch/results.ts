@@ -3,9 +3,8 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { throwIfStopped } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
 import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
-import { oneLine } from '../../core/printable.js';
+import { counted, oneLine } from '../../core/printable.js';
 import { bytesAt, type Place } from '../../disk/files.js';
 import { splitLines } from '../../disk/lines.js';
 import { resultFiles, unreadable } from './folder.js';

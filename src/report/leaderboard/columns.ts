@@ -3,9 +3,8 @@
 import type { Asked } from '../../core/costs.js';
 import { coversBenchmark, domainName, domainsOfMean, inTableOrder, isPublished } from '../../core/domains.js';
 import { nearest, present, UserError } from '../../core/errors.js';
-import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
-import { oneLine } from '../../core/printable.js';
+import { dollars, oneLine, twoDecimals } from '../../core/printable.js';
 import { columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.js';
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';

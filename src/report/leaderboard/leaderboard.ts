@@ -2,10 +2,9 @@
 
 import { domainName, domainsOfMean, isPublished } from '../../core/domains.js';
 import { UserError } from '../../core/errors.js';
-import { twoDecimals } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
 import { canonicalJson } from '../../core/json.js';
-import { oneLine } from '../../core/printable.js';
+import { oneLine, twoDecimals } from '../../core/printable.js';
 import { NONE } from '../../core/table.js';
 import { DOMAINS, LEAST_CLUSTERS } from '../../core/types.js';
 import { isCovered, percent, shortDomains } from '../../stats/coverage.js';

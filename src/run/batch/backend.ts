@@ -15,10 +15,9 @@ import {
   UserError,
   unavailable,
 } from '../../core/errors.js';
-import { dollars, grouped } from '../../core/figures.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
-import { shellLine } from '../../core/printable.js';
+import { dollars, grouped, shellLine } from '../../core/printable.js';
 import type { Ask, AskSignals, BatchReport, Io, Job, ModelOutcome, Solve, WorkHooks } from '../../core/types.js';
 import { makeFolders, sizeOf } from '../../disk/files.js';
 import { lockFile } from '../../disk/lock.js';

@@ -6,9 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { UserError, unavailable } from '../../core/errors.js';
-import { counted } from '../../core/figures.js';
 import { isContainer } from '../../core/json.js';
-import { printable } from '../../core/printable.js';
+import { counted, printable } from '../../core/printable.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 export class ApiError extends Error {

@@ -12,7 +12,7 @@ import {
 import { exists, fingerprintOf, loadAgentPrompts, readText } from '../../benchmark/prompts.js';
 import { costOf } from '../../core/costs.js';
 import { badData, inputMissing, present, UserError } from '../../core/errors.js';
-import { counted, dollars, grouped } from '../../core/figures.js';
+import { counted, dollars, grouped } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import { withoutThought } from '../../core/reply.js';
 import { wrapped } from '../../core/terminal.js';

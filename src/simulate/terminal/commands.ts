@@ -14,8 +14,7 @@ import {
   present,
   UserError,
 } from '../../core/errors.js';
-import { counted, grouped } from '../../core/figures.js';
-import { oneLine, printable } from '../../core/printable.js';
+import { counted, grouped, oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
 import { makeFolders, replaceFile } from '../../disk/files.js';

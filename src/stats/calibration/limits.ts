@@ -4,7 +4,7 @@
 import { LEAST_TRAJECTORIES } from '../../core/calibration.js';
 import { domainName } from '../../core/domains.js';
 import { EXIT, present } from '../../core/errors.js';
-import { besideLimit, intervalText, twoDecimals } from '../../core/figures.js';
+import { besideLimit, intervalText, twoDecimals } from '../../core/printable.js';
 import { type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { heldForAll } from './calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, LimitResult, LimitVerdict } from './document.js';

@@ -48,8 +48,8 @@ describe('a name that cannot be', () => {
       'unknown canary "fake-verdikt"; did you mean "fake-verdict"?\n--canaries takes none',
     ],
     [{ canaries: ['zzzzzzzz'] }, 'unknown canary "zzzzzzzz"\n--canaries takes none, or some of closed-frame, '],
-    [{ damages: ['flattery'] }, '"flattery" is not a damage but a canary; name it with --canaries'],
-    [{ canaries: ['shuffled'] }, '"shuffled" is not a canary but a damage; name it with --damages'],
+    [{ damages: ['flattery'] }, 'unknown damage "flattery"\n--damages takes none, or some of determined-1of8, '],
+    [{ canaries: ['shuffled'] }, 'unknown canary "shuffled"\n--canaries takes none, or some of closed-frame, '],
     [{ damages: ['none', 'shuffled'] }, '--damages none stands alone; leave out none or the other names'],
     [{ damages: ['truth'] }, 'unknown damage "truth"'],
   ])('%o is refused with what to write instead', (choice, message) => {

@@ -1,7 +1,7 @@
 // The table of differences between two runs.
 
 import { describe, expect, it } from 'vitest';
-import { signed } from '../../../src/core/figures.js';
+import { signed } from '../../../src/core/printable.js';
 import { DOMAINS } from '../../../src/core/types.js';
 import { COMPARISON_FORMATS, differenceTable } from '../../../src/report/comparison.js';
 import { comparisonView, difference, unadjusted } from '../../support/comparison-views.js';
