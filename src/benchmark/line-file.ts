@@ -197,3 +197,15 @@ export const REMEDY = 'mend the line or take it out';
 export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
   return badData(`${shown}:${number}: ${reason}`);
 }
+
+/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
+export function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
+  const lines = new Map<string, number>();
+  return (id, line) => {
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+    }
+    lines.set(id, line.number);
+  };
+}

@@ -178,26 +178,24 @@ async function readOfficialRubrics(folder: string) {
   }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
   const userTemplate = assignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
-  if (typeof userTemplate !== 'string') {
+  if (userTemplate === undefined) {
     throw badData(
-      `${templateFile}: ${userTemplate.flaw}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
+      `${templateFile}: ${OFFICIAL_TEMPLATE_NAME} has to be assigned once, as a single string literal whose escapes can be read; use a checkout of commit cd0aa83`,
     );
   }
   return { prompts, userTemplate, templateFile };
 }
 
-/** The string that module-level source assigns to a name: one literal with any quotes, raw or with plain escapes alone. */
-function assignedString(source: string, name: string): string | { readonly flaw: string } {
+/** The string that module-level source assigns to a name: once, one literal with any quotes, raw or with plain escapes alone. */
+function assignedString(source: string, name: string): string | undefined {
   const text = source.replaceAll('\r\n', '\n');
-  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'))?.length ?? 0;
-  if (assigned !== 1) return { flaw: `${name} is assigned ${assigned} times at the start of a line` };
+  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'));
   const [, prefix = '', , long, , short] = literalOf(name).exec(text) ?? [];
   const body = long ?? short;
   const isRaw = /^r$/i.test(prefix);
   const escapes = isRaw ? [] : (body?.match(/\\[\s\S]/g) ?? []);
-  if (body === undefined || !/^[ru]?$/i.test(prefix) || escapes.some((written) => !(written in ESCAPES))) {
-    return { flaw: `${name} is not a single string literal whose escapes can be read` };
-  }
+  const isPlain = /^[ru]?$/i.test(prefix) && escapes.every((written) => written in ESCAPES);
+  if (assigned?.length !== 1 || body === undefined || !isPlain) return undefined;
   return isRaw ? body : body.replace(/\\[\s\S]/g, (written) => ESCAPES[written] ?? written);
 }
 

@@ -20,11 +20,7 @@ import type { Run } from './run.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 
 /** An estimate between its bounds. */
-export interface Estimated {
-  readonly expected: number;
-  readonly at_least: number;
-  readonly at_most: number;
-}
+export type Estimated = Readonly<Record<'expected' | 'at_least' | 'at_most', number>>;
 
 /** What asking some rows takes. */
 export interface Charges {

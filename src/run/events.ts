@@ -5,9 +5,7 @@ import {
   closeSync,
   fstatSync,
   ftruncateSync,
-  lstatSync,
   openSync,
-  readlinkSync,
   readSync,
   realpathSync,
   statSync,
@@ -180,24 +178,13 @@ export function eventsListener(
   };
 }
 
-/** More links behind one another lead in a circle. */
-const MOST_LINKS = 40;
-
-/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
-function placeOf(path: string, links = 0): string {
+/** Where a file is, or would be made. */
+function placeOf(path: string): string {
+  const folder = dirname(path);
   try {
     return realpathSync(path);
   } catch {
-    const folder = dirname(path);
-    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
-    try {
-      if (links <= MOST_LINKS && lstatSync(place).isSymbolicLink()) {
-        return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
-      }
-    } catch {
-      // What is not there, or cannot be looked at, is told where it is opened.
-    }
-    return place;
+    return folder === path ? path : join(placeOf(folder), basename(path));
   }
 }
 
@@ -214,12 +201,13 @@ function openedFile(path: string, name: string): number {
       throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
     }
     if (found?.isFile() && found.size > 0) cutTornLine(path, name);
-    return openSync(path, 'a', 0o666);
+    // A link that leads nowhere yet might lead to a file of the run: it is not followed.
+    return openSync(path, found === undefined ? 'ax' : 'a', 0o666);
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined) throw error;
     throw cannotCreate(
-      `cannot open --events ${name} for writing (${code}); name a file in a folder that exists and can be written`,
+      `cannot open --events ${name} for writing (${code === 'EEXIST' ? 'a link that leads nowhere' : code}); name a file in a folder that exists and can be written`,
     );
   }
 }

@@ -180,14 +180,20 @@ describe("a file of the run's own", () => {
     ['such as its lock', (out: string) => join(out, '.predictions.lock')],
     ['such as that of its rollout', (out: string) => join(out, 'rollout.jsonl')],
     ['through a link to its folder', (_: string, dir: string) => join(dir, 'link/predictions.jsonl')],
-    ['through a link that leads nowhere yet', (_: string, dir: string) => join(dir, 'own.jsonl')],
   ])('is refused %s', async (_, fileIn) => {
     const run = await setUp();
     await symlink('out', join(run.dir, 'link'));
-    await symlink('link/predictions.jsonl', join(run.dir, 'own.jsonl'));
     const { code, stderr } = await awb([...run.args, '--events', fileIn(run.out, run.dir)]);
     expect([code, run.server.count]).toEqual([EXIT.usage, 0]);
     expect(stderr).toMatch(/is a file that the run itself writes; name another, such as events\.jsonl/);
+  });
+
+  test('is not made through a link that leads nowhere yet', async () => {
+    const run = await setUp();
+    await symlink('out/predictions.jsonl', join(run.dir, 'own.jsonl'));
+    const { code, stderr } = await awb([...run.args, '--events', join(run.dir, 'own.jsonl')]);
+    expect([code, run.server.count]).toEqual([EXIT.cannotCreate, 0]);
+    expect(stderr).toMatch(/cannot open --events .*own\.jsonl for writing \(a link that leads nowhere\); name a file/);
   });
 
   test('is none where it lies beside them', async () => {
