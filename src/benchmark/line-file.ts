@@ -90,25 +90,21 @@ export function spanOf({ offset, bytes }: Line): Span {
   return { offset, length: bytes.length, checksum: crc32(bytes) };
 }
 
-/** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
-async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(length);
-  const { bytesRead } = await handle.read(bytes, 0, length, offset);
+/**
+ * Reads a line again. A run may last for days, and files may be replaced under it.
+ * @throws UserError (65) where another text lies in its place by now
+ */
+export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
+  const buffer = Buffer.allocUnsafe(length);
+  const { bytesRead } = await handle.read(buffer, 0, length, offset);
   if (length >= LARGE_BYTES) {
     // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
     // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
     lastTurn = lastTurn.then(() => nextTurn());
     await lastTurn;
   }
-  return bytes.subarray(0, bytesRead);
-}
-
-/**
- * Reads a line again. A run may last for days, and files may be replaced under it.
- * @throws UserError (65) where another text lies in its place by now
- */
-export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
-  const bytes = await readSpan(handle, offset, length);
+  // Fewer where the file has become shorter.
+  const bytes = buffer.subarray(0, bytesRead);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
   if (text !== undefined) return text;
   throw badData(`${path} was changed while it was being read; run the same command again`);

@@ -82,8 +82,8 @@ export async function openRows(
   try {
     const hash = createHash('sha256');
     const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
-    const { refs, take } = openRefs(file, data);
-    for await (const line of objectLines(handle, file, stop, (chunk) => hash.update(chunk))) take(line);
+    const lines = objectLines(handle, file, stop, (chunk) => hash.update(chunk));
+    const refs = await refsIn(lines, file, data);
     return {
       path,
       /** In file order. */
@@ -123,7 +123,7 @@ function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
 /** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
-function openRefs(file: ObjectFile, data: Dataset | undefined) {
+async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: Dataset | undefined) {
   const refs: PredictionRef[] = [];
   const requireNew = onceIn(file, 'row');
   /** For the rows of the official script, which have no key of ours. */
@@ -158,38 +158,36 @@ function openRefs(file: ObjectFile, data: Dataset | undefined) {
     return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
   }
 
-  return {
-    refs,
-    take({ line, text, fields }: ObjectLine): void {
-      const refused = (reason: string) => badLine(file, line, reason);
-      const prediction = readPredictionRow(fields);
-      if (prediction === undefined) {
-        throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
-      }
-      const { gen, id, awb, failure } = prediction;
-      const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
-      if (typeof row === 'string') throw refused(row);
-      const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
-      requireNew(rowId(row.key, repeat, index), line);
-      const { offset, length, checksum } = spanOf(line);
-      // Field by field: what is spread into an object takes up to twice the memory.
-      refs.push({
-        key: row.key,
-        trajectory: row.trajectory,
-        domain: row.domain,
-        turnIdx: row.turnIdx,
-        row: row.row,
-        repeat,
-        index,
-        line: line.number,
-        offset,
-        length,
-        checksum,
-        stamp: stampOf(gen, failure),
-        failure,
-      });
-    },
-  };
+  for await (const { line, text, fields } of lines) {
+    const refused = (reason: string) => badLine(file, line, reason);
+    const prediction = readPredictionRow(fields);
+    if (prediction === undefined) {
+      throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
+    }
+    const { gen, id, awb, failure } = prediction;
+    const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
+    if (typeof row === 'string') throw refused(row);
+    const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
+    requireNew(rowId(row.key, repeat, index), line);
+    const { offset, length, checksum } = spanOf(line);
+    // Field by field: what is spread into an object takes up to twice the memory.
+    refs.push({
+      key: row.key,
+      trajectory: row.trajectory,
+      domain: row.domain,
+      turnIdx: row.turnIdx,
+      row: row.row,
+      repeat,
+      index,
+      line: line.number,
+      offset,
+      length,
+      checksum,
+      stamp: stampOf(gen, failure),
+      failure,
+    });
+  }
+  return refs;
 }
 
 /** Changes whenever a prediction, or the failure in its place, changes. */

@@ -14,7 +14,7 @@ type Trick = keyof typeof TRICKS;
 
 /** Each takes time in proportion to the text's length. The first text is as `folded` makes it, the second as it came. */
 const TRICKS = {
-  verdict: (plain: string) => holdsVerdict(plain),
+  verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
   padding: (_plain: string, text: string) =>
@@ -25,10 +25,6 @@ const PADDING = 20_000;
 const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
 const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
 const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
-
-function holdsVerdict(plain: string): boolean {
-  return TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain));
-}
 
 /** What a prediction (see `readPrediction`) tries. */
 export function tricksIn(prediction: string): Trick[] {

@@ -170,8 +170,7 @@ function contextNotes(servers: readonly ServerFacts[], { maxTokens, fitMaxTokens
 }
 
 /** The rows that are too long for the smallest context that a server tells, and what is said of them. */
-function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], { maxTokens, fitMaxTokens }: Budget) {
-  const budget = { maxTokens, fitMaxTokens };
+function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], budget: Budget) {
   const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
     tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
   );

@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { badData, codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { badData, codeOf, EXIT, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
@@ -71,8 +71,7 @@ const READ_BYTES = 1 << 18;
  * @throws UserError: 73 where the file cannot be opened for writing, or is not a regular file; 65 as `scanJournal`.
  */
 export async function openJournal<S>(path: string, summarise: Summarise<S>) {
-  // 'a+' would ignore the position of writes, and 'r+' does not create.
-  const handle = await openRegular(path, constants.O_RDWR, () => open(path, 'wx+'), EXIT.cannotCreate);
+  const handle = await openRegular(path, 'writes');
   await syncFolder(dirname(path));
   return journalIn(path, handle, summarise, 'cuts');
 }
@@ -83,7 +82,7 @@ export async function openJournal<S>(path: string, summarise: Summarise<S>) {
  * @throws UserError as `scanJournal`.
  */
 export async function viewJournal<S>(path: string = devNull, summarise: Summarise<S>): Promise<Journal<S>> {
-  return journalIn(path, await (path === devNull ? open(devNull, 'r') : openToView(path)), summarise);
+  return journalIn(path, await (path === devNull ? open(devNull, 'r') : openRegular(path)), summarise);
 }
 
 /**
@@ -93,7 +92,7 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
  * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
  */
 export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
-  const handle = await openToView(path);
+  const handle = await openRegular(path);
   try {
     return (await scan(path, handle, take)).repaired;
   } finally {
@@ -154,23 +153,17 @@ async function journalIn<S>(path: string, handle: FileHandle, summarise: Summari
   };
 }
 
-function openToView(path: string): Promise<FileHandle> {
-  return openRegular(path, constants.O_RDONLY, () => open(devNull, 'r'), EXIT.inputMissing);
-}
-
-async function openRegular(
-  path: string,
-  flags: number,
-  inPlaceOfNone: () => Promise<FileHandle>,
-  exitCode: ExitCode,
-): Promise<FileHandle> {
-  const remedy = exitCode === EXIT.cannotCreate ? ', or choose another --output-dir' : '';
+/** Opens a journal; where there is none, one is made that is to be written, and nothing is read of one that is not. */
+async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
+  const exitCode = use === undefined ? EXIT.inputMissing : EXIT.cannotCreate;
+  const remedy = use === undefined ? '' : ', or choose another --output-dir';
   try {
-    // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
-    const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    // 'a+' would ignore the position of writes. Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
+    const flags = (use === undefined ? constants.O_RDONLY : constants.O_RDWR) | (constants.O_NONBLOCK ?? 0);
+    const handle = await open(path, flags).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
     });
-    if (!handle) return await inPlaceOfNone();
+    if (!handle) return await (use === undefined ? open(devNull, 'r') : open(path, 'wx+'));
     if ((await handle.stat()).isFile()) return handle;
     await handle.close();
   } catch (error) {

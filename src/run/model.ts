@@ -83,18 +83,16 @@ async function sayWhatIsTooLong<J extends StageJob>(
   notice: (text: string, more: string) => void,
 ): Promise<void> {
   const { settings, io } = stage;
-  const { maxTokens, fitMaxTokens } = settings;
-  const budget = { maxTokens, fitMaxTokens };
   const sizable = stage.order.flatMap((job) => {
     const place = stage.asks(job) ? stage.placeOf(job) : undefined;
     const characters = async () => charactersOf(await firstQuestion(stage, job));
     return place === undefined ? [] : [{ ...place, domain: job.domain, characters }];
   });
   try {
-    const room = leastRoom(await backend.contexts(), budget);
+    const room = leastRoom(await backend.contexts(), settings);
     if (room === undefined) return;
     const tooLong = await overlongRows(sizable, room, await charsAToken(stage), io.stop);
-    const said = fitNotice(tooLong, room, budget);
+    const said = fitNotice(tooLong, room, settings);
     if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
     await backend.close();

@@ -14,21 +14,15 @@ interface AgentTurn {
   readonly observation: string;
 }
 
-/** A turn's prompt, taken apart. */
-interface TurnPrompt {
-  /** Task and state in front of the action, without the turn's number; often empty. */
-  readonly preface: string;
-  readonly action: string;
-}
-
 /** The parts of a turn's prompt. What stands behind the action's fence is the request to predict, and no part of either. */
-export function partsOfPrompt(prompt: string): TurnPrompt {
+export function partsOfPrompt(prompt: string) {
   const numbered = prompt.replace(/^\s*### Turn \d+[^\S\n]*\n?/, '');
   const heading = actionHeadingAt(numbered);
   if (heading === -1) return { preface: '', action: numbered.trim() };
   const behind = numbered.slice(heading + ACTION_HEADING.length).trim();
   const fence = behind.startsWith('```') ? behind.lastIndexOf('\n```') : -1;
   return {
+    /** Task and state in front of the action, without the turn's number; often empty. */
     preface: numbered.slice(0, heading).trim(),
     action: fence === -1 ? behind : behind.slice(0, fence + '\n```'.length),
   };
