@@ -179,10 +179,9 @@ export async function* objectLines(
     const found = textOf(line);
     if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
     const fields = parseObject(found.text);
+    const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
     if (fields !== undefined) yield { line, text: found.text, fields };
-    else if (command === undefined || line.ended) throw badLine(file, line, `${noObject}; ${remedy}`);
-    else
-      throw badLine(file, line, `the last line is cut off; run ${command} again, which asks for no finished row twice`);
+    else throw badLine(file, line, command === undefined || line.ended ? `${noObject}; ${remedy}` : cutOff);
   }
 }
 

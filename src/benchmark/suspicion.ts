@@ -17,14 +17,23 @@ const TRICKS = {
   verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
-  padding: (_plain: string, text: string) =>
-    text.length >= PADDING && text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= PADDING),
+  padding: (_plain: string, text: string) => isPadded(text),
 };
 const PADDING = 20_000;
 
 const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
 const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
 const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
+
+/** Word by word, since a text may be so long that its words do not fit into memory. */
+function isPadded(text: string): boolean {
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(/[\p{L}\p{N}]+/gu)) {
+    if (index - end >= PADDING) return true;
+    end = index + word.length;
+  }
+  return text.length - end >= PADDING;
+}
 
 /** What a prediction (see `readPrediction`) tries. */
 export function tricksIn(prediction: string): Trick[] {

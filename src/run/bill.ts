@@ -363,11 +363,7 @@ export function measuredIn(found: readonly Found[]) {
  * @param named folders, judged files, predictions files or manifests
  * @throws UserError (66) where what the user named holds no run of this kind
  */
-async function measuredBy(
-  named: readonly string[],
-  { kind, stored, manifestPath }: Run,
-  io: Pick<Io, 'cwd'>,
-): Promise<Measured> {
+async function measuredBy(named: readonly string[], { kind, stored, manifestPath }: Run, io: Pick<Io, 'cwd'>) {
   if (named.length === 0) {
     return measuredIn(stored === undefined ? [] : [{ name: shownPath(manifestPath, io), manifest: stored }]);
   }

@@ -6,6 +6,7 @@ import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { badData, codeOf, EXIT, UserError } from '../core/errors.js';
+import { counted } from '../core/figures.js';
 import { isObject, parseObject } from '../core/json.js';
 import { syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
@@ -190,10 +191,7 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord) {
     } else if (!taken(path, line, take)) damaged.push(line.number);
   }
   const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');
-  if (damaged.length === 1) notes.push(`passed over line ${named}, which is damaged (its row is asked again)`);
-  if (damaged.length > 1) {
-    notes.push(`passed over ${damaged.length} damaged lines (${named}; their rows are asked again)`);
-  }
+  if (damaged.length > 0) notes.push(`passed over ${counted(damaged.length, 'damaged line')} (${named}; asked again)`);
   const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
   return { end, isTorn: end < size, repaired };
 }
