@@ -243,8 +243,8 @@ function backendWatch(
       causes.set(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
     }
     for (const [name, what] of causes) {
-      const until = { seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() };
-      if (!paused.has(name)) tell('paused', { ...what, ...(name === '' && until) });
+      const until = () => ({ seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() });
+      if (!paused.has(name)) tell('paused', { ...what, ...(name === '' && until()) });
       paused.set(name, what);
     }
     for (const [name, what] of paused) if (!causes.has(name) && paused.delete(name)) tell('resumed', what);
