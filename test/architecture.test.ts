@@ -111,6 +111,12 @@ describe('the sources keep their rules', () => {
     [...everything].flatMap(([path, source]) => (path.startsWith('src/') ? [[path.slice('src/'.length), source]] : [])),
   );
 
+  test('awb data fetch loads nothing of infer and of runs', () => {
+    const targets = src.get('cli/data.ts')?.text.match(/(?<=^import (?!type).*')[^']+(?=';$)/gm) ?? [];
+    expect(targets.length).toBeGreaterThan(10);
+    expect(targets.filter((target) => /^\.\.\/(?:infer|run)\//.test(target))).toEqual([]);
+  });
+
   test('of form, packages and cycles', () => {
     expect(src.has('cli.ts')).toBe(true);
     expect(MODULES.size).toBeGreaterThan(10);

@@ -24,11 +24,7 @@ export function previousState(sample: Sample): string | undefined {
   return sample.turnIdx === 1 ? initialState(sample) : sample.responses[sample.turnIdx - 2];
 }
 
-/** A row of a dataset. */
-interface Row {
-  readonly domain: string;
-  readonly trajectory: string;
-}
+type Row = Pick<Sample, 'domain' | 'trajectory'>;
 
 /**
  * For each row, the row whose truth `shuffled` gives in its place: the next one of its domain from another trajectory, around the

@@ -24,28 +24,15 @@ export async function readCosts(
   try {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
-      const record = 'text' in found ? recordIn(found.text) : undefined;
-      if (record === undefined) continue;
-      const [before, spent] = [costs.get(record.id), spentIn(record.log, price)];
-      costs.set(record.id, before === undefined ? spent : together(before, spent));
+      const { id, log } = ('text' in found && parseObject(found.text)) || {};
+      if (!isText(id) || !isObject(log)) continue;
+      const [before, spent] = [costs.get(id), spentIn(log, price)];
+      costs.set(id, before === undefined ? spent : together(before, spent));
     }
   } finally {
     await handle.close();
   }
   return costs;
-}
-
-/** Where a record's id stands, and its log, behind all that the model wrote: quotes in texts are escaped. */
-const ID = /^\{"id":"(?<id>[^"\\]+)"/;
-const LOG_START = ',"log":{';
-
-/** A record's id and log. What stands between them can be a megabyte, and need not be parsed. */
-function recordIn(text: string): { readonly id: string; readonly log: JsonObject } | undefined {
-  const { id } = ID.exec(text)?.groups ?? {};
-  const at = text.lastIndexOf(LOG_START);
-  const tail = id === undefined || at < 0 ? undefined : parseObject(`{${text.slice(at + 1)}`);
-  const record = tail === undefined ? parseObject(text) : { id, ...tail };
-  return typeof record?.id === 'string' && isObject(record.log) ? { id: record.id, log: record.log } : undefined;
 }
 
 function spentIn(written: JsonObject, price: Price | undefined): Spent {

@@ -55,7 +55,8 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
   };
   try {
     for (const path of files) handles.push(await openToRead(path, HINT));
-    const { rows, bad } = await readRows(files, handles, stop);
+    const read: Readonly<{ rows: readonly RowRef[]; bad: readonly BadRow[] }> = await readRows(files, handles, stop);
+    const { rows, bad } = read;
     const byKey = new Map(rows.map((row) => [row.key, row]));
     /** The text of the row. @throws UserError (65) where another text lies in its place by now. */
     const readText = (row: RowRef) => readAgain(present(handles[row.file]), row, present(files[row.file]));
@@ -86,11 +87,7 @@ export async function openDataset(dir: string, stop?: AbortSignal) {
 }
 
 /** Takes in the rows of files, one behind the other. */
-async function readRows(
-  files: readonly string[],
-  handles: readonly FileHandle[],
-  stop: AbortSignal | undefined,
-): Promise<{ readonly rows: readonly RowRef[]; readonly bad: readonly BadRow[] }> {
+async function readRows(files: readonly string[], handles: readonly FileHandle[], stop: AbortSignal | undefined) {
   const rows: RowRef[] = [];
   const bad: BadRow[] = [];
   const keyOf = openRowKeys();

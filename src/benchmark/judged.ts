@@ -11,7 +11,7 @@ import { rowId } from '../core/row-id.js';
 import { isBesideSamples } from '../core/scenario-row.js';
 import type { JudgedRow } from '../core/types.js';
 import type { Line } from '../disk/lines.js';
-import { badLine, type ObjectFile, type ObjectLine, objectsIn, REMEDY } from './line-file.js';
+import { badLine, type ObjectFile, type ObjectLine, objectsIn, onceIn, REMEDY } from './line-file.js';
 import { domainOf, openRowKeys, readRow } from './sample.js';
 
 const MOST_WARNINGS = 5;
@@ -144,18 +144,6 @@ export async function readCalibrated(path: string, stop?: AbortSignal): Promise<
     rows.push(row);
   }
   return rows;
-}
-
-/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
-function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
-  const lines = new Map<string, number>();
-  return (id, line) => {
-    const earlier = lines.get(id);
-    if (earlier !== undefined) {
-      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
-    }
-    lines.set(id, line.number);
-  };
 }
 
 // Predictions that leave their judge unreadable: whose fault that is, which only a whole judged file can tell.

@@ -90,25 +90,21 @@ export function spanOf({ offset, bytes }: Line): Span {
   return { offset, length: bytes.length, checksum: crc32(bytes) };
 }
 
-/** Reads `length` bytes at `offset`; fewer where the file has become shorter. */
-async function readSpan(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(length);
-  const { bytesRead } = await handle.read(bytes, 0, length, offset);
+/**
+ * Reads a line again. A run may last for days, and files may be replaced under it.
+ * @throws UserError (65) where another text lies in its place by now
+ */
+export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
+  const buffer = Buffer.allocUnsafe(length);
+  const { bytesRead } = await handle.read(buffer, 0, length, offset);
   if (length >= LARGE_BYTES) {
     // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
     // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
     lastTurn = lastTurn.then(() => nextTurn());
     await lastTurn;
   }
-  return bytes.subarray(0, bytesRead);
-}
-
-/**
- * Reads a line again. A run may last for days, and files may be replaced under it.
- * @throws UserError (65) where another text lies in its place by now
- */
-export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
-  const bytes = await readSpan(handle, offset, length);
+  // Fewer where the file has become shorter.
+  const bytes = buffer.subarray(0, bytesRead);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
   if (text !== undefined) return text;
   throw badData(`${path} was changed while it was being read; run the same command again`);
@@ -183,10 +179,9 @@ export async function* objectLines(
     const found = textOf(line);
     if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
     const fields = parseObject(found.text);
+    const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
     if (fields !== undefined) yield { line, text: found.text, fields };
-    else if (command === undefined || line.ended) throw badLine(file, line, `${noObject}; ${remedy}`);
-    else
-      throw badLine(file, line, `the last line is cut off; run ${command} again, which asks for no finished row twice`);
+    else throw badLine(file, line, command === undefined || line.ended ? `${noObject}; ${remedy}` : cutOff);
   }
 }
 
@@ -196,4 +191,16 @@ export const REMEDY = 'mend the line or take it out';
 /** What is wrong with a line of a file, named by both. */
 export function badLine({ path, shown = path }: ObjectFile, { number }: Line, reason: string): UserError {
   return badData(`${shown}:${number}: ${reason}`);
+}
+
+/** Takes the ids of lines. @throws UserError (65) for an id that stood on an earlier line. */
+export function onceIn(file: ObjectFile, what: 'row' | 'judgement'): (id: string, line: Line) => void {
+  const lines = new Map<string, number>();
+  return (id, line) => {
+    const earlier = lines.get(id);
+    if (earlier !== undefined) {
+      throw badLine(file, line, `the ${what} of line ${earlier} stands here again; take one of the two out`);
+    }
+    lines.set(id, line.number);
+  };
 }

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { badData, present } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
@@ -16,6 +17,7 @@ import {
   type ObjectFile,
   type ObjectLine,
   objectLines,
+  onceIn,
   openToRead,
   readAgain,
   type Span,
@@ -57,24 +59,11 @@ export type PredictionFile = Awaited<ReturnType<typeof openRows>>;
  * stands for it.
  * @throws UserError as `openRows`, and 65 for a file without a single `gen`.
  */
-export async function openPredictions(
-  path: string,
-  data: Dataset | undefined,
-  stop?: AbortSignal,
-): Promise<PredictionFile> {
-  const file = await openRows(path, data, stop);
-  try {
-    requirePredicted(path, file.refs);
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-  const first = new Map<string, PredictionRef>();
-  for (const ref of file.refs) {
-    const id = rowId(ref.key, ref.repeat);
-    if (!first.has(id)) first.set(id, ref);
-  }
-  return { ...file, refs: [...first.values()] };
+export function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
+  return openRows(path, data, stop, (refs) => {
+    requirePredicted(path, refs);
+    return [...groupBy(refs, ({ key, repeat }) => rowId(key, repeat)).values()].map(([first]) => first);
+  });
 }
 
 /**
@@ -83,17 +72,22 @@ export async function openPredictions(
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
  * there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */
-export async function openRows(path: string, data: Dataset | undefined, stop?: AbortSignal) {
+export async function openRows(
+  path: string,
+  data: Dataset | undefined,
+  stop?: AbortSignal,
+  taken = (refs: readonly PredictionRef[]) => refs,
+) {
   const handle = await openToRead(path, HINT);
   try {
     const hash = createHash('sha256');
     const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
-    const { refs, take } = openRefs(file, data);
-    for await (const line of objectLines(handle, file, stop, (chunk) => hash.update(chunk))) take(line);
+    const lines = objectLines(handle, file, stop, (chunk) => hash.update(chunk));
+    const refs = await refsIn(lines, file, data);
     return {
       path,
       /** In file order. */
-      refs,
+      refs: taken(refs),
       /** SHA-256 hex of the file's bytes. */
       sha256: hash.digest('hex'),
       /** @throws UserError (65) where another text lies in the row's place by now. */
@@ -129,9 +123,9 @@ function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
 type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
 /** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
-function openRefs(file: ObjectFile, data: Dataset | undefined) {
+async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: Dataset | undefined) {
   const refs: PredictionRef[] = [];
-  const lineOf = new Map<string, number>();
+  const requireNew = onceIn(file, 'row');
   /** For the rows of the official script, which have no key of ours. */
   const keyOf = openRowKeys();
 
@@ -164,41 +158,36 @@ function openRefs(file: ObjectFile, data: Dataset | undefined) {
     return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
   }
 
-  return {
-    refs,
-    take({ line, text, fields }: ObjectLine): void {
-      const refused = (reason: string) => badLine(file, line, reason);
-      const prediction = readPredictionRow(fields);
-      if (prediction === undefined) {
-        throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
-      }
-      const { gen, id, awb, failure } = prediction;
-      const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
-      if (typeof row === 'string') throw refused(row);
-      const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
-      const name = rowId(row.key, repeat, index);
-      const earlier = lineOf.get(name);
-      if (earlier !== undefined) throw refused(`the row of line ${earlier} stands here again; take one of the two out`);
-      lineOf.set(name, line.number);
-      const { offset, length, checksum } = spanOf(line);
-      // Field by field: what is spread into an object takes up to twice the memory.
-      refs.push({
-        key: row.key,
-        trajectory: row.trajectory,
-        domain: row.domain,
-        turnIdx: row.turnIdx,
-        row: row.row,
-        repeat,
-        index,
-        line: line.number,
-        offset,
-        length,
-        checksum,
-        stamp: stampOf(gen, failure),
-        failure,
-      });
-    },
-  };
+  for await (const { line, text, fields } of lines) {
+    const refused = (reason: string) => badLine(file, line, reason);
+    const prediction = readPredictionRow(fields);
+    if (prediction === undefined) {
+      throw refused('"gen" is not a text; it has to hold the model\'s reply, or to be left out where there is none');
+    }
+    const { gen, id, awb, failure } = prediction;
+    const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
+    if (typeof row === 'string') throw refused(row);
+    const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
+    requireNew(rowId(row.key, repeat, index), line);
+    const { offset, length, checksum } = spanOf(line);
+    // Field by field: what is spread into an object takes up to twice the memory.
+    refs.push({
+      key: row.key,
+      trajectory: row.trajectory,
+      domain: row.domain,
+      turnIdx: row.turnIdx,
+      row: row.row,
+      repeat,
+      index,
+      line: line.number,
+      offset,
+      length,
+      checksum,
+      stamp: stampOf(gen, failure),
+      failure,
+    });
+  }
+  return refs;
 }
 
 /** Changes whenever a prediction, or the failure in its place, changes. */
@@ -260,11 +249,7 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
   }
 }
 
-async function placesIn(
-  path: string,
-  handle: FileHandle,
-  stop: AbortSignal | undefined,
-): Promise<ReadonlyMap<string, Place>> {
+async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | undefined) {
   const places = new Map<string, Place>();
   const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
   const file = { path, hint: ROLLOUT_HINT, command: 'awb infer' };

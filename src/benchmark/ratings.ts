@@ -5,7 +5,7 @@ import { badData, type UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../core/person-rating.js';
 import { DIMENSIONS } from '../core/types.js';
-import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
+import { decoded, objectLines, openToRead, REMEDY } from './line-file.js';
 
 /** A rating, and where it stands. */
 export interface PlacedRating extends PersonRating {
@@ -24,16 +24,13 @@ const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
  * 143 once `stop` is aborted.
  */
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
+  const ratings: PlacedRating[] = [];
   const handle = await openToRead(path, HINT);
   try {
-    const ratings: PlacedRating[] = [];
-    if (/\.csv$/i.test(path)) ratings.push(...(await readCsv(handle, path, shown)));
+    if (/\.csv$/i.test(path)) ratings.push(...(await readCsv(handle, shown)));
     else {
-      for await (const { line, fields } of objectLines(
-        handle,
-        { path, shown, hint: HINT, noObject: NO_OBJECT },
-        stop,
-      )) {
+      const file = { path, shown, hint: HINT, noObject: NO_OBJECT };
+      for await (const { line, fields } of objectLines(handle, file, stop)) {
         ratings.push(placed(fields, `${shown}:${line.number}`));
       }
     }
@@ -44,8 +41,8 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
   }
 }
 
-async function readCsv(handle: FileHandle, path: string, shown: string): Promise<PlacedRating[]> {
-  const text = decoded(await bytesOf(handle, path));
+async function readCsv(handle: FileHandle, shown: string): Promise<PlacedRating[]> {
+  const text = decoded(await handle.readFile());
   if (text === undefined) throw badData(`${shown}: not valid UTF-8; save it as CSV in UTF-8`);
   const [header, ...records] = csvRecords(text, (line, reason) => bad(`${shown}:${line}`, reason));
   if (header === undefined) return [];
@@ -62,14 +59,6 @@ async function readCsv(handle: FileHandle, path: string, shown: string): Promise
     }
     return placed(fieldsOf(names, record), place);
   });
-}
-
-async function bytesOf(handle: FileHandle, path: string): Promise<Uint8Array> {
-  try {
-    return await handle.readFile();
-  } catch (error) {
-    throw unreadable(path, error, HINT);
-  }
 }
 
 /** The cells by their columns' names; an empty one is as good as none. */

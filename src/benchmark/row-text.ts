@@ -19,7 +19,7 @@ export function membersOf(text: string): Member[] {
     const start = at;
     const keyEnd = skipString(text, at);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    const valueEnd = skipValue(text, valueStart);
+    const valueEnd = endOfValue(text, valueStart);
     members.push({ key: String(JSON.parse(text.slice(start, keyEnd))), start, valueStart, valueEnd });
     at = skipSpace(text, valueEnd);
     if (text[at] === ',') at = skipSpace(text, at + 1);
@@ -74,7 +74,7 @@ function skipSpace(text: string, from: number): number {
 function skipString(text: string, from: number): number {
   let quote = text.indexOf('"', from + 1);
   while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
-  return quote + 1;
+  return quote === -1 ? text.length : quote + 1;
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -83,7 +83,8 @@ function isEscaped(text: string, at: number): boolean {
   return backslashes % 2 === 1;
 }
 
-function skipValue(text: string, from: number): number {
+/** Where the JSON value that begins at `from` ends (exclusive); a list or an object that is never closed ends with the text. */
+export function endOfValue(text: string, from: number): number {
   const first = text[from];
   if (first === '"') return skipString(text, from);
   let at = from;
@@ -101,6 +102,6 @@ function skipValue(text: string, from: number): number {
     if (character === '{' || character === '[') depth++;
     if (character === '}' || character === ']') depth--;
     at++;
-  } while (depth > 0);
+  } while (depth > 0 && at < text.length);
   return at;
 }

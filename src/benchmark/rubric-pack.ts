@@ -4,9 +4,10 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { inTableOrder } from '../core/domains.js';
-import { badData, inputMissing, nearest, present } from '../core/errors.js';
-import { parseObject } from '../core/json.js';
+import { badData, inputMissing } from '../core/errors.js';
+import { parseJson } from '../core/json.js';
 import { type RubricPack, readTemplate } from '../core/rubric.js';
+import { faultsOf, mapping } from '../core/schema.js';
 import { exists, fingerprintOf, listFolder, readText } from './prompts.js';
 
 /** The bundled pack. */
@@ -89,7 +90,7 @@ const NAME = '"name" has to be a word of letters, digits, dots, dashes and under
 const DOMAINS = '"domains" has to name a file for each domain, such as { "mcp": "mcp.txt" }';
 const ALONE = '"without_truth" has to name two files, such as { "common": "alone.txt", "template": "alone-user.txt" }';
 
-const PACK = z.strictObject({
+const PACK = mapping('a rubric pack', {
   name: z.string(NAME).regex(/^\w[\w.-]*$/, NAME),
   version: z.string('"version" has to be a text, such as "1"'),
   common: file.optional(),
@@ -98,29 +99,18 @@ const PACK = z.strictObject({
   facts: z.boolean('"facts" has to be true or false').optional(),
   without_truth: z.object({ template: file, common: file.optional() }, ALONE).optional(),
 });
-const PACK_KEYS = Object.keys(PACK.shape);
 type Pack = z.infer<typeof PACK>;
-
-/** The first fault is told. @throws UserError (65) */
-function readPackFile(text: string, path: string): Pack {
-  const wrong = (what: string) => badData(`${path}: ${what}`);
-  const fields = parseObject(text);
-  if (fields === undefined) throw wrong(`not a JSON object; it needs ${PACK_KEYS.join(', ')}`);
-  const unknown = Object.keys(fields).find((key) => !PACK_KEYS.includes(key));
-  if (unknown !== undefined) {
-    const near = nearest(unknown, PACK_KEYS);
-    throw wrong(
-      `unknown key "${unknown}"; ${near === undefined ? `the keys are ${PACK_KEYS.join(', ')}` : `did you mean "${near}"?`}`,
-    );
-  }
-  const read = PACK.safeParse(fields);
-  if (read.success) return read.data;
-  throw wrong(present(read.error.issues[0]).message);
-}
 
 async function loadPack(folder: string): Promise<RubricPack> {
   const file = join(folder, PACK_FILE);
-  const { without_truth: alone, ...pack } = readPackFile(await readText(file), file);
+  const { data, error } = PACK.safeParse(parseJson(await readText(file)));
+  if (error)
+    throw badData(
+      `${file}: ${faultsOf(error)
+        .map(({ text }) => text)
+        .join('; ')}`,
+    );
+  const { without_truth: alone, ...pack } = data;
   const whole = await assembledFrom(folder, pack);
   if (alone === undefined) return whole;
   const { name, version, domains } = pack;
@@ -187,26 +177,24 @@ async function readOfficialRubrics(folder: string) {
   }
   const templateFile = join(folder, OFFICIAL_TEMPLATE_FILE);
   const userTemplate = assignedString(await readText(templateFile), OFFICIAL_TEMPLATE_NAME);
-  if (typeof userTemplate !== 'string') {
+  if (userTemplate === undefined) {
     throw badData(
-      `${templateFile}: ${userTemplate.flaw}; use a checkout whose ${OFFICIAL_TEMPLATE_NAME} is one plain string (that of commit cd0aa83 is)`,
+      `${templateFile}: ${OFFICIAL_TEMPLATE_NAME} has to be assigned once, as a single string literal whose escapes can be read; use a checkout of commit cd0aa83`,
     );
   }
   return { prompts, userTemplate, templateFile };
 }
 
-/** The string that module-level source assigns to a name: one literal with any quotes, raw or with plain escapes alone. */
-function assignedString(source: string, name: string): string | { readonly flaw: string } {
+/** The string that module-level source assigns to a name: once, one literal with any quotes, raw or with plain escapes alone. */
+function assignedString(source: string, name: string): string | undefined {
   const text = source.replaceAll('\r\n', '\n');
-  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'))?.length ?? 0;
-  if (assigned !== 1) return { flaw: `${name} is assigned ${assigned} times at the start of a line` };
+  const assigned = text.match(new RegExp(`^${name}[ \\t]*(?::[^=\\n]*)?\\+?=(?!=)`, 'gm'));
   const [, prefix = '', , long, , short] = literalOf(name).exec(text) ?? [];
   const body = long ?? short;
   const isRaw = /^r$/i.test(prefix);
   const escapes = isRaw ? [] : (body?.match(/\\[\s\S]/g) ?? []);
-  if (body === undefined || !/^[ru]?$/i.test(prefix) || escapes.some((written) => !(written in ESCAPES))) {
-    return { flaw: `${name} is not a single string literal whose escapes can be read` };
-  }
+  const isPlain = /^[ru]?$/i.test(prefix) && escapes.every((written) => written in ESCAPES);
+  if (assigned?.length !== 1 || body === undefined || !isPlain) return undefined;
   return isRaw ? body : body.replace(/\\[\s\S]/g, (written) => ESCAPES[written] ?? written);
 }
 

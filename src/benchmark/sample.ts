@@ -59,10 +59,7 @@ export function readParsedRow(text: string, fields: JsonObject): RowReading {
  * The sample in the object of a row whose keys are known from reading it before, at about half of what `readRow` takes; undefined
  * where there is no object, or it is no row.
  */
-export function readSampleAgain(
-  fields: JsonObject | undefined,
-  keys: Pick<Sample, 'key' | 'trajectory'>,
-): Sample | undefined {
+export function readSampleAgain(fields: JsonObject | undefined, keys: Pick<Sample, 'key' | 'trajectory'>) {
   const official = fields && officialFields(fields);
   return official === undefined || typeof official === 'string' ? undefined : sampleOf(official, keys);
 }

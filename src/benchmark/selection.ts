@@ -1,8 +1,9 @@
 // Which rows a run takes, and in which order it asks for them.
 
 import { createHash } from 'node:crypto';
-import { EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
+import { EXIT, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
+import { unknownName } from '../core/schema.js';
 import { DOMAINS, type Domain } from '../core/types.js';
 import type { RowRef } from './dataset.js';
 
@@ -35,7 +36,7 @@ export function chooseRows(rows: readonly RowRef[], choice: Choice): readonly Ro
   requireKnown(domains, rows);
   let chosen = domains.length === 0 ? rows : rows.filter(({ domain }) => domains.includes(domain));
   if (ids.length > 0) chosen = withIds(chosen, ids);
-  if (sample !== undefined) chosen = inInputOrder(firstOfEachDomain(byHash(chosen, `sample ${sampleSeed}`), sample));
+  if (sample !== undefined) chosen = firstOfEachDomain(byHash(chosen, `sample ${sampleSeed}`), sample);
   if (limit !== undefined) chosen = firstOfEachDomain(chosen, limit);
   if (shard !== undefined) chosen = shardOf(chosen, shard);
   if (chosen.length === 0) {
@@ -51,9 +52,7 @@ function requireKnown(domains: readonly Domain[], rows: readonly RowRef[]): void
   const known = [...new Set([...DOMAINS, ...rows.map(({ domain }) => domain)])];
   const unknown = domains.find((domain) => !known.includes(domain));
   if (unknown === undefined) return;
-  const near = nearest(unknown, known);
-  const advice = near === undefined ? `known are ${known.join(', ')}` : `did you mean "${near}"?`;
-  throw new UserError(`--domains: unknown domain "${unknown}"; ${advice}`);
+  throw new UserError(`--domains: ${unknownName(`domain "${unknown}"`, unknown, known)}`);
 }
 
 /** Rows as they stand in the data. */
@@ -95,12 +94,8 @@ function byHash(chosen: readonly RowRef[], salt: string): RowRef[] {
 }
 
 function firstOfEachDomain(chosen: readonly RowRef[], count: number): RowRef[] {
-  const taken = new Map<Domain, number>();
-  return chosen.filter(({ domain }) => {
-    const before = taken.get(domain) ?? 0;
-    taken.set(domain, before + 1);
-    return before < count;
-  });
+  const byDomain = [...groupBy(chosen, ({ domain }) => domain).values()];
+  return inInputOrder(byDomain.flatMap((rows) => rows.slice(0, count)));
 }
 
 /** Deals trajectories out, the longest first, each to the shard that holds the fewest bytes so far. */

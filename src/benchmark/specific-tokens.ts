@@ -11,30 +11,16 @@ export interface SpecificToken {
 
 /** States and what each is turned into. A state stands alone as a value, so that no word of a sentence is one. */
 export const OPPOSITES: Readonly<Record<string, string>> = Object.fromEntries(
-  [
-    ['true', 'false'],
-    ['True', 'False'],
-    ['TRUE', 'FALSE'],
-    ['yes', 'no'],
-    ['On', 'Off'],
-    ['on', 'off'],
-    ['ON', 'OFF'],
-    ['ok', 'FAIL'],
-    ['enabled', 'disabled'],
-    ['checked', 'not-checked'],
-    ['open', 'closed'],
-    ['expanded', 'collapsed'],
-    ['active', 'inactive'],
-    ['passed', 'failed'],
-    ['PASSED', 'FAILED'],
-    ['success', 'failure'],
-    ['online', 'offline'],
-    ['running', 'stopped'],
-    ['visible', 'hidden'],
-  ].flatMap(([one, other]) => [
-    [one, other],
-    [other, one],
-  ]),
+  (
+    'true/false True/False TRUE/FALSE yes/no On/Off on/off ON/OFF ok/FAIL enabled/disabled checked/not-checked open/closed ' +
+    'expanded/collapsed active/inactive passed/failed PASSED/FAILED success/failure online/offline running/stopped visible/hidden'
+  )
+    .split(' ')
+    .map((pair) => pair.split('/'))
+    .flatMap(([one = '', other = '']) => [
+      [one, other],
+      [other, one],
+    ]),
 );
 
 const STATE = `(?:${Object.keys(OPPOSITES).join('|')})`;

@@ -136,24 +136,22 @@ function sameTurns(rows: readonly SurveyedRow[]): Place[] {
 
 const BINS = 24;
 
-const SIZES = {
-  turn: ({ turnIdx }) => turnIdx,
-  context_tokens: ({ contextTokens }) => contextTokens,
-  truth_tokens: ({ truthTokens }) => truthTokens,
-} as const satisfies Record<string, (row: SurveyedRow) => number>;
-type SizeName = keyof typeof SIZES;
-type Edges = Readonly<Record<SizeName, readonly number[]>>;
+/** The same of each of a row's sizes; `size` is its name in documents. */
+function bySize<T>(of: (sizeOf: (row: SurveyedRow) => number, size: keyof Edges) => T) {
+  return {
+    turn: of(({ turnIdx }) => turnIdx, 'turn'),
+    context_tokens: of(({ contextTokens }) => contextTokens, 'context_tokens'),
+    truth_tokens: of(({ truthTokens }) => truthTokens, 'truth_tokens'),
+  };
+}
+type Edges = Readonly<Record<'turn' | 'context_tokens' | 'truth_tokens', readonly number[]>>;
 
 export type DataStats = ReturnType<typeof statsOf>;
 export type RowStats = DataStats['all'];
 
 /** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
 export function statsOf({ rows }: Survey) {
-  const edges = {
-    turn: edgesOf(rows, 'turn'),
-    context_tokens: edgesOf(rows, 'context_tokens'),
-    truth_tokens: edgesOf(rows, 'truth_tokens'),
-  };
+  const edges = bySize((sizeOf) => edgesOf(rows.map(sizeOf)));
   const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   return {
     domains: Object.fromEntries(byDomain.map(([domain, own]) => [domain, rowStats(own, edges)])),
@@ -163,22 +161,16 @@ export function statsOf({ rows }: Survey) {
 }
 
 /** From a power of two to a power of two, so that they can be read, in steps of equal ratio. */
-function edgesOf(rows: readonly SurveyedRow[], size: SizeName): number[] {
-  const powers = rows.map((row) => Math.log2(Math.max(1, SIZES[size](row)))).sort((a, b) => a - b);
+function edgesOf(sizes: readonly number[]): number[] {
+  const powers = sizes.map((size) => Math.log2(Math.max(1, size))).sort((a, b) => a - b);
   const from = Math.floor(present(powers[0]));
   const to = Math.max(from + 1, Math.ceil(present(powers.at(-1))));
   return Array.from({ length: BINS + 1 }, (_, edge) => 2 ** (from + ((to - from) * edge) / BINS));
 }
 
 function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
-  const spread = (size: SizeName) => spreadOf(rows.map(SIZES[size]), edges[size]);
-  return {
-    rows: rows.length,
-    trajectories: trajectoriesIn(rows),
-    turn: spread('turn'),
-    context_tokens: spread('context_tokens'),
-    truth_tokens: spread('truth_tokens'),
-  };
+  const spreads = bySize((sizeOf, size) => spreadOf(rows.map(sizeOf), edges[size]));
+  return { rows: rows.length, trajectories: trajectoriesIn(rows), ...spreads };
 }
 
 /**

@@ -14,11 +14,10 @@ type Trick = keyof typeof TRICKS;
 
 /** Each takes time in proportion to the text's length. The first text is as `folded` makes it, the second as it came. */
 const TRICKS = {
-  verdict: (plain: string) => holdsVerdict(plain),
+  verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
-  padding: (_plain: string, text: string) =>
-    mayBePadded(text) && text.split(/[\p{L}\p{N}]+/u).some(({ length }) => length >= PADDING),
+  padding: (_plain: string, text: string) => isPadded(text),
 };
 const PADDING = 20_000;
 
@@ -26,20 +25,14 @@ const TAG = new RegExp(`<\\s{0,3}/?\\s{0,3}${VERDICT_TAG}`);
 const NAMES = DIMENSIONS.map((dimension) => new RegExp(`(?<![a-z])${dimension}(?![a-z])`));
 const NUMBER = /\d|\b(?:one|two|three|four|five)\b/;
 
-function holdsVerdict(plain: string): boolean {
-  return TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain));
-}
-
-/** Half a stretch from each of its halves on there is a letter or digit in most texts, and then no whole stretch is without one. */
-function mayBePadded(text: string): boolean {
-  const half = PADDING / 2;
-  const worded = /[\p{L}\p{N}]/gu;
-  for (let start = 0; start + half <= text.length; start += half) {
-    worded.lastIndex = start;
-    const { index } = worded.exec(text) ?? { index: Infinity };
-    if (index >= start + half) return true;
+/** Word by word, since a text may be so long that its words do not fit into memory. */
+function isPadded(text: string): boolean {
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(/[\p{L}\p{N}]+/gu)) {
+    if (index - end >= PADDING) return true;
+    end = index + word.length;
   }
-  return false;
+  return text.length - end >= PADDING;
 }
 
 /** What a prediction (see `readPrediction`) tries. */

@@ -10,9 +10,8 @@ import { keysOf } from '../core/groups.js';
 import { counted, grouped, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import { columnsOf, NONE, type Table } from '../core/table.js';
 import { hasBlocks, type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
-import { SURVEY_OPTIONS, surveyData } from '../infer/chosen-rows.js';
 import { showLoading } from '../serve/loading.js';
-import { defineCommand, option, programName } from '../settings/command.js';
+import { defineCommand, type OptionTable, option, programName } from '../settings/command.js';
 
 /** How a file's state is said. */
 const STATES: Readonly<Record<FileState, string>> = {
@@ -86,6 +85,16 @@ export const fetch = defineCommand({
   },
 });
 
+/** What looks at a folder of rows as infer would ask them. */
+// biome-ignore format: a table, a line an option
+const SURVEY_OPTIONS = {
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { default: 'data' }),
+  tokenizer: option.text('FILE', "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)"),
+} as const satisfies OptionTable;
+
+/** Loaded when rows are looked at: to fetch them needs nothing of it. */
+const rowsOfInfer = () => import('../infer/chosen-rows.js');
+
 export const check = defineCommand({
   description:
     'Checks a copy of the benchmark: rows by domain beside the release, unusable lines, duplicates, contexts that are too long, and files that changed since they were fetched. Exit code 0: as released; 3: it differs; 65: lines cannot be used.',
@@ -99,6 +108,7 @@ export const check = defineCommand({
     const folder = resolve(io.cwd, settings.dataDir);
     const loading = showLoading(io.stderr, settings.quiet);
     const survey = async () => {
+      const { surveyData } = await rowsOfInfer();
       const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('check', text));
       let bytes = 0;
       const source = await checkSource(folder, io.stop, (read) => {
@@ -234,6 +244,7 @@ export const stats = defineCommand({
   async run(settings, io) {
     const folder = resolve(io.cwd, settings.dataDir);
     const loading = showLoading(io.stderr, settings.quiet);
+    const { surveyData } = await rowsOfInfer();
     const { survey, tokens } = await surveyData(settings, io, (text) => loading.step('stats', text)).finally(() =>
       loading.finish(),
     );

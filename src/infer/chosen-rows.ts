@@ -21,7 +21,7 @@ import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
 import { priceOf, requirePriced, type Target } from '../run/target.js';
-import { type OptionTable, option, programName, type Settings, type ShownSettings } from '../settings/command.js';
+import { programName, type ShownSettings } from '../settings/command.js';
 import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages.js';
 import { type InferSettings, takenShard } from './options.js';
 
@@ -204,13 +204,6 @@ export function askedIdentity(
   };
 }
 
-/** The options of `awb data check` and `awb data stats`, which look at a folder of rows as infer would ask them. */
-// biome-ignore format: a table, a line an option
-export const SURVEY_OPTIONS = {
-  'data-dir': option.text('DIR', 'folder of *_test.jsonl files', { default: 'data' }),
-  tokenizer: option.text('FILE', "count tokens by a model's tokenizer.json, or the one in this folder (default: characters / 4)"),
-} as const satisfies OptionTable;
-
 /**
  * Rows by their sizes under the official protocol and the row's own system prompt, without what a chat template puts around messages;
  * `tokens` says how they were counted.
@@ -218,7 +211,7 @@ export const SURVEY_OPTIONS = {
  * @throws UserError as `openTokenizer`, `requireData`, `openDataset` and `surveyRows`
  */
 export async function surveyData(
-  { dataDir, tokenizer: file }: Pick<Settings<typeof SURVEY_OPTIONS>, 'dataDir' | 'tokenizer'>,
+  { dataDir, tokenizer: file }: Pick<InferSettings, 'dataDir' | 'tokenizer'>,
   io: Io,
   step: (text: string) => void,
 ): Promise<{ readonly survey: Survey; readonly tokens: string }> {

@@ -4,10 +4,9 @@ import type { Price } from '../core/costs.js';
 import { domainName } from '../core/domains.js';
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { asksWorldModel } from '../core/identity.js';
-import { counted, dollars, oneLine, printable } from '../core/printable.js';
+import { counted, dollars, grouped, oneLine, printable } from '../core/printable.js';
 import type { Table } from '../core/table.js';
-import { type Look, terminal, wrapped } from '../core/terminal.js';
-import type { TextSink } from '../core/types.js';
+import { type Look, lookOf, terminal, wrapped } from '../core/terminal.js';
 import { type Bill, type BillDocument, type Charges, chargedBill } from './bill.js';
 import { duration } from './progress.js';
 import type { Stage, StageJob } from './stage-contract.js';
@@ -19,20 +18,17 @@ import type { Stage, StageJob } from './stage-contract.js';
 export async function printBill<J extends StageJob>(stage: Stage<J>): Promise<ExitCode> {
   const { io, settings } = stage;
   const bill = await chargedBill(stage);
-  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, lookOf(stage, io.stdout)));
+  io.stdout.write(settings.json ? `${JSON.stringify(bill.document)}\n` : billText(bill, lookOf(settings, io)));
   return EXIT.done;
 }
 
 /** Shows the same on stderr, before the stage is asked; nothing where nothing is left to ask, or the user wants no progress. */
 export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<void> {
-  const { stderr } = stage.io;
-  if (stage.settings.quiet) return;
+  const { settings, io } = stage;
+  if (settings.quiet) return;
   const bill = await chargedBill(stage);
-  if (bill.document.total.rows > 0) stderr.write(`${billText(bill, lookOf(stage, stderr), 'ahead')}\n`);
-}
-
-function lookOf({ settings: { color } }: Pick<Stage<StageJob>, 'settings'>, { columns, isTTY }: TextSink) {
-  return { columns, color: color && isTTY };
+  if (bill.document.total.rows > 0)
+    io.stderr.write(`${billText(bill, lookOf(settings, { stdout: io.stderr }), 'ahead')}\n`);
 }
 
 const UNKNOWN = 'unknown';
@@ -236,9 +232,7 @@ function percent(share: number): string {
   return share > 0.995 && share < 1 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${(100 * share).toFixed(0)} %`;
 }
 
-function whole(count: number): string {
-  return Math.round(count).toLocaleString('en');
-}
+const whole = (count: number): string => grouped(Math.round(count));
 
 /** Four digits at most: `9,999`, `412 k`, `73.0 M`. */
 function amount(count: number): string {

@@ -19,11 +19,7 @@ import type { Run } from './run.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 
 /** An estimate between its bounds. */
-export interface Estimated {
-  readonly expected: number;
-  readonly at_least: number;
-  readonly at_most: number;
-}
+export type Estimated = Readonly<Record<'expected' | 'at_least' | 'at_most', number>>;
 
 /** What asking some rows takes. */
 export interface Charges {
@@ -173,8 +169,7 @@ function contextNotes(servers: readonly ServerFacts[], { maxTokens, fitMaxTokens
 }
 
 /** The rows that are too long for the smallest context that a server tells, and what is said of them. */
-function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], { maxTokens, fitMaxTokens }: Budget) {
-  const budget = { maxTokens, fitMaxTokens };
+function overlong(sized: readonly SizedRow[], servers: readonly ServerFacts[], budget: Budget) {
   const contexts = servers.flatMap(({ host, contextTokens: tokens, refusesBudgets = false }) =>
     tokens === undefined ? [] : [{ host, tokens, refusesBudgets }],
   );
@@ -367,11 +362,7 @@ export function measuredIn(found: readonly Found[]) {
  * @param named folders, judged files, predictions files or manifests
  * @throws UserError (66) where what the user named holds no run of this kind
  */
-async function measuredBy(
-  named: readonly string[],
-  { kind, stored, manifestPath }: Run,
-  io: Pick<Io, 'cwd'>,
-): Promise<Measured> {
+async function measuredBy(named: readonly string[], { kind, stored, manifestPath }: Run, io: Pick<Io, 'cwd'>) {
   if (named.length === 0) {
     return measuredIn(stored === undefined ? [] : [{ name: shownPath(manifestPath, io), manifest: stored }]);
   }

@@ -5,8 +5,9 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { badData, codeOf, EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { badData, codeOf, EXIT, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
+import { counted } from '../core/printable.js';
 import { syncFolder } from '../disk/files.js';
 import { Appender } from '../disk/group-commit.js';
 import { type Line, splitLines } from '../disk/lines.js';
@@ -71,8 +72,7 @@ const READ_BYTES = 1 << 18;
  * @throws UserError: 73 where the file cannot be opened for writing, or is not a regular file; 65 as `scanJournal`.
  */
 export async function openJournal<S>(path: string, summarise: Summarise<S>) {
-  // 'a+' would ignore the position of writes, and 'r+' does not create.
-  const handle = await openRegular(path, constants.O_RDWR, () => open(path, 'wx+'), EXIT.cannotCreate);
+  const handle = await openRegular(path, 'writes');
   await syncFolder(dirname(path));
   return journalIn(path, handle, summarise, 'cuts');
 }
@@ -83,7 +83,7 @@ export async function openJournal<S>(path: string, summarise: Summarise<S>) {
  * @throws UserError as `scanJournal`.
  */
 export async function viewJournal<S>(path: string = devNull, summarise: Summarise<S>): Promise<Journal<S>> {
-  return journalIn(path, await (path === devNull ? open(devNull, 'r') : openToView(path)), summarise);
+  return journalIn(path, await (path === devNull ? open(devNull, 'r') : openRegular(path)), summarise);
 }
 
 /**
@@ -93,7 +93,7 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
  * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
  */
 export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
-  const handle = await openToView(path);
+  const handle = await openRegular(path);
   try {
     return (await scan(path, handle, take)).repaired;
   } finally {
@@ -154,23 +154,17 @@ async function journalIn<S>(path: string, handle: FileHandle, summarise: Summari
   };
 }
 
-function openToView(path: string): Promise<FileHandle> {
-  return openRegular(path, constants.O_RDONLY, () => open(devNull, 'r'), EXIT.inputMissing);
-}
-
-async function openRegular(
-  path: string,
-  flags: number,
-  inPlaceOfNone: () => Promise<FileHandle>,
-  exitCode: ExitCode,
-): Promise<FileHandle> {
-  const remedy = exitCode === EXIT.cannotCreate ? ', or choose another --output-dir' : '';
+/** Opens a journal; where there is none, one is made that is to be written, and nothing is read of one that is not. */
+async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
+  const exitCode = use === undefined ? EXIT.inputMissing : EXIT.cannotCreate;
+  const remedy = use === undefined ? '' : ', or choose another --output-dir';
   try {
-    // Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
-    const handle = await open(path, flags | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    // 'a+' would ignore the position of writes. Without O_NONBLOCK (which Windows lacks) it would wait for a FIFO's other end.
+    const flags = (use === undefined ? constants.O_RDONLY : constants.O_RDWR) | (constants.O_NONBLOCK ?? 0);
+    const handle = await open(path, flags).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
     });
-    if (!handle) return await inPlaceOfNone();
+    if (!handle) return await (use === undefined ? open(devNull, 'r') : open(path, 'wx+'));
     if ((await handle.stat()).isFile()) return handle;
     await handle.close();
   } catch (error) {
@@ -197,10 +191,7 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord) {
     } else if (!taken(path, line, take)) damaged.push(line.number);
   }
   const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');
-  if (damaged.length === 1) notes.push(`passed over line ${named}, which is damaged (its row is asked again)`);
-  if (damaged.length > 1) {
-    notes.push(`passed over ${damaged.length} damaged lines (${named}; their rows are asked again)`);
-  }
+  if (damaged.length > 0) notes.push(`passed over ${counted(damaged.length, 'damaged line')} (${named}; asked again)`);
   const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
   return { end, isTorn: end < size, repaired };
 }

@@ -83,18 +83,16 @@ async function sayWhatIsTooLong<J extends StageJob>(
   notice: (text: string, more: string) => void,
 ): Promise<void> {
   const { settings, io } = stage;
-  const { maxTokens, fitMaxTokens } = settings;
-  const budget = { maxTokens, fitMaxTokens };
   const sizable = stage.order.flatMap((job) => {
     const place = stage.asks(job) ? stage.placeOf(job) : undefined;
     const characters = async () => charactersOf(await firstQuestion(stage, job));
     return place === undefined ? [] : [{ ...place, domain: job.domain, characters }];
   });
   try {
-    const room = leastRoom(await backend.contexts(), budget);
+    const room = leastRoom(await backend.contexts(), settings);
     if (room === undefined) return;
     const tooLong = await overlongRows(sizable, room, await charsAToken(stage), io.stop);
-    const said = fitNotice(tooLong, room, budget);
+    const said = fitNotice(tooLong, room, settings);
     if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
     await backend.close();
@@ -111,21 +109,19 @@ async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J
 const ROWS_COUNTED = 12;
 const CHARACTERS_COUNTED = 20_000;
 
-/** By the tokenizer that the user named, from the middles of rows all over the order; else as the run has measured. */
+/** By the tokenizer that the user named, from the ends of rows all over the order; else as the run has measured. */
 async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
   const { io, run } = stage;
   const { tokenizer: file } = stage.settings;
   const asked = stage.order.filter((job) => stage.asks(job));
   if (file === undefined || asked.length === 0) return run.ledger.charsAToken;
   const { count } = await openTokenizer(resolve(io.cwd, file), file);
-  let [characters, tokens] = [0, 0];
   const step = Math.ceil(asked.length / ROWS_COUNTED);
+  let sample = '';
   for (const job of asked.filter((_, place) => place % step === 0)) {
-    const text = textsOf(await firstQuestion(stage, job)).join('\n');
-    const start = Math.max(0, (text.length - CHARACTERS_COUNTED) / 2);
-    const part = text.slice(start, start + CHARACTERS_COUNTED);
-    characters += part.length;
-    tokens += count(part);
+    sample += textsOf(await firstQuestion(stage, job))
+      .join('\n')
+      .slice(-CHARACTERS_COUNTED);
   }
-  return tokens === 0 ? run.ledger.charsAToken : characters / tokens;
+  return sample.length / Math.max(1, count(sample));
 }

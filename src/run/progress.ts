@@ -66,7 +66,6 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     show.tick(now());
   };
   const stop = options.quiet ? () => {} : every(TICK_MS, tick);
-  let finished = false;
   return {
     settled(domain: Domain, row: SettledRow): void {
       tally.count(domain, row);
@@ -77,8 +76,6 @@ export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, option
     notice: (text: string): void => show.notice(text),
     /** Shows what is pending, takes the block away and stops the timer; the last call. Harmless when repeated. */
     finish(): void {
-      if (finished) return;
-      finished = true;
       stop();
       show.finish();
     },

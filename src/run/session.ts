@@ -318,10 +318,7 @@ class Left extends Error {}
 class SentOtherwise extends Error {}
 
 /** `over` is aborted some seconds after the user's first interrupt; `tell` is given a line for the user then. */
-export function drainOnInterrupt(
-  { stop }: Io,
-  tell: (text: string) => void,
-): { readonly over: AbortSignal; close(): void } {
+export function drainOnInterrupt({ stop }: Io, tell: (text: string) => void) {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onStop = () => {

@@ -127,10 +127,7 @@ export function markOf(run: { readonly identity: Identity }): string {
 }
 
 /** The row's record in short; undefined where it has none, or a stale one. */
-export function summaryOf<J extends StageJob>(
-  { run, stampOf }: Pick<StageOutput<J>, 'run' | 'stampOf'>,
-  job: J,
-): RowSummary | undefined {
+export function summaryOf<J extends StageJob>({ run, stampOf }: Pick<StageOutput<J>, 'run' | 'stampOf'>, job: J) {
   const summary = run.journal.summaryOf(job.id);
   if (summary === undefined) return undefined;
   const { class: failure, stamp } = summary;

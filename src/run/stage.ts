@@ -217,10 +217,7 @@ function tallyOf<J extends StageJob>(stage: StageOutput<J>) {
 }
 
 /** What the rows of each domain took, and what their records of one call tell of characters. */
-function costsOf(
-  records: readonly (readonly [Domain, RowSummary])[],
-  price: Price | undefined,
-): NonNullable<Manifest['costs']> {
+function costsOf(records: readonly (readonly [Domain, RowSummary])[], price: Price | undefined) {
   const costs: Record<Domain, DomainCost> = {};
   const sums = costsByDomain(records.map(([domain, summary]) => [domain, spentOn(summary, price)]));
   const ofDomain = groupBy(records, ([domain]) => domain);

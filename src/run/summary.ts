@@ -142,17 +142,16 @@ function batchLines({ dir, parts, awaited, written, isLive, notes }: BatchReport
   return [
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
     ...(earlier > 0 ? [`  ${counted(earlier, 'earlier file')}, and`] : []),
-    ...parts
-      .slice(-MOST_PARTS)
-      .map(
-        (part) =>
-          `  ${part.file}: ${counted(part.requests, 'request', 'requests', grouped)} (${bytesText(part.bytes)}), ${grouped(part.answered)} answered, ${grouped(part.awaited)} awaited`,
-      ),
+    ...parts.slice(-MOST_PARTS).map(partLine),
     ...notes.map((note) => `  ${printable(note)}`),
     ...(isLive && late > 0
       ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]
       : []),
   ];
+}
+
+function partLine({ file, requests, bytes, answered, awaited }: BatchReport['parts'][number]): string {
+  return `  ${file}: ${counted(requests, 'request', 'requests', grouped)} (${bytesText(bytes)}), ${grouped(answered)} answered, ${grouped(awaited)} awaited`;
 }
 
 /** Who can answer what is awaited. `same` is the command that reads it. */

@@ -1,6 +1,5 @@
 // Whom a run asks, and what that costs: the words by which a user names both, and what they name.
 
-import type { Price } from '../core/costs.js';
 import { UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
 import type { NamedEndpoints } from '../model/backend.js';
@@ -110,10 +109,7 @@ export async function openPricing(
 }
 
 /** The price of a run: today's, or that of an earlier session where nobody knows one today. */
-export function priceOf(
-  { servedModels, stored }: Pick<Run, 'servedModels' | 'stored'>,
-  pricing: Pricing,
-): Price | undefined {
+export function priceOf({ servedModels, stored }: Pick<Run, 'servedModels' | 'stored'>, pricing: Pricing) {
   return pricing(servedModels) ?? stored?.price;
 }
 

@@ -54,20 +54,22 @@ describe('an official checkout', () => {
   });
 
   test.each([
-    ['assigns nothing', 'X = 1\n', /assigned 0 times/],
-    ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n', /is not a single string literal/],
-    ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`, /is not a single string literal/],
-    ['puts it in parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}")\n`, /is not a single string literal/],
-    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`, /assigned 2 times/],
-    ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`, /is not a single string literal/],
-    ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`, /is not a single string literal/],
-    ['writes a character as a number', `JUDGE_USER_PROMPT = "${SLOTS}\\x41"\n`, /is not a single string literal/],
-    ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`, /is not a single string literal/],
-    ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`, /is not a single string literal/],
-  ])('that %s is refused', async (_name, source, message) => {
+    ['assigns nothing', 'X = 1\n'],
+    ['calls a function', 'JUDGE_USER_PROMPT = open("x").read()\n'],
+    ['goes on behind the string', `JUDGE_USER_PROMPT = "${SLOTS}".strip()\n`],
+    ['puts it in parentheses', `JUDGE_USER_PROMPT = ("${SLOTS}")\n`],
+    ['adds to it later', `JUDGE_USER_PROMPT = "${SLOTS}"\nJUDGE_USER_PROMPT += "x"\n`],
+    ['formats it', `JUDGE_USER_PROMPT = f"${SLOTS}"\n`],
+    ['names a character', `JUDGE_USER_PROMPT = "${SLOTS}\\N{DASH}"\n`],
+    ['writes a character as a number', `JUDGE_USER_PROMPT = "${SLOTS}\\x41"\n`],
+    ['has half an escape', `JUDGE_USER_PROMPT = "${SLOTS}\\x4"\n`],
+    ['does not end', `JUDGE_USER_PROMPT = "${SLOTS}\n`],
+  ])('that %s is refused', async (_name, source) => {
     await expect(loadRubricPack(await checkout(source))).rejects.toMatchObject({
       exitCode: EXIT.badData,
-      message: expect.stringMatching(new RegExp(`task_configs\\.py: .*${message.source}.*cd0aa83`)),
+      message: expect.stringMatching(
+        /task_configs\.py: .*has to be assigned once, as a single string literal.*cd0aa83/,
+      ),
     });
   });
 

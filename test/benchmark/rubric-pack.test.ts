@@ -134,14 +134,14 @@ describe('a pack of one’s own', () => {
   });
 
   const cases: [string, Record<string, string | Uint8Array>, number, RegExp][] = [
-    ['is no JSON', { ...files, 'pack.json': '{' }, EXIT.badData, /pack\.json: not a JSON object/],
+    ['is no JSON', { ...files, 'pack.json': '{' }, EXIT.badData, /json: a rubric pack has to be a mapping with name/],
     [
       'has a mistyped key',
       withPack({ tempalte: 'x' }),
       EXIT.badData,
       /unknown key "tempalte"; did you mean "template"\?/,
     ],
-    ['has a strange key', withPack({ colour: 'x' }), EXIT.badData, /unknown key "colour"; the keys are name, version/],
+    ['has a strange key', withPack({ colour: 'x' }), EXIT.badData, /unknown key "colour"; known are name, version/],
     ['has no name', withPack({ name: undefined }), EXIT.badData, /"name" has to be a word/],
     ['has a name that is a path', withPack({ name: '../x' }), EXIT.badData, /"name" has to be a word/],
     ['has a number as version', withPack({ version: 1 }), EXIT.badData, /"version" has to be a text/],

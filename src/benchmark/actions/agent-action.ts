@@ -31,9 +31,7 @@ export interface ReadAction {
 }
 
 /** Why there is no action, as the end of a sentence. */
-interface NoAction {
-  readonly flaw: string;
-}
+type NoAction = Readonly<{ flaw: string }>;
 
 /** Longer actions are nobody's: files that are written whole are far shorter. */
 const LONGEST = 200_000;
@@ -206,7 +204,7 @@ export interface CalledTool {
 }
 
 /** The call that a value is, or what keeps it from being one. @param deepest how deep arguments that are a text of JSON may nest */
-export function calledTool(value: unknown, deepest: number): CalledTool | { readonly flaw: string } {
+export function calledTool(value: unknown, deepest: number): CalledTool | NoAction {
   if (!isObject(value)) return { flaw: 'the action is no JSON object' };
   const { name, arguments: given = {} } = value;
   if (typeof name !== 'string' || name === '') return { flaw: 'the action has no "name" of a tool' };

@@ -4,6 +4,7 @@ import { isObject, nestsBeyond, parseObject } from '../../core/json.js';
 import { withoutMarker } from '../../core/reply.js';
 import { ACTION_HEADING, actionHeadingAt } from '../../core/turn.js';
 import type { ChatMessage } from '../../core/types.js';
+import { endOfValue } from '../row-text.js';
 
 /** What an agent did, and what it saw then. */
 interface AgentTurn {
@@ -13,21 +14,15 @@ interface AgentTurn {
   readonly observation: string;
 }
 
-/** A turn's prompt, taken apart. */
-interface TurnPrompt {
-  /** Task and state in front of the action, without the turn's number; often empty. */
-  readonly preface: string;
-  readonly action: string;
-}
-
 /** The parts of a turn's prompt. What stands behind the action's fence is the request to predict, and no part of either. */
-export function partsOfPrompt(prompt: string): TurnPrompt {
+export function partsOfPrompt(prompt: string) {
   const numbered = prompt.replace(/^\s*### Turn \d+[^\S\n]*\n?/, '');
   const heading = actionHeadingAt(numbered);
   if (heading === -1) return { preface: '', action: numbered.trim() };
   const behind = numbered.slice(heading + ACTION_HEADING.length).trim();
   const fence = behind.startsWith('```') ? behind.lastIndexOf('\n```') : -1;
   return {
+    /** Task and state in front of the action, without the turn's number; often empty. */
     preface: numbered.slice(0, heading).trim(),
     action: fence === -1 ? behind : behind.slice(0, fence + '\n```'.length),
   };
@@ -71,34 +66,19 @@ export function describedTools(text: string): string[] {
   let left = MOST_LOOKED_AT;
   let start = text.indexOf('{');
   while (start !== -1 && left > 0) {
-    const end = objectEnd(text, start, left);
-    left -= (end ?? text.length) - start;
-    const found = end === undefined ? undefined : text.slice(start, end);
-    const isTool = found !== undefined && isDescription(found);
+    const end = endOfValue(text, start);
+    left -= end - start;
+    const found = text.slice(start, end);
+    const isTool = isDescription(found);
     if (isTool) tools.push(found);
-    start = text.indexOf('{', isTool && end !== undefined ? end : start + 1);
+    start = text.indexOf('{', isTool ? end : start + 1);
   }
   return tools;
 }
 
 function isDescription(text: string): boolean {
-  if (!text.includes('"name"') || nestsBeyond(text, DEEPEST)) return false;
+  if (!text.endsWith('}') || !text.includes('"name"') || nestsBeyond(text, DEEPEST)) return false;
   const { function: inner, ...outer } = parseObject(text) ?? {};
   const { name, parameters, inputSchema, input_schema: schema } = isObject(inner) ? inner : outer;
   return typeof name === 'string' && [parameters, inputSchema, schema].some(isObject);
-}
-
-/** Where the object that opens at `start` ends (exclusive); undefined where it does not within `most` characters. */
-function objectEnd(text: string, start: number, most: number): number | undefined {
-  let [depth, isQuoted] = [0, false];
-  const last = Math.min(text.length, start + most);
-  for (let at = start; at < last; at++) {
-    const char = text.charAt(at);
-    if (isQuoted && char === '\\') at++;
-    else if (char === '"') isQuoted = !isQuoted;
-    else if (isQuoted) continue;
-    else if (char === '{') depth++;
-    else if (char === '}' && --depth === 0) return at + 1;
-  }
-  return undefined;
 }

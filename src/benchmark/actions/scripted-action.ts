@@ -11,58 +11,46 @@ export type Script = readonly Step[];
 /** What positional arguments are called, by the name of the call. */
 type Signatures = Readonly<Record<string, readonly string[]>>;
 
-const BROWSER: Signatures = Object.fromEntries(
-  [
-    'click bid button modifiers',
-    'dblclick bid button modifiers',
-    'hover bid',
-    'focus bid',
-    'clear bid',
-    'fill bid value',
-    'press bid key',
-    'select_option bid options',
-    'drag_and_drop from_bid to_bid',
-    'upload_file bid file',
-    'scroll delta_x delta_y',
-    'goto url',
-    'browser_navigate url',
-    'keyboard_press key',
-    'keyboard_down key',
-    'keyboard_up key',
-    'keyboard_type text',
-    'keyboard_insert_text text',
-    'mouse_click x y button',
-    'mouse_dblclick x y button',
-    'mouse_move x y',
-    'mouse_drag_and_drop from_x from_y to_x to_y',
-    'tab_focus index',
-    'noop wait_ms',
-    'send_msg_to_user text',
-    'report_infeasible reason',
-  ].map(signature),
-);
+const BROWSER = signatures([
+  'click dblclick: bid button modifiers',
+  'hover focus clear: bid',
+  'fill: bid value',
+  'press: bid key',
+  'select_option: bid options',
+  'drag_and_drop: from_bid to_bid',
+  'upload_file: bid file',
+  'scroll: delta_x delta_y',
+  'goto browser_navigate: url',
+  'keyboard_press keyboard_down keyboard_up: key',
+  'keyboard_type keyboard_insert_text send_msg_to_user: text',
+  'mouse_click mouse_dblclick: x y button',
+  'mouse_move: x y',
+  'mouse_drag_and_drop: from_x from_y to_x to_y',
+  'tab_focus: index',
+  'noop: wait_ms',
+  'report_infeasible: reason',
+]);
 
-const DESKTOP: Signatures = Object.fromEntries(
-  [
-    'click x y clicks interval button duration',
-    'moveTo x y duration',
-    'move xOffset yOffset duration',
-    'dragTo x y duration tween button',
-    'drag xOffset yOffset duration tween button',
-    'scroll clicks x y',
-    'hscroll clicks x y',
-    'write message interval',
-    'press keys presses interval',
-    'keyDown key',
-    'keyUp key',
-    'mouseDown x y button',
-    'mouseUp x y button',
-  ].map(signature),
-);
+const DESKTOP = signatures([
+  'click: x y clicks interval button duration',
+  'moveTo: x y duration',
+  'move: xOffset yOffset duration',
+  'dragTo: x y duration tween button',
+  'drag: xOffset yOffset duration tween button',
+  'scroll hscroll: clicks x y',
+  'write: message interval',
+  'press: keys presses interval',
+  'keyDown keyUp: key',
+  'mouseDown mouseUp: x y button',
+]);
 
-function signature(line: string): [string, readonly string[]] {
-  const [name = '', ...names] = line.split(' ');
-  return [name, names];
+/** @param lines the calls that take the same arguments, and these */
+function signatures(lines: readonly string[]): Signatures {
+  const calls = lines.flatMap((line) => {
+    const [names = '', taken = ''] = line.split(': ');
+    return names.split(' ').map((name) => [name, taken.split(' ')] as const);
+  });
+  return Object.fromEntries(calls);
 }
 
 /** What a browser's script does. */
@@ -172,36 +160,35 @@ const STRING = /^([rR]?)("""|'''|["'])([\s\S]*)\2$/;
 const NUMBER = /^[-+]?\.?\d/;
 const NAME = /^[A-Za-z_]\w*$/;
 
-/** The statements of a script, without imports and comments. A script is read in one pass, however it is written. */
+/** The statements of a script, without imports and comments: they end at line ends and semicolons. It is read in one pass, however it is written. */
 function statementsOf(script: string): Statement[] {
-  return split(script).flatMap((pieces) => {
-    const text = pieces.join('').trim();
+  const pieces = Array.from(script.matchAll(TOKEN), ([piece]) => piece).filter((piece) => !piece.startsWith('#'));
+  return parted(pieces, '\n;').flatMap((statement) => {
+    const text = statement.join('').trim();
     if (text === '' || /^(?:import|from)\s/.test(text)) return [];
-    return readCall(pieces.filter((piece) => piece.trim() !== '')) ?? { code: text.replace(/\s+/g, ' ') };
+    return readCall(statement.filter((piece) => piece.trim() !== '')) ?? { code: text.replace(/\s+/g, ' ') };
   });
 }
 
-/** The pieces of each statement, comments left out: they end at line ends and semicolons outside of brackets and strings. */
-function split(script: string): string[][] {
-  let current: string[] = [];
-  const statements = [current];
+/** The pieces between separators that stand outside of brackets. */
+function parted(pieces: readonly string[], separators: string): string[][] {
+  const parts: string[][] = [[]];
   let depth = 0;
-  for (const [piece] of script.matchAll(TOKEN)) {
+  for (const piece of pieces) {
     if ('([{'.includes(piece)) depth++;
     if (')]}'.includes(piece) && depth > 0) depth--;
-    if (depth === 0 && (piece === '\n' || piece === ';')) {
-      current = [];
-      statements.push(current);
-    } else if (!piece.startsWith('#')) current.push(piece);
+    if (depth === 0 && separators.includes(piece)) parts.push([]);
+    else parts.at(-1)?.push(piece);
   }
-  return statements;
+  return parts;
 }
 
-/** Undefined where the pieces are no single call, or an argument is no literal. */
+/** Undefined where the pieces are no single call, or an argument is no literal: brackets that do not match make none. */
 function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall | undefined {
-  if (!/^[A-Za-z_]/.test(name) || open !== '(') return undefined;
-  const given = argumentsIn(pieces);
-  if (given === undefined) return undefined;
+  if (!/^[A-Za-z_]/.test(name) || open !== '(' || pieces.pop() !== ')') return undefined;
+  const given = parted(pieces, ',');
+  // A comma may stand behind the last one.
+  if (given.at(-1)?.length === 0) given.pop();
   const positional: unknown[] = [];
   const named: Record<string, unknown> = {};
   for (const [key = '', equals, ...value] of given) {
@@ -212,24 +199,6 @@ function readCall([name = '', open, ...pieces]: readonly string[]): PythonCall |
     else positional.push(literal.value);
   }
   return { name, positional, named };
-}
-
-/** The pieces of each argument, up to the bracket that closes the call as the last piece of all. */
-function argumentsIn(pieces: readonly string[]): string[][] | undefined {
-  const given: string[][] = [[]];
-  let depth = 1;
-  for (const [at, piece] of pieces.entries()) {
-    if ('([{'.includes(piece)) depth++;
-    if (')]}'.includes(piece)) depth--;
-    if (depth === 0) {
-      // A comma may stand behind the last one.
-      if (given.at(-1)?.length === 0) given.pop();
-      return piece === ')' && at === pieces.length - 1 ? given : undefined;
-    }
-    if (depth === 1 && piece === ',') given.push([]);
-    else given.at(-1)?.push(piece);
-  }
-  return undefined;
 }
 
 const WORDS: Readonly<Record<string, string>> = {

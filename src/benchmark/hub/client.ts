@@ -241,26 +241,22 @@ export interface TransferProgress {
   readonly totalBytes: number;
 }
 
-/** Powers of ten, as the hub's pages have it. */
-export function sizeText(bytes: number): string {
-  if (bytes < 1e5) return `${(bytes / 1e3).toFixed(1)} kB`;
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+/** Powers of ten, as the hub's pages have it; of a part in the unit of the whole, so fine that a download is seen to move. */
+export function sizeText(bytes: number, whole?: number): string {
+  if (whole === undefined && bytes < 1e5) return `${(bytes / 1e3).toFixed(1)} kB`;
+  if ((whole ?? bytes) < 1e9) return `${(bytes / 1e6).toFixed(1)} MB`;
+  return `${(bytes / 1e9).toFixed(whole === undefined ? 1 : 2)} GB`;
 }
 
 /** `downloading hf:user/repo/model.gguf: 22.13 GB to /home/you/.cache/agentworldbench`. */
 export function downloadText(download: { readonly name: string; readonly bytes: number }, directory: string): string {
   const { name, bytes } = download;
-  return `downloading ${printable(name)}: ${fineSizeText(bytes, bytes)} to ${printable(directory)}`;
+  return `downloading ${printable(name)}: ${sizeText(bytes, bytes)} to ${printable(directory)}`;
 }
 
 /** `downloading model.gguf: 1.20 GB of 22.13 GB`. */
 export function progressText({ step, file, bytes, totalBytes }: TransferProgress): string {
-  return `${step} ${printable(file)}: ${fineSizeText(bytes, totalBytes)} of ${fineSizeText(totalBytes, totalBytes)}`;
-}
-
-/** In the unit of the whole, so fine that a download is seen to move. */
-function fineSizeText(bytes: number, wholeBytes: number): string {
-  return wholeBytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+  return `${step} ${printable(file)}: ${sizeText(bytes, totalBytes)} of ${sizeText(totalBytes, totalBytes)}`;
 }
 
 // What was fetched into a folder: kept beside the files, so that they can be checked without the hub.

@@ -3,6 +3,7 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { badData, cannotCreate, codeOf, inputMissing } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
 import { printable } from '../../core/printable.js';
 import { replaceFile } from '../../disk/files.js';
 import {
@@ -137,18 +138,13 @@ function chooseFiles(listed: readonly RepositoryFile[], repository: string): Sou
     .map((file) => ({ name: basename(file.path), ...file }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   if (!files.some(holdsRows)) {
-    const hint = 'check --revision and HF_ENDPOINT';
-    throw inputMissing(`${repository} holds no *_test.jsonl file there; ${hint}`);
+    throw inputMissing(`${repository} holds no *_test.jsonl file there; check --revision and HF_ENDPOINT`);
   }
-  const byName = new Map<string, string>();
-  for (const { name, path } of files) {
-    // Some file systems know no difference between small letters and capitals.
-    const other = byName.get(name.toLowerCase());
-    if (other !== undefined) {
-      const message = `${repository} holds two files that would have one name in the folder: ${other} and ${path}; name another --revision`;
-      throw badData(printable(message));
-    }
-    byName.set(name.toLowerCase(), path);
+  // Some file systems know no difference between small letters and capitals.
+  for (const [one, other] of groupBy(files, ({ name }) => name.toLowerCase()).values()) {
+    if (other === undefined) continue;
+    const message = `${repository} holds two files that would have one name in the folder: ${one.path} and ${other.path}; name another --revision`;
+    throw badData(printable(message));
   }
   return files;
 }
@@ -227,12 +223,6 @@ export async function checkSource(folder: string, signal: AbortSignal, onRead: (
   /** Files of rows that were not fetched. */
   const strangers = await strangersIn(folder, record.files);
   const isWhole = strangers.length === 0 && files.every(({ state }) => state === 'same');
-  return {
-    status: isWhole ? ('as-fetched' as const) : ('differs' as const),
-    repository,
-    revision,
-    commit,
-    files,
-    strangers,
-  };
+  const status = isWhole ? ('as-fetched' as const) : ('differs' as const);
+  return { status, repository, revision, commit, files, strangers };
 }

@@ -87,12 +87,7 @@ function partPath(target: string, { sha256, gitOid }: RepositoryFile): string {
 type Report = (step: TransferProgress['step'], bytes: number) => void;
 
 /** Resolves with the SHA-256 of the file that has come. */
-async function transferFile(
-  repository: Repository,
-  file: RepositoryFile,
-  target: string,
-  report: Report,
-): Promise<string> {
+async function transferFile(repository: Repository, file: RepositoryFile, target: string, report: Report) {
   const path = partPath(target, file);
   /** Nothing of the part is worth continuing. */
   const discard = async (why: string): Promise<never> => {
@@ -155,12 +150,7 @@ async function transferFile(
 }
 
 /** Takes a file's content. Throws a UserError: 130 or 143 when interrupted, 73 or 74 where the file cannot be read. */
-export async function readInto(
-  digest: Digest,
-  path: string,
-  signal: AbortSignal,
-  onRead: (bytes: number) => void,
-): Promise<void> {
+export async function readInto(digest: Digest, path: string, signal: AbortSignal, onRead: (bytes: number) => void) {
   const read = async () => {
     const chunks: AsyncIterable<Buffer> = createReadStream(path, { highWaterMark: 1 << 20 });
     for await (const chunk of chunks) {

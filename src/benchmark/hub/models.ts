@@ -3,6 +3,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { badData, EXIT, inputMissing, UserError } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
 import { printable } from '../../core/printable.js';
 import {
   bytesOf,
@@ -138,14 +139,9 @@ const ACCESSORY = /(?:^|[/._-])(?:mmproj|imatrix)(?=[._-]|$)/i;
 
 /** The models among files; split ones only where all of their parts are there. */
 function modelsAmong(files: readonly RepositoryFile[]): Model[] {
-  const byBase = new Map<string, RepositoryFile[]>();
-  for (const file of files) {
-    if (!/\.gguf$/i.test(file.path) || !isSafe(file.path) || ACCESSORY.test(file.path)) continue;
-    const key = file.path.replace(SPLIT, '$1-of-$3$4');
-    byBase.set(key, [...(byBase.get(key) ?? []), file]);
-  }
-  return [...byBase.values()]
-    .map((parts) => parts.sort((a, b) => (a.path < b.path ? -1 : 1)))
+  const weights = files.filter(({ path }) => /\.gguf$/i.test(path) && isSafe(path) && !ACCESSORY.test(path));
+  return [...groupBy(weights, ({ path }) => path.replace(SPLIT, '$1-of-$3$4')).values()]
+    .map((parts) => parts.toSorted((a, b) => (a.path < b.path ? -1 : 1)))
     .filter((parts) => parts.length === Number(SPLIT.exec(pathOf(parts))?.[3] ?? 1));
 }
 

@@ -13,7 +13,7 @@ test('a download names what, how much and where; its progress how far it is', ()
 });
 
 test('sizes have the unit that shows them best, and progress that of the whole', () => {
-  expect([4_350, 300_000, 402_123_456, 22_134_529_280].map(sizeText)).toEqual([
+  expect([4_350, 300_000, 402_123_456, 22_134_529_280].map((bytes) => sizeText(bytes))).toEqual([
     '4.3 kB',
     '0.3 MB',
     '402.1 MB',
