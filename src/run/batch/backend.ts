@@ -16,6 +16,7 @@ import {
   unavailable,
 } from '../../core/errors.js';
 import { dollars, grouped } from '../../core/figures.js';
+import { groupBy } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import { shellLine } from '../../core/printable.js';
@@ -81,7 +82,7 @@ const NOBODY = {
  * @throws UserError: 73 where the folder cannot be used or another run works on it, 65 and 66 for what lies in it, 78 where it is another
  * run's, 2 for a base URL or key that cannot be used
  */
-export async function openBatch(by: ByBatch, options: BackendOptions): Promise<OpenBackend> {
+export async function openBatch(by: ByBatch, given: BackendOptions): Promise<OpenBackend> {
   const { dir, run, settings, endpoints } = by;
   await makeFolders(dir)
     .then(() => access(dir, constants.W_OK))
@@ -95,18 +96,18 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
     const batch = await readBatch(dir);
     // Another run may have begun in the folder since it was chosen.
     if (batch !== undefined) await requireOwn(batch, run, dir);
-    const { allowParamDrop, onNotice = () => {} } = options;
-    const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
+    const { allowParamDrop, onNotice = () => {} } = given;
+    const dropped = [...new Set([...given.dropped, ...(batch?.dropped ?? [])])];
     const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
+    const options = { ...given, dialect };
     const asksLive = settings.finishOnline || (batch === undefined && !settings.assumeParams);
-    const live = asksLive ? await openEndpoints(endpoints, { ...options, dialect }) : undefined;
-    const state: State = { batch, report: undefined };
+    const live = asksLive ? await openEndpoints(endpoints, options) : undefined;
+    const folder: Folder = { ...by, options, live, batch, report: undefined };
     return {
       ...(live ?? NOBODY),
       dropped: () => dialect.dropped(),
-      report: () => state.report,
-      work: (jobs, solve, signals, hooks = {}) =>
-        workOff({ by, options: { ...options, dialect }, live, state, solve, signals, hooks }, jobs),
+      report: () => folder.report,
+      work: (jobs, solve, signals, hooks = {}) => workOff(folder, jobs, solve, signals, hooks),
       async close() {
         await live?.close();
         release();
@@ -121,48 +122,45 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
 /** By its id, the file of each request that was written. */
 type Requests = Map<string, string>;
 
-/** What is kept from one call of `work` to the next. */
-interface State {
+/** An open folder, with what is kept from one call of `work` to the next. */
+interface Folder extends ByBatch {
+  readonly options: AnswerOptions;
+  readonly live: OpenBackend | undefined;
   batch: Batch | undefined;
   report: BatchReport | undefined;
 }
 
-interface Work<J extends Job> {
-  readonly by: ByBatch;
-  readonly options: AnswerOptions;
-  readonly live: OpenBackend | undefined;
-  readonly state: State;
-  readonly solve: Solve<J>;
-  readonly signals: AskSignals;
-  readonly hooks: WorkHooks<J>;
-}
-
-async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promise<void> {
-  const { by, options, live, state, signals, hooks } = work;
-  const { dir, run, settings, endpoints } = by;
+async function workOff<J extends Job>(
+  folder: Folder,
+  jobs: readonly J[],
+  solve: Solve<J>,
+  signals: AskSignals,
+  hooks: WorkHooks<J>,
+): Promise<void> {
+  const { dir, run, settings, endpoints, options, live } = folder;
   /** What has no result is asked live. */
   const isLive = settings.finishOnline ?? false;
   // Sessions give it, and nobody else asks by files.
   const files = present(hooks.files);
   const isOver = () => signals.stop.aborted || signals.abort.aborted;
   let rest = jobs;
-  if (state.batch === undefined && live !== undefined && !isLive) {
+  if (folder.batch === undefined && live !== undefined && !isLive) {
     rest = await probe(live);
     if (isOver() || rest.length === 0) return;
   }
   for (;;) {
     const { left, isRelearnt } = await pass(rest);
     if (!isRelearnt || isOver()) return;
-    by.onDropped();
+    folder.onDropped();
     rest = left;
-    if (state.batch !== undefined) await save({ ...state.batch, ...learnt() });
+    if (folder.batch !== undefined) await save({ ...folder.batch, ...learnt() });
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
   async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
-      work.solve(job, async (asking) => {
+      solve(job, async (asking) => {
         latest.outcome = await ask(asking);
         return latest.outcome;
       });
@@ -179,9 +177,9 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
   async function pass(asked: readonly J[]) {
-    const requests = await readRequests(dir, state.batch?.parts ?? [], signals.stop);
+    const requests = await readRequests(dir, folder.batch?.parts ?? [], signals.stop);
     const results = await openResults(dir, signals.stop);
-    const answers = openAnswers(by, options, results);
+    const answers = openAnswers(folder, options, results);
     const awaited = new Set<string>();
     /** Requests that were written by this look. */
     let written = 0;
@@ -198,12 +196,12 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
       });
       if (!isLive) await write(missing);
       else if (missing.length > 0) {
-        const first: Solve<J> = (job, ask) => work.solve(job, answersFirst(answers, requests, files.kept(job), ask));
+        const first: Solve<J> = (job, ask) => solve(job, answersFirst(answers, requests, files.kept(job), ask));
         await live?.work(missing, first, signals, hooks);
       }
       return look;
     } finally {
-      state.report = reportNow();
+      folder.report = reportNow();
     }
 
     /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
@@ -237,19 +235,13 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
      */
     async function withdraw(): Promise<void> {
       const { sent = [] } = (await readSubmission(dir)) ?? {};
-      const given = new Set(sent.map(({ part }) => part));
-      const stale = new Set<string>();
-      for (const [name, part] of requests) {
-        if (results.has(name)) given.add(part);
-        else if (!awaited.has(name)) stale.add(part);
-      }
-      for (const { file } of state.batch?.parts ?? []) {
-        if (given.has(file) || !stale.has(file)) continue;
-        const batch = present(state.batch);
+      for (const [file, names] of groupBy(requests.keys(), (name) => present(requests.get(name)))) {
+        const isGiven = sent.some(({ part }) => part === file) || names.some(results.has);
+        if (isGiven || names.every((name) => awaited.has(name))) continue;
+        const batch = present(folder.batch);
         await save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
         await rm(join(dir, file), { force: true });
-        for (const [name, part] of requests) {
-          if (part !== file) continue;
+        for (const name of names) {
           awaited.delete(name);
           // What is asked live now went into a file all the same: later results are not those of a later request.
           if (!isLive) requests.delete(name);
@@ -260,8 +252,8 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
     /** Writes the requests that jobs are missing. Each is made when its turn comes, so that no text is held. */
     async function write(missing: readonly J[]): Promise<void> {
       const ids: string[] = [];
-      await writeParts(dir, state.batch?.parts ?? [], lines(missing, ids), async (part) => {
-        const batch = present(state.batch);
+      await writeParts(dir, folder.batch?.parts ?? [], lines(missing, ids), async (part) => {
+        const batch = present(folder.batch);
         await save({ ...batch, parts: [...batch.parts, part] });
         for (const id of ids.splice(0, part.requests)) {
           requests.set(id, part.file);
@@ -286,28 +278,25 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
         }
         const { id, body, way } = found;
         const url = `/v1${way.path}` as const;
-        if (state.batch === undefined) await save(begun(url));
+        if (folder.batch === undefined) await save(begun(url));
         ids.push(id);
         yield `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
       }
     }
 
     function reportNow(): BatchReport {
-      const names = new Set(asked.map((job) => jobName(files.kept(job).id)));
+      const jobsNow = new Set(asked.map((job) => jobName(files.kept(job).id)));
       // Of what is not asked about now, results may come that a later command takes.
-      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
-      const countIn = (file: string, isIt: (name: string) => boolean) =>
-        [...requests].filter(([id, part]) => part === file && isIt(id)).length;
-      const parts = (state.batch?.parts ?? []).map(({ file, requests, bytes }) => ({
-        file,
-        requests,
-        bytes,
-        answered: countIn(file, (name) => results.has(name)),
-        awaited: countIn(file, (name) => awaited.has(name)),
-      }));
+      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !jobsNow.has(jobIn(name)));
+      const names = groupBy(requests.keys(), (name) => requests.get(name));
+      const parts = (folder.batch?.parts ?? []).map(({ file, requests, bytes }) => {
+        const own = names.get(file) ?? [];
+        const answered = own.filter(results.has).length;
+        return { file, requests, bytes, answered, awaited: own.filter((name) => awaited.has(name)).length };
+      });
       return {
         dir,
-        model: state.batch?.model ?? endpoints.model,
+        model: folder.batch?.model ?? endpoints.model,
         parts,
         awaited: awaited.size,
         written,
@@ -320,15 +309,9 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
   }
 
   /** Solves a job as far as answers go. @returns its first question without one; undefined where it has come to its end */
-  async function missingOf(job: J, ask: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
-    const ends: Missing[] = [];
-    await work.solve(job, async (asking) => {
-      const answered = await ask(asking);
-      if (answered.status !== 'missing') return answered;
-      ends.push(answered);
-      return INTERRUPTED;
-    });
-    return ends[0];
+  async function missingOf(job: J, { ask, found }: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
+    await solve(job, ask);
+    return found.missing;
   }
 
   function begun(url: Batch['url']): Batch {
@@ -339,14 +322,14 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
       ...learnt(),
-      command: by.command,
+      command: folder.command,
       parts: [],
     };
   }
 
   async function save(batch: Batch): Promise<void> {
     await writeBatch(dir, batch);
-    state.batch = batch;
+    folder.batch = batch;
   }
 
   function learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
@@ -363,16 +346,14 @@ const WAS_TOLD = () => {};
  * passed over: a record says how many requests in files went before it.
  */
 function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
-  const ask = answers.asker(kept, WAS_TOLD);
-  let missing: Missing | undefined;
+  const { ask, found } = answers.asker(kept, WAS_TOLD);
   return async (asking) => {
-    const answered = missing ?? (await ask(asking));
-    if (answered.status !== 'missing') return answered;
-    const isFirst = missing === undefined;
-    missing = answered;
+    const isFirst = found.missing === undefined;
+    const answered = isFirst ? await ask(asking) : INTERRUPTED;
+    if (found.missing === undefined) return answered;
     const outcome = await live(asking);
     if (outcome.status === 'interrupted') return outcome;
-    const { log, id } = answered;
+    const { log, id } = found.missing;
     const batched = log.batched + (requests.has(id) ? 1 : 0);
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
@@ -414,11 +395,8 @@ export async function chooseBatch(
   if (batch === undefined) await requireUsable(run, dir, settings);
   else await requireOwn(batch, run, dir);
   if (batch !== undefined && fresh) {
-    const names = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name));
-    await setAside(
-      dir,
-      names.map((name) => join(dir, name)),
-    );
+    const paths = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name));
+    await setAside(dir, paths);
   }
   return !finishOnline && (batch === undefined || batch.parts.length === 0 || fresh);
 }
