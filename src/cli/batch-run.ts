@@ -13,7 +13,6 @@ import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { openEndpoints } from '../model/backend.js';
 import {
-  type Batch,
   bodyIn,
   isLive,
   readSubmission,
@@ -22,7 +21,7 @@ import {
   resultsToFetch,
   unwritable,
 } from '../model/batch/folder.js';
-import { openResults } from '../model/batch/results.js';
+import { isGood, openResults } from '../model/batch/results.js';
 import type { HttpAnswer } from '../model/endpoint/endpoint.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { openProgress } from '../run/progress.js';
@@ -84,13 +83,10 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
     await requireNotAwaited(dir, shown);
     const file = await openAnswers(dir);
     try {
-      const jobs = await requestsLeft(opened);
-      const total = opened.batch.parts.reduce((sum, { requests }) => sum + requests, 0);
-      const tally = { total, answered: 0, refused: 0 };
-      if (jobs.length > 0) await answerAll(opened.batch, jobs, file, tally, settings, io);
-      io.stdout.write(resultText(opened, jobs.length, tally, settings, io));
+      const tally = await answerAll(opened, await requestsLeft(opened), file, settings, io);
+      io.stdout.write(resultText(opened, tally, settings, io));
       if (io.stop.aborted) return interruption(io.stop);
-      return tally.answered === jobs.length ? EXIT.done : EXIT.incomplete;
+      return tally.missing === 0 ? EXIT.done : EXIT.incomplete;
     } finally {
       await file.close();
     }
@@ -157,22 +153,31 @@ async function openAnswers(dir: string) {
   }
 }
 
-/** How many requests there are, how many were answered now, and how many of them otherwise than by a reply. */
-type AnswerTally = { readonly total: number; answered: number; refused: number };
-
 /**
  * Asks all that is left; each answer is on the disk before its slot is used again.
+ * @returns how many requests there are, how many were answered now, how many of them otherwise than by a reply, and how many are left
  * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
  */
 async function answerAll(
-  { url, model }: Batch,
+  { batch: { parts, url, model } }: Opened,
   jobs: readonly RequestJob[],
   file: Awaited<ReturnType<typeof openAnswers>>,
-  tally: AnswerTally,
   settings: RunSettings,
   io: Io,
-): Promise<void> {
-  const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
+) {
+  const total = parts.reduce((sum, { requests }) => sum + requests, 0);
+  const tally = { total, answered: 0, refused: 0, missing: jobs.length };
+  if (jobs.length === 0) return tally;
+  const {
+    local,
+    modelBaseUrl: baseUrls,
+    modelApiKey: apiKey,
+    rpm,
+    tpm,
+    concurrency,
+    maxAttempts,
+    keepGoing,
+  } = settings;
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
   const { named, close } =
     local === undefined
@@ -185,31 +190,26 @@ async function answerAll(
     ...settings,
     title: 'batch run',
     unit: 'requests',
-    totals: new Map([['requests', tally.total]]),
-    already: new Map([['requests', tally.total - jobs.length]]),
+    totals: new Map([['requests', total]]),
+    already: new Map([['requests', total - jobs.length]]),
     status: () => pool?.status(),
   });
   io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
   const solve: Solve<RequestJob> = async (job, ask) => {
-    let request: ModelRequest | undefined;
-    const outcome = await ask({
-      async make() {
-        request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
-        return request;
-      },
-    });
+    const request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
+    const outcome = await ask({ make: async () => request });
     if (outcome.status === 'interrupted') return;
-    const answer = request && answers.get(request);
+    const answer = answers.get(request);
     const { class: failure = 'fatal', reason = `HTTP ${answer?.status}` } = outcome.status === 'failed' ? outcome : {};
     await file.append(resultLine(job.id, answer ?? { code: failure.replaceAll('-', '_'), message: reason }));
-    const isReply = answer !== undefined && answer.status >= 200 && answer.status <= 299;
+    const isReply = answer !== undefined && isGood(answer.status);
     tally.answered++;
+    tally.missing--;
     if (!isReply) tally.refused++;
     const tokens = outcome.log.usage.completionTokens ?? 0;
     progress.settled('requests', { status: isReply ? 'ok' : 'failed', tokens, reason });
   };
   try {
-    const { rpm, tpm, concurrency, maxAttempts, keepGoing } = settings;
     const callTimeoutMs = settings.callTimeout * 1000;
     pool = await openEndpoints(named, {
       ...{ rpm, tpm, concurrency, maxAttempts, keepGoing, onNotice },
@@ -220,6 +220,7 @@ async function answerAll(
       raw: { path: url.replace(/^\/v1/, ''), answers },
     });
     await pool.work(jobs, solve, { stop: io.stop, abort: drain.over });
+    return tally;
   } finally {
     drain.close();
     progress.finish();
@@ -241,12 +242,10 @@ function resultLine(customId: string, outcome: HttpAnswer | { code: string; mess
 
 function resultText(
   { shown, dir, batch }: Opened,
-  asked: number,
-  { total, answered, refused }: AnswerTally,
+  { total, answered, refused, missing }: Awaited<ReturnType<typeof answerAll>>,
   { json }: RunSettings,
   io: Io,
 ): string {
-  const missing = asked - answered;
   if (json) {
     const counts = { requests: total, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: ANSWERS, ...counts }, null, 2)}\n`;

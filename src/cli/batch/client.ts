@@ -5,7 +5,7 @@ import { identityDiffers, inputMissing, UserError, unavailable } from '../../cor
 import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
-import { BatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
+import { openBatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
 import {
   type Batch,
   type BatchPart,
@@ -102,7 +102,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
       );
     }
-    const api = new BatchApi({
+    const api = openBatchApi({
       baseUrl,
       apiKey: keyFor(baseUrl, settings, shown, io),
       proxy: proxyFor(baseUrl, io.env),
@@ -148,7 +148,11 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
       const at = before === undefined ? client.sent.length : client.sent.indexOf(before);
       client.sent = client.sent.toSpliced(at, 1, now);
-      if (release !== undefined) await writeSubmission(dir, { baseUrl: api.baseUrl, sent: client.sent });
+      if (release === undefined) return now;
+      await writeSubmission(dir, { baseUrl: api.baseUrl, sent: client.sent });
+      const { part, status = before?.status } = now;
+      const isNews = before !== undefined && isLive(before) && status !== before.status;
+      if (isNews && command === 'submit') loading.say(`${part}: ${status}`);
       return now;
     }
 
@@ -169,22 +173,18 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
      */
     async function refresh(isNone = false): Promise<void> {
       for (const sent of client.sent) {
-        if (isLive(sent)) await refreshOne(sent);
-        else if (sent.isOpen) {
-          const found = await findMade(sent, isNone);
-          await (found === undefined ? note(sent, { ...sent, isOpen: undefined }) : noteServed(sent, found));
-        }
+        if (!isLive(sent) && !sent.isOpen) continue;
+        const served = await (isLive(sent) ? api.batch(sent.batchId ?? '').catch(unknown) : findMade(sent, isNone));
+        if (served === undefined) await note(sent, { ...sent, isOpen: undefined });
+        else if ('id' in served) await noteServed(sent, served);
+        else await note(sent, { ...sent, status: 'unknown', isEnded: true, problems: [served] });
       }
     }
 
-    async function refreshOne(sent: Sent): Promise<void> {
-      try {
-        await noteServed(sent, await api.batch(sent.batchId ?? ''));
-      } catch (error) {
-        if (!(error instanceof Refused) || error.http !== 404) throw error;
-        const problems = [{ code: '', message: `the server does not know this batch any more (${error.reason})` }];
-        await note(sent, { ...sent, status: 'unknown', isEnded: true, problems });
-      }
+    /** What is said of a batch that the server does not know any more. */
+    function unknown(error: unknown) {
+      if (!(error instanceof Refused) || error.http !== 404) throw error;
+      return { code: '', message: `the server does not know this batch any more (${error.reason})` };
     }
 
     /**

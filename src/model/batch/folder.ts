@@ -8,15 +8,13 @@ import { z } from 'zod';
 import { badData, cannotWrite, codeOf, inputMissing, present, throwIfStopped, UserError } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { type Place, replaceFile, sha256Of } from '../../disk/files.js';
-import { splitLines } from '../../disk/lines.js';
+import { type Line, splitLines } from '../../disk/lines.js';
 import type { ServedBatch } from './api.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
 export const MOST_REQUESTS = 50_000;
 export const MOST_BYTES = 190_000_000;
 
-const BATCH_FILE = { name: 'batch.json', schema: 'awb.batch/2' };
-const SUBMISSION_FILE = { name: 'submission.json', schema: 'awb.batch-submission/1' };
 const PART = /^requests-(\d{4,})\.jsonl$/;
 /** What a killed writer of batch.json or of a file of requests leaves. */
 const REMAINS = /^(?:batch\.json|requests-\d{4,}\.jsonl)\.(?:[0-9a-f]{12}\.)?tmp$/;
@@ -99,49 +97,42 @@ export type Batch = z.infer<typeof BATCH_SCHEMA>;
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
 /** A part, or what was left of it, as it was sent once. */
 export type Sent = Readonly<z.infer<typeof SENT>>;
-type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
-
 /** The name of a file of requests, by its number from 1. */
 export function partName(number: number): string {
   return `requests-${String(number).padStart(4, '0')}.jsonl`;
 }
 
-/** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
-export function readBatch(dir: string): Promise<Batch | undefined> {
-  return readDocument(dir, BATCH_FILE, BATCH_SCHEMA, 'restore it, or take another folder');
-}
+/** What was written into the folder, and for whom. */
+export const { read: readBatch, write: writeBatch } = documentOf(
+  ['batch.json', 'awb.batch/2', 'restore it, or take another folder'],
+  BATCH_SCHEMA,
+);
+/** What was submitted of it. */
+export const { read: readSubmission, write: writeSubmission } = documentOf(
+  ['submission.json', 'awb.batch-submission/1', 'restore it: without it nobody knows what was submitted'],
+  SUBMISSION_SCHEMA,
+);
 
-/** What was submitted of a folder; undefined where nothing was. @throws UserError as `readBatch` */
-export function readSubmission(dir: string): Promise<Submission | undefined> {
-  const remedy = 'restore it: without it nobody knows what was submitted';
-  return readDocument(dir, SUBMISSION_FILE, SUBMISSION_SCHEMA, remedy);
-}
-
-async function readDocument<Form extends z.ZodType>(
-  dir: string,
-  { name, schema }: typeof BATCH_FILE,
-  form: Form,
-  remedy: string,
-): Promise<z.infer<Form> | undefined> {
-  const path = join(dir, name);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
-  });
-  if (text === undefined) return undefined;
-  const { schema: found, ...document } = parseObject(text) ?? {};
-  const read = form.safeParse(document);
-  if (found === schema && read.success) return read.data;
-  throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
-}
-
-/** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
-export const writeBatch = (dir: string, batch: Batch) => writeDocument(dir, BATCH_FILE, batch);
-
-/** The same of submission.json. */
-export const writeSubmission = (dir: string, submission: Submission) => writeDocument(dir, SUBMISSION_FILE, submission);
-
-async function writeDocument(dir: string, { name, schema }: typeof BATCH_FILE, document: Batch | Submission) {
-  await replaceFile(join(dir, name), [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
+/** A document of a folder, by its name, its schema and what to do where it is damaged. */
+function documentOf<Form extends z.ZodType<object>>([name, schema, remedy]: [string, string, string], form: Form) {
+  return {
+    /** Undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
+    async read(dir: string): Promise<z.infer<Form> | undefined> {
+      const path = join(dir, name);
+      const text = await readFile(path, 'utf8').catch((error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
+      });
+      if (text === undefined) return undefined;
+      const { schema: found, ...document } = parseObject(text) ?? {};
+      const read = form.safeParse(document);
+      if (found === schema && read.success) return read.data;
+      throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
+    },
+    /** Puts it in the place of the one before, whole. @throws UserError (74) where the disk refuses */
+    async write(dir: string, document: z.infer<Form>): Promise<void> {
+      await replaceFile(join(dir, name), [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
+    },
+  };
 }
 
 /** What is known of a batch, with what the server says of it now. */
@@ -239,7 +230,7 @@ export function unwritable(path: string, error: unknown): unknown {
 }
 
 /** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
-export function unreadable(path: string, error: unknown): unknown {
+function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
   return inputMissing(`cannot read ${path} (${code}); mend its rights, or take another folder`);
@@ -275,7 +266,7 @@ function digestOf(text: string, digits: number): string {
   return hash('sha256', text, 'hex').slice(0, digits);
 }
 
-const CHUNK = 1 << 18;
+const CHUNK = 1 << 20;
 /** As this program writes a request, which is all that a file with the hash of batch.json holds: its body is taken out as it stands. */
 const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
 const HEAD_BYTES = 96;
@@ -309,13 +300,18 @@ export async function* requestsIn(
   answered: ReadonlySet<string> = new Set(),
 ): AsyncGenerator<RequestLine> {
   const path = join(dir, file);
+  for await (const { bytes, offset, number } of linesIn(path)) {
+    const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
+    const [, id] = HEAD.exec(head.toString('latin1')) ?? [];
+    if (id === undefined) throw badData(`${path}:${number} is not a request; restore the file`);
+    if (!answered.has(id)) yield { id, bytes, path, offset, length: bytes.length };
+  }
+}
+
+/** The lines of a file. @throws UserError (66) where it cannot be read */
+export async function* linesIn(path: string): AsyncGenerator<Line> {
   try {
-    for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
-      const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
-      const [, id] = HEAD.exec(head.toString('latin1')) ?? [];
-      if (id === undefined) throw badData(`${path}:${number} is not a request; restore the file`);
-      if (!answered.has(id)) yield { id, bytes, path, offset, length: bytes.length };
-    }
+    yield* splitLines(createReadStream(path, { highWaterMark: CHUNK }));
   } catch (error) {
     throw unreadable(path, error);
   }

@@ -1,14 +1,12 @@
 // The results in a batch folder: which lines answer which requests, in any shape that engines write. Nothing of them is trusted.
 
-import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { throwIfStopped } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { bytesAt, type Place } from '../../disk/files.js';
-import { splitLines } from '../../disk/lines.js';
-import { resultFiles, unreadable } from './folder.js';
+import { linesIn, resultFiles } from './folder.js';
 
 /**
  * What a line says of its request: an answer, as a server would have sent it, or that nobody has worked on it, since the batch has expired
@@ -65,7 +63,6 @@ function errorText(error: unknown): string {
   return JSON.stringify(isObject(error) && 'error' in error ? error : { error });
 }
 
-const READ_BYTES = 1 << 20;
 /** How many ids, and how many places, are named. */
 const MOST_NAMED = 5;
 const MOST_NAME_COLUMNS = 64;
@@ -82,24 +79,19 @@ export async function openResults(dir: string, stop?: AbortSignal) {
   const [cutOff, odd]: [string[], string[]] = [[], []];
   for (const name of await resultFiles(dir)) {
     const path = join(dir, name);
-    try {
-      const stream = createReadStream(path, { highWaterMark: READ_BYTES });
-      for await (const { bytes, offset, number, ended, tooLong } of splitLines(stream)) {
-        throwIfStopped(stop);
-        const line = tooLong ? undefined : parseLine(bytes);
-        const place = `${shownName(name)}:${number}`;
-        if (line === undefined && !ended) cutOff.push(place);
-        // A copy of the requests answers none of them.
-        else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) odd.push(place);
-        else {
-          const found = { path, offset, length: bytes.length };
-          const before = lines.get(line.custom_id);
-          if (before === undefined) lines.set(line.custom_id, [found]);
-          else before.push(found);
-        }
+    for await (const { bytes, offset, number, ended, tooLong } of linesIn(path)) {
+      throwIfStopped(stop);
+      const line = tooLong ? undefined : parseLine(bytes);
+      const place = `${shownName(name)}:${number}`;
+      if (line === undefined && !ended) cutOff.push(place);
+      // A copy of the requests answers none of them.
+      else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) odd.push(place);
+      else {
+        const found = { path, offset, length: bytes.length };
+        const before = lines.get(line.custom_id);
+        if (before === undefined) lines.set(line.custom_id, [found]);
+        else before.push(found);
       }
-    } catch (error) {
-      throw unreadable(path, error);
     }
   }
   return {
