@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/figures.js';
@@ -12,16 +12,7 @@ import { Appender } from '../disk/group-commit.js';
 import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { openEndpoints } from '../model/backend.js';
-import {
-  bodyIn,
-  isLive,
-  readSubmission,
-  requestsIn,
-  requireAsWritten,
-  resultsToFetch,
-  unwritable,
-} from '../model/batch/folder.js';
-import { isGood, openResults } from '../model/batch/results.js';
+import { bodyIn, isGood, isLive, resultsToFetch, unwritable } from '../model/batch/folder.js';
 import type { HttpAnswer } from '../model/endpoint/endpoint.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { openProgress } from '../run/progress.js';
@@ -80,7 +71,7 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   const busy = `another awb batch run works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = await lockFile(join(dir, '.answers.lock'), busy);
   try {
-    await requireNotAwaited(dir, shown);
+    await requireNotAwaited(opened);
     const file = await openAnswers(dir);
     try {
       const tally = await answerAll(opened, await requestsLeft(opened), file, settings, io);
@@ -96,8 +87,8 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
 }
 
 /** Whoever answers here what a server works on pays for it twice. @throws UserError (2) where batches are awaited */
-async function requireNotAwaited(dir: string, shown: string): Promise<void> {
-  const submission = await readSubmission(dir);
+async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
+  const submission = await disk.submission.read();
   const isAwaited = submission?.sent.some(
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
@@ -114,12 +105,12 @@ type RequestJob = Job & Place & Readonly<{ id: string }>;
  * The requests that have no result yet.
  * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
  */
-async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
-  const { ids: answered } = await openResults(dir);
+async function requestsLeft({ disk, batch }: Opened): Promise<RequestJob[]> {
+  const { ids: answered } = await disk.results();
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
-    await requireAsWritten(dir, part);
-    for await (const { id, path, offset, length } of requestsIn(dir, part, answered)) {
+    await disk.requireAsWritten(part);
+    for await (const { id, path, offset, length } of disk.requestsIn(part, answered)) {
       jobs.push({ id, path, offset, length, group: String(Math.floor(jobs.length / GROUP)) });
     }
   }
@@ -129,28 +120,24 @@ async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
 /** Opens answers.jsonl, or makes it. A torn last line, as a kill leaves it, is cut off: its request is asked again. */
 async function openAnswers(dir: string) {
   const path = join(dir, ANSWERS);
-  let opened: FileHandle | undefined;
-  try {
-    // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
-    const handle = await open(path, constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0));
-    opened = handle;
-    for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
-      if (!ended) await handle.truncate(offset);
-    }
-    await syncFolder(dir);
-    const appender = new Appender(handle, path, (await handle.stat()).size);
-    return {
-      /** Resolves when the line is on the disk. */
-      append: (line: Buffer) => appender.append(line),
-      async close() {
-        await appender.idle();
-        await handle.close();
-      },
-    };
-  } catch (error) {
-    await opened?.close();
+  // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
+  const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+  const handle = await open(path, flags).catch((error: unknown) => {
     throw unwritable(path, error);
+  });
+  for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
+    if (!ended) await handle.truncate(offset);
   }
+  await syncFolder(dir);
+  const appender = new Appender(handle, path, (await handle.stat()).size);
+  return {
+    /** Resolves when the line is on the disk. */
+    append: (line: Buffer) => appender.append(line),
+    async close() {
+      await appender.idle();
+      await handle.close();
+    },
+  };
 }
 
 /**

@@ -58,35 +58,28 @@ function linesOf({ name, parts: all, join, manifest, missing, astray, reasons }:
   const { counts, output, kind } = manifest;
   // Of several names of a checkpoint one is taken.
   const [label, ...labels] = new Set(all.flatMap((part) => part.manifest.label ?? []));
-  const several = (count: number, what: string) => when(count > 0, `${counted(count, 'row')} in several parts ${what}`);
+  const several = (count: number, what: string) => count > 0 && `${counted(count, 'row')} in several parts ${what}`;
+  const isLacking = Object.keys(missing).length > 0;
   const lines = [
-    ...when(counts.failed > 0, `failed: ${listed(counts.failures)}`),
+    counts.failed > 0 && `failed: ${listed(counts.failures)}`,
     ...Object.entries(reasons).map(([failure, reason]) => `  ${failure}, for example: ${reason}`),
-    ...when(Object.keys(missing).length > 0, `missing: ${listed(missing)}`),
-    ...when(
-      astray > 0,
+    isLacking && `missing: ${listed(missing)}`,
+    astray > 0 &&
       `${counted(astray, 'judgement')} of predictions that are not there, left out: merge those predictions, too`,
+    labels.length > 0 && `labelled ${label}; other parts: ${labels.join(', ')}`,
+    ...parts.map(
+      ({ name, manifest: { state } }) =>
+        !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are taken`,
     ),
-    ...when(labels.length > 0, `labelled ${label}; other parts: ${labels.join(', ')}`),
-    ...parts.flatMap(({ name, manifest: { state } }) =>
-      when(!['complete', 'incomplete'].includes(state), `${name} is ${state}: its rows so far are taken`),
-    ),
-    ...several(join.alike, 'with the same record: it counts once'),
-    ...several(join.mended, 'of which one has failed: the other one counts'),
-    ...several(join.kept, 'with other records than the folder had: what it had is kept'),
+    several(join.alike, 'with the same record: it counts once'),
+    several(join.mended, 'of which one has failed: the other one counts'),
+    several(join.kept, 'with other records than the folder had: what it had is kept'),
     ...join.damages,
-    ...(output === undefined ? [] : [`written: ${shownPath(output.file, io)}`]),
-    ...when(
-      Object.keys(missing).length > 0 && kind !== 'judge',
-      'next: the command of the parts without --shard asks what is missing here',
-    ),
+    output !== undefined && `written: ${shownPath(output.file, io)}`,
+    isLacking && kind !== 'judge' && 'next: the command of the parts without --shard asks what is missing here',
   ];
   const done = `${name}: ${counts.ok} of ${counts.chosen} done, from ${counted(parts.length, 'part')}`;
-  return [done, ...lines.map((line) => `  ${printable(line)}`)];
-}
-
-function when(holds: boolean, text: string): string[] {
-  return holds ? [text] : [];
+  return [done, ...lines.flatMap((line) => (line === false ? [] : `  ${printable(line)}`))];
 }
 
 function listed(counts: Readonly<Record<string, number>>): string {

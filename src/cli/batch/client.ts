@@ -6,17 +6,7 @@ import { shellLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
 import { openBatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
-import {
-  type Batch,
-  type BatchPart,
-  isLive,
-  readBatch,
-  readSubmission,
-  type Sent,
-  withServed,
-  writeSubmission,
-} from '../../model/batch/folder.js';
-import { openResults } from '../../model/batch/results.js';
+import { type Batch, type BatchPart, folderAt, isLive, type Sent, withServed } from '../../model/batch/folder.js';
 import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
 import { httpUrl } from '../../settings/address.js';
@@ -61,9 +51,10 @@ export type Opened = Awaited<ReturnType<typeof openBatchFolder>>;
 /** @throws UserError: 66 where there is no batch folder, 65 where batch.json is damaged */
 export async function openBatchFolder(given: string, io: Io) {
   const dir = resolve(io.cwd, given);
-  const batch = await readBatch(dir);
+  const disk = folderAt(dir);
+  const batch = await disk.batch.read();
   const shown = shownPath(dir, io);
-  if (batch !== undefined) return { dir, shown, batch };
+  if (batch !== undefined) return { dir, disk, shown, batch };
   throw inputMissing(
     `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
   );
@@ -84,12 +75,12 @@ export type BatchClient = Awaited<ReturnType<typeof openClient>>;
  * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
  */
 export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
-  const { dir, shown, batch } = await openBatchFolder(settings.batchDir, io);
+  const { dir, disk, shown, batch } = await openBatchFolder(settings.batchDir, io);
   const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
   try {
     const loading = showLoading(io.stderr, settings.quiet);
-    const submission = await readSubmission(dir);
+    const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
       const line = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
       throw inputMissing(
@@ -102,14 +93,8 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
       );
     }
-    const api = openBatchApi({
-      baseUrl,
-      apiKey: keyFor(baseUrl, settings, shown, io),
-      proxy: proxyFor(baseUrl, io.env),
-      retryMs: settings.retryMinutes * 60_000,
-      stop: io.stop,
-      onNotice: loading.say,
-    });
+    const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
+    const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
     // Parts of one folder are one server's: whoever went to another one would pay twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
       throw identityDiffers(
@@ -117,13 +102,13 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       );
     }
     const client = {
-      ...{ io, dir, shown, batch, api, loading },
+      ...{ io, dir, disk, shown, batch, api, loading },
       /** All that was sent, in the order in which it was. */
       sent: submission?.sent ?? [],
       /** What a later command has to be given to reach the server with the same key. */
       access: settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl],
       /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
-      answered: async (): Promise<ReadonlySet<string>> => (await openResults(dir)).ids,
+      answered: async (): Promise<ReadonlySet<string>> => (await disk.results()).ids,
       /** How a part was sent the last time; undefined where it never was. */
       latest: ({ file }: BatchPart) => client.sent.findLast(({ part }) => part === file),
       /** How many batches the server works on. */
@@ -149,7 +134,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       const at = before === undefined ? client.sent.length : client.sent.indexOf(before);
       client.sent = client.sent.toSpliced(at, 1, now);
       if (release === undefined) return now;
-      await writeSubmission(dir, { baseUrl: api.baseUrl, sent: client.sent });
+      await disk.submission.write({ baseUrl: api.baseUrl, sent: client.sent });
       const { part, status = before?.status } = now;
       const isNews = before !== undefined && isLive(before) && status !== before.status;
       if (isNews && command === 'submit') loading.say(`${part}: ${status}`);

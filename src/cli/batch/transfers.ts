@@ -9,15 +9,7 @@ import { present, UserError, unavailable } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';
 import { interrupted, Refused } from '../../model/batch/api.js';
-import {
-  type BatchPart,
-  readBatch,
-  requestsIn,
-  requireAsWritten,
-  resultsToFetch,
-  type Sent,
-  unwritable,
-} from '../../model/batch/folder.js';
+import { type BatchPart, resultsToFetch, type Sent, unwritable } from '../../model/batch/folder.js';
 import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
@@ -58,7 +50,7 @@ export async function submit(client: BatchClient, again: boolean, wait: boolean,
     const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
     for (;;) {
       // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
-      client.batch = (await readBatch(client.dir)) ?? client.batch;
+      client.batch = (await client.disk.batch.read()) ?? client.batch;
       const part = client.batch.parts.find(isToSend);
       if (part === undefined) return undefined;
       const { waitsBehind } = client.latest(part) ?? {};
@@ -145,11 +137,11 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
  * @throws UserError (65) for a part that is not as it was written
  */
 async function leftOf(client: BatchClient, part: BatchPart) {
-  const { dir, api } = client;
-  await requireAsWritten(dir, part);
+  const { disk, api } = client;
+  await disk.requireAsWritten(part);
   const answered = await client.answered();
   const read = async function* () {
-    for await (const { bytes } of requestsIn(dir, part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
+    for await (const { bytes } of disk.requestsIn(part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
   };
   let [requests, bytes] = [0, 0];
   for await (const line of read()) {
@@ -160,8 +152,6 @@ async function leftOf(client: BatchClient, part: BatchPart) {
   return requests === 0 ? undefined : { read, fresh: { part: part.file, host: api.host, requests, bytes, fileName } };
 }
 
-type Wanted = ReturnType<typeof resultsToFetch>[number];
-
 /** What the result of a request has at most, where a server does not say how large the file is. */
 const MOST_REPLY_BYTES = 4_000_000;
 /** What the server says of a file that it has no more. */
@@ -169,30 +159,30 @@ const GONE = [404, 410];
 
 /** Fetches what has come. */
 export async function fetchResults(client: BatchClient): Promise<void> {
-  for (const [place, sent] of client.sent.entries()) {
-    // What is known of it is replaced with each file.
-    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted);
-  }
-}
-
-async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
   const { api, dir, loading } = client;
-  const told = (await unlessRefused(api.file(id), () => true))?.bytes;
-  const file = await nameFor(client, sent.part, kind, told);
-  const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const bytes =
-    (await sizeOf(join(dir, file))) ??
-    (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
-  if (bytes === undefined) {
-    loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
-    await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
-    return;
+  for (const place of client.sent.keys()) {
+    for (const { kind, id } of resultsToFetch(present(client.sent[place]))) {
+      // What is known of it is replaced with each file.
+      const sent = present(client.sent[place]);
+      const told = (await unlessRefused(api.file(id), () => true))?.bytes;
+      const file = await nameFor(client, sent.part, kind, told);
+      const most = told ?? sent.requests * MOST_REPLY_BYTES;
+      const bytes =
+        (await sizeOf(join(dir, file))) ??
+        (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
+      if (bytes === undefined) await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
+      else await client.note(sent, { ...sent, [kind]: { file, bytes } });
+      loading.say(
+        bytes === undefined
+          ? `${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`
+          : `${file}: ${sizeText(bytes)}`,
+      );
+    }
   }
-  await client.note(sent, { ...sent, [kind]: { file, bytes } });
-  loading.say(`${file}: ${sizeText(bytes)}`);
 }
 
-async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
+/** What was asked for; undefined where the server has refused it in such a way. */
+export async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (!(error instanceof Refused) || !isIt(error)) throw error;
     return undefined;
@@ -203,7 +193,7 @@ async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => b
  * `outputs-0001.jsonl`, or `outputs-0001-2.jsonl` and so on where that is another one. A kill may have come right behind the renaming: a
  * file of just the size that the server tells, which no upload has yet, is the one.
  */
-async function nameFor({ dir, sent }: BatchClient, part: string, kind: Wanted['kind'], told: number | undefined) {
+async function nameFor({ dir, sent }: BatchClient, part: string, kind: string, told: number | undefined) {
   const listed = new Set(sent.flatMap(({ outputs, errors }) => [outputs?.file, errors?.file]));
   for (let copy = 1; ; copy++) {
     const name = part.replace('requests', kind).replace('.jsonl', copy === 1 ? '.jsonl' : `-${copy}.jsonl`);
@@ -236,12 +226,10 @@ async function download(client: BatchClient, id: string, file: string, told: num
       };
     });
     if (bytes > most || bytes !== (told ?? bytes)) {
-      const why =
-        told === undefined
-          ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
-          : `which says that the file has ${told}; run the same command again`;
-      const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}`;
-      throw unavailable(`${came}, ${why}`);
+      const due = told ?? `at most ${sizeText(MOST_REPLY_BYTES)} for each request`;
+      throw unavailable(
+        `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}, where ${due} were due; run the same command again`,
+      );
     }
     await handle?.sync();
     await putInPlace(temporary, path);

@@ -9,7 +9,6 @@ import { chooseRows, inInputOrder } from '../../benchmark/selection.js';
 import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
-import type { Identity } from '../../core/identity.js';
 import { asObject, type JsonObject } from '../../core/json.js';
 import { isUnasked } from '../../core/judgement.js';
 import { rowId } from '../../core/row-id.js';
@@ -95,7 +94,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
   async function joinPredictions(joining: Joining) {
     const begun = begunIn(joining);
     const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
-    const begunAs = wholeManifest(joining, identity);
+    const begunAs = mergedManifest(joining.parts, identity);
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
@@ -136,7 +135,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const file = await openPredictions(whole.path, dataset, io.stop);
     const predictions = await asSeen(file, whole.path, most, io.stop);
     try {
-      const begunAs = wholeManifest(joining, identity);
+      const begunAs = mergedManifest(joining.parts, identity);
       const manifest = {
         ...begunAs,
         // What a part judged is not what the whole was made of.
@@ -148,12 +147,6 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     } finally {
       await predictions.close();
     }
-  }
-
-  /** The manifest of a run before its rows are counted. */
-  function wholeManifest({ parts }: Joining, identity: Identity): Manifest {
-    const manifest = mergedManifest(parts, identity);
-    return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
   }
 
   /**
@@ -185,10 +178,11 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
 
   /**
    * Joins the journals, and has the output made of them as that of any run.
-   * @param begunAs the manifest without its counts
+   * @param whole the manifest without its counts
    * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
    */
-  async function joinRun<J extends StageJob>({ name, parts }: Joining, begunAs: Manifest, kind: MergedKind<J>) {
+  async function joinRun<J extends StageJob>({ name, parts }: Joining, whole: Manifest, kind: MergedKind<J>) {
+    const begunAs = { ...whole, settings: { ...whole.settings, 'output-dir': settings.outputDir } };
     const join = await joinJournals(parts, kind.isDone, io.stop);
     requireNoConflict(name, join);
     const paths = pathsOf({ dir: aside, name });
@@ -231,12 +225,10 @@ const MOST_NAMED = 5;
 
 function requireNoConflict(name: string, { conflicts }: Join): void {
   if (conflicts.length === 0) return;
-  const more = conflicts.length - MOST_NAMED;
   throw badData(
     [
       `${counted(conflicts.length, 'row')} of ${name}.jsonl ${conflicts.length === 1 ? 'has' : 'have'} different records in two parts; nothing was merged:`,
       ...conflicts.slice(0, MOST_NAMED).map(({ id, parts }) => `  ${id} in ${parts.join(' and in ')}`),
-      ...(more > 0 ? [`  ... and ${more} more`] : []),
       'Leave one of the two parts out; or merge the one to be believed first, and the other one into the same folder after it: what stands there is kept.',
     ].join('\n'),
   );

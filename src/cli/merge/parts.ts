@@ -81,9 +81,7 @@ export async function findParts(folders: readonly string[], output: string, io: 
       }
     }
   }
-  if (runs.size === 0) {
-    throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
-  }
+  if (runs.size === 0) throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
   const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
   const inOrder = [...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b)));
   return { runs: new Map<string, readonly Part[]>(inOrder), notes };
@@ -114,9 +112,7 @@ async function partIn(dir: string, run: string, name: string, isOwn: boolean): P
 }
 
 /** The same path by all its names, as far as it is there. */
-function realPathOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
-}
+const realPathOf = (path: string) => realpath(path).catch(() => path);
 
 /** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
@@ -192,10 +188,7 @@ export function mergedManifest(
     merged,
     notices: union(manifests.map(({ notices }) => notices)),
     startedAt: own?.startedAt ?? manifests.map(({ startedAt }) => startedAt).sort()[0] ?? '',
-    endedAt: manifests
-      .flatMap(({ endedAt }) => endedAt ?? [])
-      .sort()
-      .at(-1),
+    endedAt: byEnd.findLast(({ endedAt }) => endedAt !== undefined)?.endedAt,
     state: 'incomplete',
     batch: undefined,
     output: undefined,

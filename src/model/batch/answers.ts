@@ -27,8 +27,7 @@ import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf
 import { classify } from '../failures/classify.js';
 import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
-import { requestId } from './folder.js';
-import { isGood, type Results } from './results.js';
+import { isGood, type Results, requestId } from './folder.js';
 
 export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 

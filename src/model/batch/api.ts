@@ -13,18 +13,6 @@ import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';
 
-interface ApiOptions {
-  /** The address in front of /files and /batches; with a user name, password or query as other endpoints have them. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly proxy: HttpProxy | undefined;
-  /** How long a failure that may pass is tried again. */
-  readonly retryMs: number;
-  /** The user's interrupt. */
-  readonly stop: AbortSignal;
-  readonly onNotice: (text: string) => void;
-}
-
 /** A file to be sent. Its bytes are read when they are sent, each time anew. */
 type FileToSend = Readonly<{ name: string; bytes: number; read: () => AsyncIterable<Uint8Array> }>;
 
@@ -80,9 +68,17 @@ export function interrupted(stop: AbortSignal): UserError {
 
 /**
  * Every method throws `Refused`, and a UserError of 69 where nobody answers in time, of 130 or 143 for an interrupt.
+ * @param server the address in front of /files and /batches; with a user name, password or query as other endpoints have them
+ * @param retryMs how long a failure that may pass is tried again
+ * @param stop the user's interrupt
  * @throws UserError (2) for a base URL or a key that cannot be used
  */
-export function openBatchApi({ baseUrl, apiKey, proxy, retryMs, stop, onNotice }: ApiOptions) {
+export function openBatchApi(
+  { baseUrl, apiKey, proxy }: Readonly<{ baseUrl: string; apiKey: string; proxy: HttpProxy | undefined }>,
+  retryMs: number,
+  stop: AbortSignal,
+  onNotice: (text: string) => void,
+) {
   const wire = new Wire(baseUrl, apiKey, proxy);
   const { address, hasKey, redact } = wire;
   const { host } = address;

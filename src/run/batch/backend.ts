@@ -1,20 +1,10 @@
 // A run by batch files: its folder, and the backend that looks answers up there and has what stands in no file written into the next one.
 
-import { constants } from 'node:fs';
-import { access, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import { callsTogether } from '../../core/costs.js';
-import {
-  cannotCreate,
-  codeOf,
-  EXIT,
-  identityDiffers,
-  inputMissing,
-  present,
-  UserError,
-  unavailable,
-} from '../../core/errors.js';
+import { cannotCreate, codeOf, EXIT, identityDiffers, present, UserError, unavailable } from '../../core/errors.js';
 import { dollars, grouped } from '../../core/figures.js';
 import { groupBy } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
@@ -26,19 +16,7 @@ import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
 import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
 import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt } from '../../model/batch/answers.js';
-import {
-  type Batch,
-  clearRemains,
-  jobIn,
-  jobName,
-  readBatch,
-  readRequests,
-  readSubmission,
-  resultFiles,
-  writeBatch,
-  writeParts,
-} from '../../model/batch/folder.js';
-import { openResults } from '../../model/batch/results.js';
+import { type Batch, type BatchFolder, folderAt, jobIn, jobName } from '../../model/batch/folder.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { wordsOf } from '../../settings/command-line.js';
@@ -47,7 +25,7 @@ import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
 import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import { type BatchSettings, batchDirOf } from './options.js';
+import type { BatchSettings } from './options.js';
 
 /** A run that is asked by files, in a folder of that absolute path. */
 interface ByBatch {
@@ -84,16 +62,15 @@ const NOBODY = {
  */
 export async function openBatch(by: ByBatch, given: BackendOptions): Promise<OpenBackend> {
   const { dir, run, settings, endpoints } = by;
-  await makeFolders(dir)
-    .then(() => access(dir, constants.W_OK))
-    .catch((error: unknown) => {
-      throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
-    });
+  await makeFolders(dir).catch((error: unknown) => {
+    throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
+  });
   const busy = `another run works on its batch in ${dir}; give each run, and each part of one, a --batch-dir of its own`;
   const release = await lockFile(join(dir, '.batch.lock'), busy);
+  const disk = folderAt(dir);
   try {
-    await clearRemains(dir);
-    const batch = await readBatch(dir);
+    await disk.clearRemains();
+    const batch = await disk.batch.read();
     // Another run may have begun in the folder since it was chosen.
     if (batch !== undefined) await requireOwn(batch, run, dir);
     const { allowParamDrop, onNotice = () => {} } = given;
@@ -102,7 +79,7 @@ export async function openBatch(by: ByBatch, given: BackendOptions): Promise<Ope
     const options = { ...given, dialect };
     const asksLive = settings.finishOnline || (batch === undefined && !settings.assumeParams);
     const live = asksLive ? await openEndpoints(endpoints, options) : undefined;
-    const folder: Folder = { ...by, options, live, batch, report: undefined };
+    const folder: Folder = { ...by, disk, options, live, batch, report: undefined };
     return {
       ...(live ?? NOBODY),
       dropped: () => dialect.dropped(),
@@ -124,6 +101,7 @@ type Requests = Map<string, string>;
 
 /** An open folder, with what is kept from one call of `work` to the next. */
 interface Folder extends ByBatch {
+  readonly disk: BatchFolder;
   readonly options: AnswerOptions;
   readonly live: OpenBackend | undefined;
   batch: Batch | undefined;
@@ -137,7 +115,7 @@ async function workOff<J extends Job>(
   signals: AskSignals,
   hooks: WorkHooks<J>,
 ): Promise<void> {
-  const { dir, run, settings, endpoints, options, live } = folder;
+  const { dir, disk, run, settings, endpoints, options, live } = folder;
   /** What has no result is asked live. */
   const isLive = settings.finishOnline ?? false;
   // Sessions give it, and nobody else asks by files.
@@ -177,8 +155,8 @@ async function workOff<J extends Job>(
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
   async function pass(asked: readonly J[]) {
-    const requests = await readRequests(dir, folder.batch?.parts ?? [], signals.stop);
-    const results = await openResults(dir, signals.stop);
+    const requests = await disk.readRequests(folder.batch?.parts ?? [], signals.stop);
+    const results = await disk.results(signals.stop);
     const answers = openAnswers(folder, options, results);
     const awaited = new Set<string>();
     /** Requests that were written by this look. */
@@ -234,7 +212,7 @@ async function workOff<J extends Job>(
      * what is still missing of them is written anew, or asked live.
      */
     async function withdraw(): Promise<void> {
-      const { sent = [] } = (await readSubmission(dir)) ?? {};
+      const { sent = [] } = (await disk.submission.read()) ?? {};
       for (const [file, names] of groupBy(requests.keys(), (name) => present(requests.get(name)))) {
         const isGiven = sent.some(({ part }) => part === file) || names.some(results.has);
         if (isGiven || names.every((name) => awaited.has(name))) continue;
@@ -252,7 +230,7 @@ async function workOff<J extends Job>(
     /** Writes the requests that jobs are missing. Each is made when its turn comes, so that no text is held. */
     async function write(missing: readonly J[]): Promise<void> {
       const ids: string[] = [];
-      await writeParts(dir, folder.batch?.parts ?? [], lines(missing, ids), async (part) => {
+      await disk.writeParts(folder.batch?.parts ?? [], lines(missing, ids), async (part) => {
         const batch = present(folder.batch);
         await save({ ...batch, parts: [...batch.parts, part] });
         for (const id of ids.splice(0, part.requests)) {
@@ -328,7 +306,7 @@ async function workOff<J extends Job>(
   }
 
   async function save(batch: Batch): Promise<void> {
-    await writeBatch(dir, batch);
+    await disk.batch.write(batch);
     folder.batch = batch;
   }
 
@@ -373,9 +351,11 @@ export async function chooseBatch(
 ): Promise<boolean> {
   const { finishOnline, fresh } = settings;
   const before = run.stored?.batch?.dir;
-  const dir = batchDirOf(settings, io) ?? (finishOnline ? before : undefined);
-  const batch = dir === undefined ? undefined : await readBatch(dir);
-  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, batch);
+  const named = settings.batchDir ?? (finishOnline ? before : undefined);
+  const dir = named === undefined ? undefined : resolve(io.cwd, named);
+  const batch = dir === undefined ? undefined : await folderAt(dir).batch.read();
+  const isLost = batch === undefined && !finishOnline;
+  if (before !== undefined && (dir !== before || isLost)) await requireNothingAwaited(run, before, batch);
   run.batch = dir === undefined ? undefined : { dir };
   if (finishOnline && (before ?? batch) === undefined) {
     // A run whose batch was ended may be repeated as it was given.
@@ -392,8 +372,13 @@ export async function chooseBatch(
       `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
     );
   }
-  if (batch === undefined) await requireUsable(run, dir, settings);
-  else await requireOwn(batch, run, dir);
+  if (batch !== undefined) await requireOwn(batch, run, dir);
+  const [first] = batch === undefined ? await folderAt(dir).resultFiles() : [];
+  if (first !== undefined) {
+    throw cannotCreate(
+      `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
+    );
+  }
   if (batch !== undefined && fresh) {
     const paths = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name));
     await setAside(dir, paths);
@@ -407,27 +392,12 @@ export async function chooseBatch(
  * @throws UserError (75, 66, 65)
  */
 async function requireNothingAwaited(run: Run, dir: string, given: Batch | undefined): Promise<void> {
-  const batch = await readBatch(dir);
+  const batch = await folderAt(dir).batch.read();
   // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to) reads what has come, --finish-online asks the rest live, --fresh starts over`,
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to, with its batch.json) reads what has come, --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
-  );
-}
-
-/** @throws UserError: 66 where batch.json was lost, 73 where a folder without it cannot be begun */
-async function requireUsable(run: Run, dir: string, { finishOnline }: BatchSettings): Promise<void> {
-  const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
-  if (isLost && !finishOnline) {
-    throw inputMissing(
-      `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
-    );
-  }
-  const [first] = await resultFiles(dir);
-  if (first === undefined) return;
-  throw cannotCreate(
-    `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
   );
 }
 
@@ -467,12 +437,13 @@ export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Pr
   const { settings } = stage;
   if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
   const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
-  const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
-  for (const unit of ['usd', 'tokens'] as const) {
-    const { [unit]: need = 0 } = needs;
+  const tokens = (count: number) => `${grouped(Math.ceil(count))} tokens`;
+  for (const [unit, need = 0, show] of [
+    ['usd', cache?.usd ?? total.usd?.expected, dollars],
+    ['tokens', total.prompt_tokens + total.output_tokens.expected, tokens],
+  ] as const) {
     const share = budget?.[unit] ?? undefined;
     if (share === undefined || share.covers === 1) continue;
-    const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
     const left = Math.max(0, share.budget - share.spent);
     throw new UserError(
       `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,
