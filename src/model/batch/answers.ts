@@ -68,11 +68,11 @@ export function openAnswers(
     const situation = () => ({ ...known, sent: Object.keys(body) });
     for (const { result, path } of results.of(id)) {
       if (result === 'unasked') continue;
-      const { status = 0, body: said } = result;
+      const { status, body: said } = result;
       const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
       if (typeof said === 'object') reading.take(said);
       else reading.feed(Buffer.from(said));
-      const isReply = typeof said === 'object' || isGood(status);
+      const isReply = typeof said === 'object' || isGood(status ?? 0);
       const attempt = isReply ? reading.outcome(situation) : classify({ status, body: said }, situation());
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
