@@ -5,12 +5,11 @@ import { counted, grouped, oneLine, printable, shellLine } from '../core/printab
 import { NONE, type Table } from '../core/table.js';
 import { type Look, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { Refused } from '../model/batch/api.js';
-import { type BatchPart, isLive, requestsIn, resultsToFetch, type Sent } from '../model/batch/folder.js';
+import { type BatchPart, isLive, resultsToFetch, type Sent } from '../model/batch/folder.js';
 import { waitOf } from '../model/schedule/outages.js';
 import { defineCommand, type OptionTable, option, programName } from '../settings/command.js';
 import { type BatchClient, openClient, readingCommand, SERVER_OPTIONS, type ServerSettings } from './batch/client.js';
-import { fetchResults, submit as submitParts } from './batch/transfers.js';
+import { fetchResults, submit as submitParts, unlessRefused } from './batch/transfers.js';
 
 const SUBMIT_OPTIONS = {
   ...SERVER_OPTIONS,
@@ -108,12 +107,10 @@ async function cancelBatches(client: BatchClient): Promise<void> {
   let cancelled = 0;
   for (const sent of client.sent) {
     if (!isLive(sent) || sent.status === 'cancelling') continue;
-    try {
-      await client.noteServed(sent, await client.api.cancel(sent.batchId ?? ''));
-      cancelled++;
-    } catch (error) {
-      if (!(error instanceof Refused) || !TOO_LATE.includes(error.http)) throw error;
-    }
+    const served = await unlessRefused(client.api.cancel(sent.batchId ?? ''), ({ http }) => TOO_LATE.includes(http));
+    if (served === undefined) continue;
+    await client.noteServed(sent, served);
+    cancelled++;
   }
   // What ended in between is told as it is now.
   await client.refresh();
@@ -155,7 +152,7 @@ async function standingOfPart(client: BatchClient, part: BatchPart, answered: Re
   const isFetched = sent?.isEnded === true && times.every((each) => resultsToFetch(each).length === 0);
   const isMade = sent?.batchId !== undefined || sent?.isOpen === true;
   const without: string[] = [];
-  if (isFetched || !isMade) for await (const { id } of requestsIn(client.dir, part, answered)) without.push(id);
+  if (isFetched || !isMade) for await (const { id } of client.disk.requestsIn(part, answered)) without.push(id);
   const isAnswered = !isMade && without.length === 0;
   // Whatever the server says of the batch: it may have completed without a result for each request.
   const missing = isFetched ? without.length : 0;
@@ -231,12 +228,10 @@ function cellsOf(part: PartStanding, now: number): string[] {
 }
 
 function problemsOf({ file, problems }: PartStanding): string[] {
-  const told = problems.slice(0, MOST_PROBLEMS).map(({ code, message, line }) => {
+  return problems.slice(0, MOST_PROBLEMS).map(({ code, message, line }) => {
     const what = [code, message].filter((text) => text !== '').join(': ');
     return `${file}${line === undefined ? '' : `:${line}`}: ${what}`;
   });
-  const more = problems.length - told.length;
-  return more > 0 ? [...told, `${file}: and ${counted(more, 'error')} more`] : told;
 }
 
 function missingNotes({ file, requests, missing, first_missing: first }: PartStanding): string[] {

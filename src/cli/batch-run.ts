@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/printable.js';
@@ -12,17 +12,7 @@ import { Appender } from '../disk/group-commit.js';
 import { splitLines } from '../disk/lines.js';
 import { lockFile } from '../disk/lock.js';
 import { openEndpoints } from '../model/backend.js';
-import {
-  type Batch,
-  bodyIn,
-  isLive,
-  readSubmission,
-  requestsIn,
-  requireAsWritten,
-  resultsToFetch,
-  unwritable,
-} from '../model/batch/folder.js';
-import { openResults } from '../model/batch/results.js';
+import { bodyIn, isGood, isLive, resultsToFetch, unwritable } from '../model/batch/folder.js';
 import type { HttpAnswer } from '../model/endpoint/endpoint.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { openProgress } from '../run/progress.js';
@@ -81,16 +71,13 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
   const busy = `another awb batch run works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = await lockFile(join(dir, '.answers.lock'), busy);
   try {
-    await requireNotAwaited(dir, shown);
+    await requireNotAwaited(opened);
     const file = await openAnswers(dir);
     try {
-      const jobs = await requestsLeft(opened);
-      const total = opened.batch.parts.reduce((sum, { requests }) => sum + requests, 0);
-      const tally = { total, answered: 0, refused: 0 };
-      if (jobs.length > 0) await answerAll(opened.batch, jobs, file, tally, settings, io);
-      io.stdout.write(resultText(opened, jobs.length, tally, settings, io));
+      const tally = await answerAll(opened, await requestsLeft(opened), file, settings, io);
+      io.stdout.write(resultText(opened, tally, settings, io));
       if (io.stop.aborted) return interruption(io.stop);
-      return tally.answered === jobs.length ? EXIT.done : EXIT.incomplete;
+      return tally.missing === 0 ? EXIT.done : EXIT.incomplete;
     } finally {
       await file.close();
     }
@@ -100,8 +87,8 @@ async function answerFolder(settings: RunSettings, io: Io): Promise<ExitCode> {
 }
 
 /** Whoever answers here what a server works on pays for it twice. @throws UserError (2) where batches are awaited */
-async function requireNotAwaited(dir: string, shown: string): Promise<void> {
-  const submission = await readSubmission(dir);
+async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
+  const submission = await disk.submission.read();
   const isAwaited = submission?.sent.some(
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
@@ -118,12 +105,12 @@ type RequestJob = Job & Place & Readonly<{ id: string }>;
  * The requests that have no result yet.
  * @throws UserError: 65 for a part that is not as it was written, 66 where a file cannot be read
  */
-async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
-  const { ids: answered } = await openResults(dir);
+async function requestsLeft({ disk, batch }: Opened): Promise<RequestJob[]> {
+  const { ids: answered } = await disk.results();
   const jobs: RequestJob[] = [];
   for (const part of batch.parts) {
-    await requireAsWritten(dir, part);
-    for await (const { id, path, offset, length } of requestsIn(dir, part, answered)) {
+    await disk.requireAsWritten(part);
+    for await (const { id, path, offset, length } of disk.requestsIn(part, answered)) {
       jobs.push({ id, path, offset, length, group: String(Math.floor(jobs.length / GROUP)) });
     }
   }
@@ -133,46 +120,51 @@ async function requestsLeft({ dir, batch }: Opened): Promise<RequestJob[]> {
 /** Opens answers.jsonl, or makes it. A torn last line, as a kill leaves it, is cut off: its request is asked again. */
 async function openAnswers(dir: string) {
   const path = join(dir, ANSWERS);
-  let opened: FileHandle | undefined;
-  try {
-    // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
-    const handle = await open(path, constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0));
-    opened = handle;
-    for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
-      if (!ended) await handle.truncate(offset);
-    }
-    await syncFolder(dir);
-    const appender = new Appender(handle, path, (await handle.stat()).size);
-    return {
-      /** Resolves when the line is on the disk. */
-      append: (line: Buffer) => appender.append(line),
-      async close() {
-        await appender.idle();
-        await handle.close();
-      },
-    };
-  } catch (error) {
-    await opened?.close();
+  // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
+  const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+  const handle = await open(path, flags).catch((error: unknown) => {
     throw unwritable(path, error);
+  });
+  for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
+    if (!ended) await handle.truncate(offset);
   }
+  await syncFolder(dir);
+  const appender = new Appender(handle, path, (await handle.stat()).size);
+  return {
+    /** Resolves when the line is on the disk. */
+    append: (line: Buffer) => appender.append(line),
+    async close() {
+      await appender.idle();
+      await handle.close();
+    },
+  };
 }
-
-/** How many requests there are, how many were answered now, and how many of them otherwise than by a reply. */
-type AnswerTally = { readonly total: number; answered: number; refused: number };
 
 /**
  * Asks all that is left; each answer is on the disk before its slot is used again.
+ * @returns how many requests there are, how many were answered now, how many of them otherwise than by a reply, and how many are left
  * @throws UserError where no request would fare better (auth, an unknown model), and 69 where nobody answers any more
  */
 async function answerAll(
-  { url, model }: Batch,
+  { batch: { parts, url, model } }: Opened,
   jobs: readonly RequestJob[],
   file: Awaited<ReturnType<typeof openAnswers>>,
-  tally: AnswerTally,
   settings: RunSettings,
   io: Io,
-): Promise<void> {
-  const { local, modelBaseUrl: baseUrls, modelApiKey: apiKey } = settings;
+) {
+  const total = parts.reduce((sum, { requests }) => sum + requests, 0);
+  const tally = { total, answered: 0, refused: 0, missing: jobs.length };
+  if (jobs.length === 0) return tally;
+  const {
+    local,
+    modelBaseUrl: baseUrls,
+    modelApiKey: apiKey,
+    rpm,
+    tpm,
+    concurrency,
+    maxAttempts,
+    keepGoing,
+  } = settings;
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
   const { named, close } =
     local === undefined
@@ -185,31 +177,26 @@ async function answerAll(
     ...settings,
     title: 'batch run',
     unit: 'requests',
-    totals: new Map([['requests', tally.total]]),
-    already: new Map([['requests', tally.total - jobs.length]]),
+    totals: new Map([['requests', total]]),
+    already: new Map([['requests', total - jobs.length]]),
     status: () => pool?.status(),
   });
   io.setLastWords('ended at once: every answer that was written is kept; the same command goes on');
   const solve: Solve<RequestJob> = async (job, ask) => {
-    let request: ModelRequest | undefined;
-    const outcome = await ask({
-      async make() {
-        request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
-        return request;
-      },
-    });
+    const request = { prompt: bodyIn(bytesAt(job).toString()), seedOffset: 0 };
+    const outcome = await ask({ make: async () => request });
     if (outcome.status === 'interrupted') return;
-    const answer = request && answers.get(request);
+    const answer = answers.get(request);
     const { class: failure = 'fatal', reason = `HTTP ${answer?.status}` } = outcome.status === 'failed' ? outcome : {};
     await file.append(resultLine(job.id, answer ?? { code: failure.replaceAll('-', '_'), message: reason }));
-    const isReply = answer !== undefined && answer.status >= 200 && answer.status <= 299;
+    const isReply = answer !== undefined && isGood(answer.status);
     tally.answered++;
+    tally.missing--;
     if (!isReply) tally.refused++;
     const tokens = outcome.log.usage.completionTokens ?? 0;
     progress.settled('requests', { status: isReply ? 'ok' : 'failed', tokens, reason });
   };
   try {
-    const { rpm, tpm, concurrency, maxAttempts, keepGoing } = settings;
     const callTimeoutMs = settings.callTimeout * 1000;
     pool = await openEndpoints(named, {
       ...{ rpm, tpm, concurrency, maxAttempts, keepGoing, onNotice },
@@ -220,6 +207,7 @@ async function answerAll(
       raw: { path: url.replace(/^\/v1/, ''), answers },
     });
     await pool.work(jobs, solve, { stop: io.stop, abort: drain.over });
+    return tally;
   } finally {
     drain.close();
     progress.finish();
@@ -241,12 +229,10 @@ function resultLine(customId: string, outcome: HttpAnswer | { code: string; mess
 
 function resultText(
   { shown, dir, batch }: Opened,
-  asked: number,
-  { total, answered, refused }: AnswerTally,
+  { total, answered, refused, missing }: Awaited<ReturnType<typeof answerAll>>,
   { json }: RunSettings,
   io: Io,
 ): string {
-  const missing = asked - answered;
   if (json) {
     const counts = { requests: total, answered, errors: refused, missing };
     return `${JSON.stringify({ schema: 'awb.batch-run/1', folder: dir, file: ANSWERS, ...counts }, null, 2)}\n`;

@@ -3,18 +3,8 @@
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
-import { type JoinedRun, mergeRuns } from './merge/merging.js';
-
-const OPTIONS = {
-  runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
-  'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
-  'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
-  predictions: option.text(
-    'FILE',
-    'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
-  ),
-} as const satisfies OptionTable;
+import { defineCommand, type Settings } from '../settings/command.js';
+import { type JoinedRun, MERGE_OPTIONS, mergeRuns } from './merge/merging.js';
 
 export const command = defineCommand({
   description:
@@ -25,12 +15,12 @@ export const command = defineCommand({
     'awb merge judged-* --predictions predictions.jsonl --output-dir whole':
       'judgings of parts of a file that lies elsewhere',
   },
-  options: OPTIONS,
+  options: MERGE_OPTIONS,
   operands: ['runs'],
   run: merge,
 });
 
-async function merge(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCode> {
+async function merge(settings: Settings<typeof MERGE_OPTIONS>, io: Io): Promise<ExitCode> {
   const { runs, notes } = await mergeRuns(settings, io);
   const isWhole = runs.every(({ manifest, astray }) => manifest.state === 'complete' && astray === 0);
   const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
@@ -40,7 +30,7 @@ async function merge(settings: Settings<typeof OPTIONS>, io: Io): Promise<ExitCo
   return exitCode;
 }
 
-function documentOf({ name, own, parts, join, manifest, missing, astray, reasons }: JoinedRun) {
+function documentOf({ name, parts, join, manifest, missing, astray, reasons }: JoinedRun) {
   return {
     run: name,
     kind: manifest.kind,
@@ -52,50 +42,42 @@ function documentOf({ name, own, parts, join, manifest, missing, astray, reasons
     reasons,
     missing,
     astray,
-    parts: parts.map(({ dir, manifest: { settings, state } }, at) => ({
-      dir,
-      ...(typeof settings.shard === 'string' ? { shard: settings.shard } : {}),
-      state,
-      rows: join.rows[at + (own === undefined ? 0 : 1)],
-    })),
+    parts: parts.flatMap(({ dir, isOwn, manifest: { settings, state } }, at) => {
+      const shard = typeof settings.shard === 'string' ? { shard: settings.shard } : {};
+      return isOwn ? [] : { dir, ...shard, state, rows: join.rows[at] };
+    }),
     duplicates: { alike: join.alike, mended: join.mended, kept: join.kept },
     damages: join.damages,
   };
 }
 
-function linesOf({ name, own, parts, join, manifest, missing, astray, reasons }: JoinedRun, io: Io): string[] {
+function linesOf({ name, parts: all, join, manifest, missing, astray, reasons }: JoinedRun, io: Io): string[] {
+  const parts = all.filter(({ isOwn }) => !isOwn);
   const { counts, output, kind } = manifest;
   // Of several names of a checkpoint one is taken.
-  const [label, ...labels] = new Set([own, ...parts].flatMap((part) => part?.manifest.label ?? []));
-  const several = (count: number, what: string) => when(count > 0, `${counted(count, 'row')} in several parts ${what}`);
+  const [label, ...labels] = new Set(all.flatMap((part) => part.manifest.label ?? []));
+  const several = (count: number, what: string) => count > 0 && `${counted(count, 'row')} in several parts ${what}`;
+  const isLacking = Object.keys(missing).length > 0;
   const lines = [
-    ...when(counts.failed > 0, `failed: ${listed(counts.failures)}`),
+    counts.failed > 0 && `failed: ${listed(counts.failures)}`,
     ...Object.entries(reasons).map(([failure, reason]) => `  ${failure}, for example: ${reason}`),
-    ...when(Object.keys(missing).length > 0, `missing: ${listed(missing)}`),
-    ...when(
-      astray > 0,
+    isLacking && `missing: ${listed(missing)}`,
+    astray > 0 &&
       `${counted(astray, 'judgement')} of predictions that are not there, left out: merge those predictions, too`,
+    labels.length > 0 && `labelled ${label}; other parts: ${labels.join(', ')}`,
+    ...parts.map(
+      ({ name, manifest: { state } }) =>
+        !['complete', 'incomplete'].includes(state) && `${name} is ${state}: its rows so far are taken`,
     ),
-    ...when(labels.length > 0, `labelled ${label}; other parts: ${labels.join(', ')}`),
-    ...parts.flatMap(({ name, manifest: { state } }) =>
-      when(!['complete', 'incomplete'].includes(state), `${name} is ${state}: its rows so far are taken`),
-    ),
-    ...several(join.alike, 'with the same record: it counts once'),
-    ...several(join.mended, 'of which one has failed: the other one counts'),
-    ...several(join.kept, 'with other records than the folder had: what it had is kept'),
+    several(join.alike, 'with the same record: it counts once'),
+    several(join.mended, 'of which one has failed: the other one counts'),
+    several(join.kept, 'with other records than the folder had: what it had is kept'),
     ...join.damages,
-    ...(output === undefined ? [] : [`written: ${shownPath(output.file, io)}`]),
-    ...when(
-      Object.keys(missing).length > 0 && kind !== 'judge',
-      'next: the command of the parts without --shard asks what is missing here',
-    ),
+    output !== undefined && `written: ${shownPath(output.file, io)}`,
+    isLacking && kind !== 'judge' && 'next: the command of the parts without --shard asks what is missing here',
   ];
   const done = `${name}: ${counts.ok} of ${counts.chosen} done, from ${counted(parts.length, 'part')}`;
-  return [done, ...lines.map((line) => `  ${printable(line)}`)];
-}
-
-function when(holds: boolean, text: string): string[] {
-  return holds ? [text] : [];
+  return [done, ...lines.flatMap((line) => (line === false ? [] : `  ${printable(line)}`))];
 }
 
 function listed(counts: Readonly<Record<string, number>>): string {

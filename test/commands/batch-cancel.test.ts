@@ -1,6 +1,7 @@
 // awb batch cancel: what has not ended is told to end, and what was done by then can still be fetched.
 
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -71,5 +72,23 @@ describe('awb batch cancel', () => {
     isLost = false;
     expect((await awb(['batch', 'cancel', dir])).stderr).toContain('1 batch cancelled');
     expect(states(server)).toEqual(['cancelling']);
+  });
+
+  test('sends no body that is said to be JSON, and needs no content type of the answer', async () => {
+    const types: unknown[] = [];
+    const plain = createServer((request, response) => {
+      types.push(request.headers['content-type']);
+      const isJson = request.headers['content-type'] !== undefined;
+      response
+        .writeHead(isJson ? 400 : 200)
+        .end(isJson ? '' : JSON.stringify({ id: 'batch_0000', status: 'cancelling' }));
+    });
+    const { server, dir } = await submitted([1], {
+      trouble: ({ path }) => (path.endsWith('/cancel') ? { to: plain } : undefined),
+    });
+    const { code, stderr } = await awb(['batch', 'cancel', dir]);
+    expect([code, stderr]).toEqual([EXIT.done, expect.stringContaining('1 batch cancelled')]);
+    expect(types).toEqual([undefined]);
+    expect(server.requests.filter(({ path }) => path.endsWith('/cancel')).map(({ body }) => body.length)).toEqual([0]);
   });
 });

@@ -141,7 +141,7 @@ describe('awb batch fetch', () => {
     server.finish();
     await fetchAll(dir);
     expect(await readFile(join(dir, 'outputs-0001.jsonl'), 'utf8')).toBe('mine\n');
-    expect(await idsIn(dir, 'outputs-0001.1.jsonl')).toEqual(['row-1_0_abc']);
+    expect(await idsIn(dir, 'outputs-0001-2.jsonl')).toEqual(['row-1_0_abc']);
   });
 
   test('says which results the server has no more', async () => {

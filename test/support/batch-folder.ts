@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { partName, writeBatch } from '../../src/model/batch/folder.js';
+import { folderAt, partName } from '../../src/model/batch/folder.js';
 import { temporaryFolder } from './cli.js';
 
 /** A chat request, told apart by its number. */
@@ -32,7 +32,7 @@ export async function batchFolder(
     const sha256 = createHash('sha256').update(text).digest('hex');
     written.push({ file, requests, bytes: Buffer.byteLength(text), sha256 });
   }
-  await writeBatch(dir, {
+  await folderAt(dir).batch.write({
     run: { kind: 'judge', dir: '/runs/step-100', fingerprint: 'f'.repeat(64), identity: {} },
     model: 'loopback',
     url: '/v1/chat/completions',

@@ -5,18 +5,8 @@ import { identityDiffers, inputMissing, UserError, unavailable } from '../../cor
 import { shellLine, shownPath } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { lockFile } from '../../disk/lock.js';
-import { BatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
-import {
-  type Batch,
-  type BatchPart,
-  isLive,
-  readBatch,
-  readSubmission,
-  type Sent,
-  withServed,
-  writeSubmission,
-} from '../../model/batch/folder.js';
-import { openResults } from '../../model/batch/results.js';
+import { openBatchApi, Refused, type ServedBatch, saysFull } from '../../model/batch/api.js';
+import { type Batch, type BatchPart, folderAt, isLive, type Sent, withServed } from '../../model/batch/folder.js';
 import { proxyFor } from '../../model/http/address.js';
 import { showLoading } from '../../serve/loading.js';
 import { httpUrl } from '../../settings/address.js';
@@ -60,9 +50,10 @@ export type Opened = Awaited<ReturnType<typeof openBatchFolder>>;
 /** @throws UserError: 66 where there is no batch folder, 65 where batch.json is damaged */
 export async function openBatchFolder(given: string, io: Io) {
   const dir = resolve(io.cwd, given);
-  const batch = await readBatch(dir);
+  const disk = folderAt(dir);
+  const batch = await disk.batch.read();
   const shown = shownPath(dir, io);
-  if (batch !== undefined) return { dir, shown, batch };
+  if (batch !== undefined) return { dir, disk, shown, batch };
   throw inputMissing(
     `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
   );
@@ -83,12 +74,12 @@ export type BatchClient = Awaited<ReturnType<typeof openClient>>;
  * @throws UserError: 2 for settings that do not do, 66 and 65 for the folder, 73 where another process works on it
  */
 export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cancel', settings: ServerSettings, io: Io) {
-  const { dir, shown, batch } = await openBatchFolder(settings.batchDir, io);
+  const { dir, disk, shown, batch } = await openBatchFolder(settings.batchDir, io);
   const busy = `another awb batch command works on ${shown}; wait for it to end, or interrupt it: nothing is lost`;
   const release = command === 'status' ? undefined : await lockFile(join(dir, '.submission.lock'), busy);
   try {
     const loading = showLoading(io.stderr, settings.quiet);
-    const submission = await readSubmission(dir);
+    const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
       const line = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
       throw inputMissing(
@@ -101,14 +92,8 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
       );
     }
-    const api = new BatchApi({
-      baseUrl,
-      apiKey: keyFor(baseUrl, settings, shown, io),
-      proxy: proxyFor(baseUrl, io.env),
-      retryMs: settings.retryMinutes * 60_000,
-      stop: io.stop,
-      onNotice: loading.say,
-    });
+    const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
+    const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
     // Parts of one folder are one server's: whoever went to another one would pay twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
       throw identityDiffers(
@@ -116,13 +101,13 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       );
     }
     const client = {
-      ...{ io, dir, shown, batch, api, loading },
+      ...{ io, dir, disk, shown, batch, api, loading },
       /** All that was sent, in the order in which it was. */
       sent: submission?.sent ?? [],
       /** What a later command has to be given to reach the server with the same key. */
       access: settings.apiKey === undefined ? [] : ['--base-url', api.baseUrl],
       /** What has a result in the folder, from wherever it came: a batch, or `awb batch run`. */
-      answered: async (): Promise<ReadonlySet<string>> => (await openResults(dir)).ids,
+      answered: async (): Promise<ReadonlySet<string>> => (await disk.results()).ids,
       /** How a part was sent the last time; undefined where it never was. */
       latest: ({ file }: BatchPart) => client.sent.findLast(({ part }) => part === file),
       /** How many batches the server works on. */
@@ -147,7 +132,11 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
       if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return before;
       const at = before === undefined ? client.sent.length : client.sent.indexOf(before);
       client.sent = client.sent.toSpliced(at, 1, now);
-      if (release !== undefined) await writeSubmission(dir, { baseUrl: api.baseUrl, sent: client.sent });
+      if (release === undefined) return now;
+      await disk.submission.write({ baseUrl: api.baseUrl, sent: client.sent });
+      const { part, status = before?.status } = now;
+      const isNews = before !== undefined && isLive(before) && status !== before.status;
+      if (isNews && command === 'submit') loading.say(`${part}: ${status}`);
       return now;
     }
 
@@ -168,22 +157,18 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
      */
     async function refresh(isNone = false): Promise<void> {
       for (const sent of client.sent) {
-        if (isLive(sent)) await refreshOne(sent);
-        else if (sent.isOpen) {
-          const found = await findMade(sent, isNone);
-          await (found === undefined ? note(sent, { ...sent, isOpen: undefined }) : noteServed(sent, found));
-        }
+        if (!isLive(sent) && !sent.isOpen) continue;
+        const served = await (isLive(sent) ? api.batch(sent.batchId ?? '').catch(unknown) : findMade(sent, isNone));
+        if (served === undefined) await note(sent, { ...sent, isOpen: undefined });
+        else if ('id' in served) await noteServed(sent, served);
+        else await note(sent, { ...sent, status: 'unknown', isEnded: true, problems: [served] });
       }
     }
 
-    async function refreshOne(sent: Sent): Promise<void> {
-      try {
-        await noteServed(sent, await api.batch(sent.batchId ?? ''));
-      } catch (error) {
-        if (!(error instanceof Refused) || error.http !== 404) throw error;
-        const problems = [{ code: '', message: `the server does not know this batch any more (${error.reason})` }];
-        await note(sent, { ...sent, status: 'unknown', isEnded: true, problems });
-      }
+    /** What is said of a batch that the server does not know any more. */
+    function unknown(error: unknown) {
+      if (!(error instanceof Refused) || error.http !== 404) throw error;
+      return { code: '', message: `the server does not know this batch any more (${error.reason})` };
     }
 
     /**

@@ -1,7 +1,7 @@
 // What goes to a server of batches and comes back: parts are submitted once, whatever happens in between, and results fetched once.
 
 import { randomBytes } from 'node:crypto';
-import { createReadStream, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { type FileHandle, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { sizeText } from '../../benchmark/hub/client.js';
@@ -9,22 +9,11 @@ import { present, UserError, unavailable } from '../../core/errors.js';
 import { counted } from '../../core/printable.js';
 import { openAnew, putInPlace, sizeOf } from '../../disk/files.js';
 import { interrupted, Refused } from '../../model/batch/api.js';
-import {
-  type BatchPart,
-  readBatch,
-  requestsIn,
-  requireAsWritten,
-  resultsToFetch,
-  type Sent,
-  unwritable,
-} from '../../model/batch/folder.js';
+import { type BatchPart, resultsToFetch, type Sent, unwritable } from '../../model/batch/folder.js';
 import { systemClock } from '../../model/schedule/pace.js';
 import type { BatchClient } from './client.js';
 
-type Reader = () => AsyncIterable<Uint8Array>;
-
 const FIRST_POLL_MS = 1_000;
-const CHUNK = 1 << 18;
 
 /**
  * Submits what is not submitted. With `wait` it resolves when all batches have ended, and looks every `pollMs` at least; with `again` parts
@@ -32,36 +21,44 @@ const CHUNK = 1 << 18;
  * @throws UserError where the server refuses, or was not reached in time; the same call goes on
  */
 export async function submit(client: BatchClient, again: boolean, wait: boolean, pollMs: number): Promise<void> {
-  const { stop } = client.io;
+  const { api, io, loading } = client;
   const isEnded = (part: BatchPart) => client.latest(part)?.isEnded === true;
   /** Parts of which every request has its result. */
   const answered = new Set<string>();
   let isSaid = false;
   let pauseMs = Math.min(FIRST_POLL_MS, pollMs);
-  await look(client, again);
+  await client.refresh(again);
   if (again) await noteAgain(client, client.batch.parts.filter(isEnded));
   for (;;) {
-    const waiting = await sendAll(client, answered);
+    const waiting = await sendAll();
     if (waiting !== undefined && !isSaid) {
-      client.loading.say(
-        `${client.api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
+      loading.say(
+        `${api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
       );
     }
     isSaid ||= waiting !== undefined;
     if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
-    await systemClock.sleep(pauseMs, stop);
-    if (stop.aborted) throw interrupted(stop);
+    await systemClock.sleep(pauseMs, io.stop);
+    if (io.stop.aborted) throw interrupted(io.stop);
     const before = client.atWork();
-    await look(client);
+    await client.refresh();
     pauseMs = Math.min(client.atWork() < before ? FIRST_POLL_MS : pauseMs * 2, pollMs);
   }
-}
 
-async function look(client: BatchClient, isNone = false): Promise<void> {
-  const before = new Map(client.sent.map((sent) => [sent.fileName, sent.status]));
-  await client.refresh(isNone);
-  for (const { fileName, part, status } of client.sent) {
-    if (status !== undefined && status !== before.get(fileName)) client.loading.say(`${part}: ${status}`);
+  /** Sends one part after the other. @returns the part that waits until the server has room */
+  async function sendAll(): Promise<string | undefined> {
+    const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
+    for (;;) {
+      // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
+      client.batch = (await client.disk.batch.read()) ?? client.batch;
+      const part = client.batch.parts.find(isToSend);
+      if (part === undefined) return undefined;
+      const { waitsBehind } = client.latest(part) ?? {};
+      if (waitsBehind !== undefined && client.atWork() > 0 && client.atWork() >= waitsBehind) return part.file;
+      const sent = await send(client, part);
+      if (sent === undefined) answered.add(part.file);
+      else if (sent.waitsBehind !== undefined) return part.file;
+    }
   }
 }
 
@@ -73,27 +70,10 @@ async function noteAgain(client: BatchClient, ended: readonly BatchPart[]): Prom
     );
   }
   for (const part of ended) {
-    const left = await leftOf(client, part);
-    if (left === undefined) continue;
-    const { read: _, ...fresh } = left;
-    client.loading.say(`${part.file}: ${counted(left.requests, 'request')} without a result, submitted once more`);
-    await client.note(undefined, { ...fresh, host: client.api.host });
-  }
-}
-
-/** Sends one part after the other. @returns the part that waits until the server has room */
-async function sendAll(client: BatchClient, answered: Set<string>): Promise<string | undefined> {
-  const isToSend = (part: BatchPart) => !answered.has(part.file) && client.latest(part)?.batchId === undefined;
-  for (;;) {
-    // The run may have written the parts anew meanwhile: it goes on next to a command that waits for hours.
-    client.batch = (await readBatch(client.dir)) ?? client.batch;
-    const part = client.batch.parts.find(isToSend);
-    if (part === undefined) return undefined;
-    const { waitsBehind } = client.latest(part) ?? {};
-    if (waitsBehind !== undefined && client.atWork() > 0 && client.atWork() >= waitsBehind) return part.file;
-    const sent = await send(client, part);
-    if (sent === undefined) answered.add(part.file);
-    else if (sent.waitsBehind !== undefined) return part.file;
+    const { fresh } = (await leftOf(client, part)) ?? {};
+    if (fresh === undefined) continue;
+    client.loading.say(`${part.file}: ${counted(fresh.requests, 'request')} without a result, submitted once more`);
+    await client.note(undefined, fresh);
   }
 }
 
@@ -102,6 +82,7 @@ async function sendAll(client: BatchClient, answered: Set<string>): Promise<stri
  * @returns what is known of it now; undefined where every request has its result already
  */
 async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefined> {
+  const { api, loading } = client;
   const begun = client.latest(part);
   const left = await leftOf(client, part);
   if (left === undefined) {
@@ -109,24 +90,22 @@ async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefi
     if (begun !== undefined) await client.note(begun, { ...begun, waitsBehind: undefined });
     return undefined;
   }
-  const { read, ...fresh } = left;
+  const { read, fresh } = left;
+  const { bytes } = fresh;
   // Results only ever get more, so that as many requests are the same ones.
-  const isThat = begun !== undefined && begun.requests === left.requests && begun.bytes === left.bytes;
-  const sent = isThat ? begun : await client.note(begun, { ...fresh, host: client.api.host });
+  const isThat = begun !== undefined && begun.requests === fresh.requests && begun.bytes === bytes;
+  const sent = isThat ? begun : await client.note(begun, fresh);
   if (sent.inputFileId !== undefined) return create(client, sent);
   // A file whose upload was not heard of is sent once more, which costs nothing.
-  const inputFileId = await transfer(client, sent, read);
-  return create(client, await client.note(sent, { ...sent, inputFileId }));
-}
-
-async function transfer({ api, loading }: BatchClient, { part, fileName: name, bytes }: Sent, read: Reader) {
-  const served = await api.upload({ name, bytes, read }, (sent) =>
-    loading.step('batch', `${part}: uploading, ${Math.floor((100 * sent) / Math.max(1, bytes))} %`),
+  const served = await api.upload({ name: sent.fileName, bytes, read }, (done) =>
+    loading.step('batch', `${part.file}: uploading, ${Math.floor((100 * done) / Math.max(1, bytes))} %`),
   );
-  if ((served.bytes ?? bytes) === bytes) return served.id;
-  throw unavailable(
-    `${api.host} has ${served.bytes} bytes of ${part}, and ${bytes} were sent; run the same command again`,
-  );
+  if ((served.bytes ?? bytes) !== bytes) {
+    throw unavailable(
+      `${api.host} has ${served.bytes} bytes of ${part.file}, and ${bytes} were sent; run the same command again`,
+    );
+  }
+  return create(client, await client.note(sent, { ...sent, inputFileId: served.id }));
 }
 
 /** Makes a batch of what was uploaded; its mark is on the disk before the server hears of it. */
@@ -158,24 +137,20 @@ async function create(client: BatchClient, uploaded: Sent): Promise<Sent> {
  * @throws UserError (65) for a part that is not as it was written
  */
 async function leftOf(client: BatchClient, part: BatchPart) {
-  const { dir } = client;
-  await requireAsWritten(dir, part);
+  const { disk, api } = client;
+  await disk.requireAsWritten(part);
   const answered = await client.answered();
-  const left = async function* () {
-    for await (const { bytes } of requestsIn(dir, part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
+  const read = async function* () {
+    for await (const { bytes } of disk.requestsIn(part, answered)) yield Buffer.concat([bytes, Buffer.from('\n')]);
   };
   let [requests, bytes] = [0, 0];
-  for await (const line of left()) {
+  for await (const line of read()) {
     requests++;
     bytes += line.length;
   }
-  if (requests === 0) return undefined;
-  const whole = () => createReadStream(join(dir, part.file), { highWaterMark: CHUNK });
-  const read: Reader = requests === part.requests ? whole : left;
-  return { part: part.file, fileName: `awb-${randomBytes(6).toString('hex')}-${part.file}`, requests, bytes, read };
+  const fileName = `awb-${randomBytes(6).toString('hex')}-${part.file}`;
+  return requests === 0 ? undefined : { read, fresh: { part: part.file, host: api.host, requests, bytes, fileName } };
 }
-
-type Wanted = ReturnType<typeof resultsToFetch>[number];
 
 /** What the result of a request has at most, where a server does not say how large the file is. */
 const MOST_REPLY_BYTES = 4_000_000;
@@ -184,49 +159,46 @@ const GONE = [404, 410];
 
 /** Fetches what has come. */
 export async function fetchResults(client: BatchClient): Promise<void> {
-  for (const [place, sent] of client.sent.entries()) {
-    // What is known of it is replaced with each file.
-    for (const wanted of resultsToFetch(sent)) await fetchOne(client, present(client.sent[place]), wanted);
+  const { api, dir, loading } = client;
+  for (const place of client.sent.keys()) {
+    for (const { kind, id } of resultsToFetch(present(client.sent[place]))) {
+      // What is known of it is replaced with each file.
+      const sent = present(client.sent[place]);
+      const told = (await unlessRefused(api.file(id), () => true))?.bytes;
+      const file = await nameFor(client, sent.part, kind, told);
+      const most = told ?? sent.requests * MOST_REPLY_BYTES;
+      const bytes =
+        (await sizeOf(join(dir, file))) ??
+        (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
+      if (bytes === undefined) await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
+      else await client.note(sent, { ...sent, [kind]: { file, bytes } });
+      loading.say(
+        bytes === undefined
+          ? `${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`
+          : `${file}: ${sizeText(bytes)}`,
+      );
+    }
   }
 }
 
-async function fetchOne(client: BatchClient, sent: Sent, { kind, id }: Wanted): Promise<void> {
-  const { api, dir } = client;
-  const told = (await unlessRefused(api.file(id), () => true))?.bytes;
-  const file = await freeName(dir, nameOf(client, sent, kind), told);
-  const most = told ?? sent.requests * MOST_REPLY_BYTES;
-  const bytes =
-    (await sizeOf(join(dir, file))) ??
-    (await unlessRefused(download(client, id, file, told, most), ({ http }) => GONE.includes(http)));
-  if (bytes === undefined) {
-    client.loading.say(`${api.host} has the ${kind} of ${sent.part} no more (${id}): their requests have no result`);
-    await client.note(sent, { ...sent, lost: [...(sent.lost ?? []), id] });
-    return;
-  }
-  await client.note(sent, { ...sent, [kind]: { file, bytes } });
-  client.loading.say(`${file}: ${sizeText(bytes)}`);
-}
-
-async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
+/** What was asked for; undefined where the server has refused it in such a way. */
+export async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refused) => boolean): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (!(error instanceof Refused) || !isIt(error)) throw error;
     return undefined;
   });
 }
 
-/** `outputs-0001.jsonl` for the first time that the part was sent, `outputs-0001-2.jsonl` for the second. */
-function nameOf(client: BatchClient, { part, fileName }: Sent, kind: Wanted['kind']): string {
-  const number = /\d+/.exec(part)?.[0] ?? '0';
-  const times = client.sent.filter((each) => each.part === part).findIndex((each) => each.fileName === fileName);
-  return `${kind}-${number}${times > 0 ? `-${times + 1}` : ''}.jsonl`;
-}
-
-/** A kill may have come right behind the renaming: a file of just that size is the one. Any other of that name stays as it is. */
-async function freeName(dir: string, name: string, told: number | undefined): Promise<string> {
-  for (let copy = 0; ; copy++) {
-    const free = copy === 0 ? name : name.replace('.jsonl', `.${copy}.jsonl`);
-    const bytes = await sizeOf(join(dir, free));
-    if (bytes === undefined || bytes === told) return free;
+/**
+ * `outputs-0001.jsonl`, or `outputs-0001-2.jsonl` and so on where that is another one. A kill may have come right behind the renaming: a
+ * file of just the size that the server tells, which no upload has yet, is the one.
+ */
+async function nameFor({ dir, sent }: BatchClient, part: string, kind: string, told: number | undefined) {
+  const listed = new Set(sent.flatMap(({ outputs, errors }) => [outputs?.file, errors?.file]));
+  for (let copy = 1; ; copy++) {
+    const name = part.replace('requests', kind).replace('.jsonl', copy === 1 ? '.jsonl' : `-${copy}.jsonl`);
+    const bytes = await sizeOf(join(dir, name));
+    if (!listed.has(name) && (bytes === undefined || bytes === told)) return name;
   }
 }
 
@@ -254,12 +226,10 @@ async function download(client: BatchClient, id: string, file: string, told: num
       };
     });
     if (bytes > most || bytes !== (told ?? bytes)) {
-      const why =
-        told === undefined
-          ? `which does not say how large the file is: more than ${sizeText(MOST_REPLY_BYTES)} for each request is not taken`
-          : `which says that the file has ${told}; run the same command again`;
-      const came = `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}`;
-      throw unavailable(`${came}, ${why}`);
+      const due = told ?? `at most ${sizeText(MOST_REPLY_BYTES)} for each request`;
+      throw unavailable(
+        `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}, where ${due} were due; run the same command again`,
+      );
     }
     await handle?.sync();
     await putInPlace(temporary, path);

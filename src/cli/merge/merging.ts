@@ -8,8 +8,7 @@ import { openPredictions, type PredictionFile } from '../../benchmark/prediction
 import { chooseRows, inInputOrder } from '../../benchmark/selection.js';
 import { badData, cannotWrite, codeOf, identityDiffers, throwIfStopped, UserError } from '../../core/errors.js';
 import { countBy } from '../../core/groups.js';
-import type { Identity } from '../../core/identity.js';
-import { asObject } from '../../core/json.js';
+import { asObject, type JsonObject } from '../../core/json.js';
 import { isUnasked } from '../../core/judgement.js';
 import { counted, shownPath } from '../../core/printable.js';
 import { rowId } from '../../core/row-id.js';
@@ -29,20 +28,24 @@ import { type Manifest, readManifest, writeManifest } from '../../run/manifest.j
 import { lockRun, openRun, pathsOf, type RowState, type Run, STAMP_KEY } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
+import { type OptionTable, option, type Settings } from '../../settings/command.js';
 import { findParts, type Join, joinJournals, mergedManifest, ownRun, type Part, sharedIdentity } from './parts.js';
 
 /** A run that has been put together. */
 export type JoinedRun = Awaited<ReturnType<typeof mergeRuns>>['runs'][number];
 
-/** A run that is to be put together. */
-interface Joining {
-  readonly name: string;
-  /** That of the folder before, if it had such a run, and those of the parts. */
-  readonly own: Part | undefined;
-  readonly parts: readonly Part[];
-  /** Those of them that hold rows, the run's own first. */
-  readonly begun: readonly Part[];
-}
+/** A run that is to be put together: its name, and its parts, that of the folder before in front if it had such a run. */
+type Joining = Readonly<{ name: string; parts: readonly Part[] }>;
+
+export const MERGE_OPTIONS = {
+  runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
+  'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
+  'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
+  predictions: option.text(
+    'FILE',
+    'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
+  ),
+} as const satisfies OptionTable;
 
 /** Folders in which runs are made before they take their places. */
 const ASIDE = '.merge-';
@@ -52,15 +55,7 @@ const ASIDE = '.merge-';
  * @throws UserError: 2, 66 and 65 for the parts, 78 where they are parts of different runs, 73 and 74 for the folder, 130 or 143 once the
  * user has interrupted
  */
-export async function mergeRuns(
-  settings: {
-    readonly runs: readonly string[];
-    readonly outputDir: string;
-    readonly dataDir?: string | undefined;
-    readonly predictions?: string | undefined;
-  },
-  io: Io,
-) {
+export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io) {
   const dir = resolve(io.cwd, settings.outputDir);
   const { runs, notes } = await findParts(settings.runs, dir, io);
   const releases = [await lockRun({ dir, name: 'merge' })];
@@ -73,12 +68,10 @@ export async function mergeRuns(
     for (const name of await readdir(dir)) if (name.startsWith(ASIDE)) await rm(join(dir, name), { recursive: true });
     aside = await mkdtemp(join(dir, ASIDE));
     for (const [name, parts] of runs) {
-      const own = await ownRun(dir, name, io);
-      const filled = parts.filter(({ isBegun }) => isBegun);
-      if (filled.length === 0) continue;
-      const joining = { name, own, parts, begun: own === undefined ? filled : [own, ...filled] };
-      const isJudging = filled[0]?.manifest.kind === 'judge';
-      joined.push(await (isJudging ? joinJudging(joining) : joinPredictions(joining)));
+      const joining = { name, parts: [...(await ownRun(dir, name, io)), ...parts] };
+      const first = parts.find(({ isBegun }) => isBegun);
+      if (first === undefined) continue;
+      joined.push(await (first.manifest.kind === 'judge' ? joinJudging(joining) : joinPredictions(joining)));
     }
     throwIfStopped(io.stop);
     for (const run of joined) await putInPlace(run.name, run.manifest, aside, dir);
@@ -98,9 +91,9 @@ export async function mergeRuns(
   }
 
   async function joinPredictions(joining: Joining) {
-    const { begun } = joining;
+    const begun = begunIn(joining);
     const identity = sharedIdentity(begun.map(({ name, manifest }) => ({ name, identity: manifest.identity })));
-    const begunAs = wholeManifest(joining, identity);
+    const begunAs = mergedManifest(joining.parts, identity);
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
@@ -110,14 +103,16 @@ export async function mergeRuns(
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));
+    const rows = { settings: mostOf(parts), dataset, chosen: wholeChoice(dataset, parts) };
     return identity.rollout === undefined
-      ? joinRun(joining, manifest, mergedRows(manifest, parts, dataset))
-      : joinRun(joining, manifest, mergedRollout(manifest, parts, dataset, io.stop));
+      ? joinRun(joining, manifest, mergedRows(manifest, rows))
+      : joinRun(joining, manifest, mergedRollout(asObject(identity.rollout), rows, io.stop));
   }
 
   async function joinJudging(joining: Joining) {
-    const { begun, name } = joining;
-    const whole = await wholePredictions(joining);
+    const { name } = joining;
+    const begun = begunIn(joining);
+    const whole = await wholePredictions(name, begun);
     // A part in which no judge was asked knows of no snapshot.
     const { snapshot } = begun.find((part) => part.manifest.identity.snapshot !== undefined)?.manifest.identity ?? {};
     const identity = sharedIdentity(
@@ -135,11 +130,11 @@ export async function mergeRuns(
     }
     const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
     const { dataset } = isLean ? await dataAt(whole.manifest?.data.dir) : {};
-    const parts = begun.map((part) => settingsIn(part.manifest));
+    const most = mostOf(begun.map((part) => settingsIn(part.manifest)));
     const file = await openPredictions(whole.path, dataset, io.stop);
-    const predictions = await asSeen(file, whole.path, mostOf(parts), io.stop);
+    const predictions = await asSeen(file, whole.path, most, io.stop);
     try {
-      const begunAs = wholeManifest(joining, identity);
+      const begunAs = mergedManifest(joining.parts, identity);
       const manifest = {
         ...begunAs,
         // What a part judged is not what the whole was made of.
@@ -147,23 +142,17 @@ export async function mergeRuns(
         data: { predictions: whole.place, rows: predictions.refs.length },
         predictions: whole.manifest,
       };
-      return await joinRun(joining, manifest, mergedJudging(manifest, parts, predictions));
+      return await joinRun(joining, manifest, mergedJudging(manifest, most, predictions));
     } finally {
       await predictions.close();
     }
-  }
-
-  /** The manifest of a run before its rows are counted. */
-  function wholeManifest({ own, parts }: Joining, identity: Identity): Manifest {
-    const manifest = mergedManifest(own?.manifest, parts, identity);
-    return { ...manifest, settings: { ...manifest.settings, 'output-dir': settings.outputDir } };
   }
 
   /**
    * The whole predictions: named, merged before the judging, or one file that all parts have judged: `path` is where they lie now, `place`
    * where they will.
    */
-  async function wholePredictions({ begun, name }: Joining) {
+  async function wholePredictions(name: string, begun: readonly Part[]) {
     const merged = joined.find(({ manifest }) => manifest.kind === 'infer');
     if (merged !== undefined && settings.predictions === undefined) {
       const fileIn = (folder: string) => pathsOf({ dir: folder, name: 'predictions' }).outputPath;
@@ -188,13 +177,12 @@ export async function mergeRuns(
 
   /**
    * Joins the journals, and has the output made of them as that of any run.
-   * @param begunAs the manifest without its counts
+   * @param whole the manifest without its counts
    * @throws UserError: 65 where two parts have different predictions or judgements of a row, 74 where there is no room
    */
-  async function joinRun<J extends StageJob>({ name, own, parts }: Joining, begunAs: Manifest, kind: MergedKind<J>) {
-    const all = [...(own === undefined ? [] : [own]), ...parts];
-    const journals = all.map((part) => ({ name: part.name, path: part.journalPath, isOwn: part === own }));
-    const join = await joinJournals(journals, (record) => kind.isDone(record), io.stop);
+  async function joinRun<J extends StageJob>({ name, parts }: Joining, whole: Manifest, kind: MergedKind<J>) {
+    const begunAs = { ...whole, settings: { ...whole.settings, 'output-dir': settings.outputDir } };
+    const join = await joinJournals(parts, kind.isDone, io.stop);
     requireNoConflict(name, join);
     const paths = pathsOf({ dir: aside, name });
     const remedy = 'nothing was merged; make room, and run the same command again';
@@ -205,7 +193,7 @@ export async function mergeRuns(
       // For reading alone: the folder that counts is locked already.
       dryRun: true,
       identity: () => begunAs.identity,
-      stateOf: (record) => kind.stateOf(record),
+      stateOf: kind.stateOf,
       pricing: () => begunAs.price,
     });
     try {
@@ -216,7 +204,7 @@ export async function mergeRuns(
       for (const [domain, rows] of Object.entries(output.absent)) missing[domain] = (missing[domain] ?? 0) + rows;
       const astray = [...run.journal.ids()].filter((id) => kind.isAstray?.(id)).length;
       return {
-        ...{ name, own, parts, join, manifest: inPlace(manifest, dir), reasons },
+        ...{ name, parts, join, manifest: inPlace(manifest, dir), reasons },
         /** Rows that no part has, by domain. */
         missing,
         /** Judgements of predictions that are not there. */
@@ -228,17 +216,18 @@ export async function mergeRuns(
   }
 }
 
+/** The parts that hold rows. */
+const begunIn = ({ parts }: Joining) => parts.filter(({ isBegun }) => isBegun);
+
 /** How many files, or rows, are named. */
 const MOST_NAMED = 5;
 
 function requireNoConflict(name: string, { conflicts }: Join): void {
   if (conflicts.length === 0) return;
-  const more = conflicts.length - MOST_NAMED;
   throw badData(
     [
       `${counted(conflicts.length, 'row')} of ${name}.jsonl ${conflicts.length === 1 ? 'has' : 'have'} different records in two parts; nothing was merged:`,
       ...conflicts.slice(0, MOST_NAMED).map(({ id, parts }) => `  ${id} in ${parts.join(' and in ')}`),
-      ...(more > 0 ? [`  ... and ${more} more`] : []),
       'Leave one of the two parts out; or merge the one to be believed first, and the other one into the same folder after it: what stands there is kept.',
     ].join('\n'),
   );
@@ -314,47 +303,37 @@ function wholeChoice(dataset: Dataset, parts: readonly PartSettings[]): RowRef[]
 
 /** How runs of a kind are put together. */
 interface MergedKind<J extends StageJob> {
-  stateOf(record: JournalRecord): RowState;
+  readonly stateOf: (record: JournalRecord) => RowState;
   /** Whether a record stands against another of its row that is not done. @throws TypeError for what no run writes */
-  isDone(record: JournalRecord): boolean;
-  outputOf(run: Run): Promise<Omit<StageOutput<J>, 'io' | 'run' | 'manifest'>>;
+  readonly isDone: (record: JournalRecord) => boolean;
+  readonly outputOf: (run: Run) => Promise<Omit<StageOutput<J>, 'io' | 'run' | 'manifest'>>;
   /** Whether the id is that of a judgement whose prediction is not there. */
-  isAstray?(id: string): boolean;
+  readonly isAstray?: (id: string) => boolean;
 }
 
+type MergedRows = Readonly<{ settings: ReturnType<typeof mostOf>; dataset: Dataset; chosen: readonly RowRef[] }>;
+
 /** Predictions of rows by themselves, or measures of their truths. */
-function mergedRows(manifest: Manifest, parts: readonly PartSettings[], dataset: Dataset): MergedKind<InferJob> {
+function mergedRows(manifest: Manifest, rows: MergedRows): MergedKind<InferJob> {
   const mark = madeWith(manifest).dropped.join(' ');
-  const isLikelihood = manifest.kind === 'likelihood';
-  const stateOf = isLikelihood ? judgementState : predictionState;
-  const outputOf = isLikelihood ? likelihoodOutput : inferOutput;
-  const rows = { settings: mostOf(parts), dataset, chosen: wholeChoice(dataset, parts) };
+  const [stateOf, outputOf] =
+    manifest.kind === 'likelihood' ? [judgementState, likelihoodOutput] : [predictionState, inferOutput];
   return {
     stateOf,
-    isDone(record) {
-      const { [STAMP_KEY.infer]: stamp = '' } = record.log;
-      return stateOf(record).status === 'ok' && stamp === mark;
-    },
+    isDone: (record) => stateOf(record).status === 'ok' && (record.log[STAMP_KEY.infer] ?? '') === mark,
     outputOf: async (run) => outputOf(rows, run.journal),
   };
 }
 
 /** Predictions of a rollout, with its file of turns. */
-function mergedRollout(
-  { identity }: Manifest,
-  parts: readonly PartSettings[],
-  dataset: Dataset,
-  stop: AbortSignal,
-): MergedKind<TurnJob> {
-  const settings = mostOf(parts);
-  const chosen = wholeChoice(dataset, parts);
-  const { from } = asObject(identity.rollout);
+function mergedRollout({ from }: JsonObject, rows: MergedRows, stop: AbortSignal): MergedKind<TurnJob> {
+  const { settings, dataset } = rows;
   return {
     stateOf: predictionState,
     isDone: (record) => isDoneTurn(predictionState(record)),
     async outputOf(run) {
       const recorded = recordedRows(dataset, run.journal.ids());
-      const plan = await planRollout({ dataset, chosen }, recorded, typeof from === 'number' ? from : 0, stop);
+      const plan = await planRollout(rows, recorded, typeof from === 'number' ? from : 0, stop);
       const order = { order: 'file', sampleSeed: 0, repeats: settings.repeats } as const;
       const jobs = turnJobsOf(dataset, plan, order, run.journal.ids());
       return rolloutOutput({ settings, dataset }, jobs, run);
@@ -368,40 +347,40 @@ function mergedRollout(
  */
 function mergedJudging(
   manifest: Manifest,
-  parts: readonly PartSettings[],
+  { judgeRepeats }: Pick<MergedRows['settings'], 'judgeRepeats'>,
   predictions: PredictionFile,
 ): MergedKind<JudgeJob> {
   const mark = madeWith(manifest).dropped.join(' ');
   const { refs } = predictions;
   const stamps = new Map(refs.map(({ key, repeat, stamp }) => [rowId(key, repeat), stamp]));
   const predictionOf = (id: string) => id.split('#', 2).join('#');
+  /**
+   * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
+   * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
+   */
+  const holds = (recorded: string, stamp: string | undefined, failure: string | undefined) => {
+    const [made = '', ...asked] = recorded.split(' ');
+    const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
+    return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);
+  };
   return {
     stateOf: judgementState,
     isDone(record) {
       const state = judgementState(record);
       const { [STAMP_KEY.judge]: stamp } = record.log;
-      const now = stamps.get(predictionOf(record.id));
-      return isDone(state) && typeof stamp === 'string' && holds(stamp, now, state.class, mark);
+      return (
+        isDone(state) && typeof stamp === 'string' && holds(stamp, stamps.get(predictionOf(record.id)), state.class)
+      );
     },
-    async outputOf(run) {
-      const stampOf = (job: JudgeJob, failure: string | undefined, _mark: string, recorded: string) =>
-        holds(recorded, job.stamp, failure, mark) ? recorded : undefined;
-      const output = judgeOutput(predictions, refs, mostOf(parts).judgeRepeats, run.journal.ids(), (job) => {
-        const summary = run.journal.summaryOf(job.id);
-        return summary !== undefined && isDone(summary) && holds(summary.stamp, job.stamp, summary.class, mark);
+    async outputOf({ journal }) {
+      const output = judgeOutput(predictions, refs, judgeRepeats, journal.ids(), (job) => {
+        const summary = journal.summaryOf(job.id);
+        return summary !== undefined && isDone(summary) && holds(summary.stamp, job.stamp, summary.class);
       });
+      const stampOf = (job: JudgeJob, failure: string | undefined, _mark: string, recorded: string) =>
+        holds(recorded, job.stamp, failure) ? recorded : undefined;
       return { ...output, stampOf, absent: absentFrom(manifest.predictions, refs) };
     },
     isAstray: (id) => !stamps.has(predictionOf(id)),
   };
-}
-
-/**
- * Whether a judgement is of the prediction as it stands, by a judge who was asked as the run's identity says. What may stand beside the
- * prediction (a reference, a simulated history) is behind a plus, and the judge command itself looks at it.
- */
-function holds(recorded: string, stamp: string | undefined, failure: string | undefined, mark: string): boolean {
-  const [made = '', ...asked] = recorded.split(' ');
-  const isOfThis = made.split('+')[0] === stamp?.split('+')[0];
-  return isOfThis && (isUnasked(failure) || asked.join(' ') === mark);
 }

@@ -1,7 +1,7 @@
 // The runs in the folders that are to be merged: what their manifests come to in one, and their journals as one.
 
-import { createHash } from 'node:crypto';
-import { type FileHandle, open, readdir, realpath } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { readdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { countsIn } from '../../core/costs.js';
 import {
@@ -18,7 +18,7 @@ import { keysOf } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { shownPath } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
-import { sizeOf } from '../../disk/files.js';
+import { bytesAt, sizeOf } from '../../disk/files.js';
 import type { Line } from '../../disk/lines.js';
 import { RECHECK } from '../../judge/judging.js';
 import { type JournalRecord, scanJournal } from '../../run/journal.js';
@@ -32,9 +32,12 @@ export interface Part {
   /** Absolute. */
   readonly dir: string;
   readonly manifest: Manifest;
-  readonly journalPath: string;
+  /** Of its journal. */
+  readonly path: string;
   /** Whether its journal holds anything: a run that holds nothing binds nobody. */
   readonly isBegun: boolean;
+  /** Whether it is the run into which the others are joined: its finished rows stand. */
+  readonly isOwn: boolean;
 }
 
 const MANIFEST = '.manifest.json';
@@ -68,7 +71,7 @@ export async function findParts(folders: readonly string[], output: string, io: 
     const names = await namesIn(dir, shown);
     if (names.length === 0) notes.push(`${shown} holds no run (yet)`);
     for (const name of names) {
-      const part = await partIn(dir, name, shown);
+      const part = await partIn(dir, name, shown, false);
       if (part === undefined) continue;
       const reason = reasonAgainst(name, part.manifest);
       if (reason !== undefined) notes.push(`${shown}: ${name}.jsonl is left out: ${reason}`);
@@ -78,18 +81,16 @@ export async function findParts(folders: readonly string[], output: string, io: 
       }
     }
   }
-  if (runs.size === 0) {
-    throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
-  }
+  if (runs.size === 0) throw badData(['there is nothing to merge:', ...notes, REMEDY].join('\n  '));
   const isJudged = (parts: readonly Part[]) => parts.some(({ manifest }) => manifest.kind === 'judge');
   const inOrder = [...runs].sort(([, a], [, b]) => Number(isJudged(a)) - Number(isJudged(b)));
   return { runs: new Map<string, readonly Part[]>(inOrder), notes };
 }
 
-/** What the output has of such a run already; undefined where it has none, or one without a row. @throws UserError (75) while it awaits results */
-export async function ownRun(dir: string, name: string, io: Io): Promise<Part | undefined> {
+/** What the output has of such a run already: none, or one with rows. @throws UserError (75) while it awaits results */
+export async function ownRun(dir: string, name: string, io: Io): Promise<Part[]> {
   const shown = shownPath(dir, io);
-  const own = await partIn(dir, name, shown);
+  const own = await partIn(dir, name, shown, true);
   if (own === undefined) {
     const { outputPath, journalPath } = pathsOf({ dir, name });
     await requireNoStray([outputPath, journalPath], 'choose another --output-dir');
@@ -101,19 +102,17 @@ export async function ownRun(dir: string, name: string, io: Io): Promise<Part | 
       EXIT.later,
     );
   }
-  return own?.isBegun ? own : undefined;
+  return own?.isBegun ? [own] : [];
 }
 
-async function partIn(dir: string, run: string, name: string): Promise<Part | undefined> {
-  const { manifestPath, journalPath } = pathsOf({ dir, name: run });
+async function partIn(dir: string, run: string, name: string, isOwn: boolean): Promise<Part | undefined> {
+  const { manifestPath, journalPath: path } = pathsOf({ dir, name: run });
   const manifest = await readManifest(manifestPath);
-  return manifest && { name, dir, manifest, journalPath, isBegun: ((await sizeOf(journalPath)) ?? 0) > 0 };
+  return manifest && { name, dir, manifest, path, isBegun: ((await sizeOf(path)) ?? 0) > 0, isOwn };
 }
 
 /** The same path by all its names, as far as it is there. */
-function realPathOf(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
-}
+const realPathOf = (path: string) => realpath(path).catch(() => path);
 
 /** The names of the runs in a folder. @throws UserError (66) where there is no such folder, or a run in it has no manifest */
 async function namesIn(dir: string, shown: string): Promise<string[]> {
@@ -158,24 +157,22 @@ export function sharedIdentity(parts: readonly { readonly name: string; readonly
 
 /**
  * The manifest of a merged run, as of the first part where nothing else is said, before its rows are counted.
- * @param own that of the run which the parts are merged into; its parts of before are replaced by what they are now
+ * @param parts those that the run itself was merged from before are replaced by what they are now
  */
 export function mergedManifest(
-  own: Manifest | undefined,
-  parts: readonly Pick<Part, 'dir' | 'manifest'>[],
+  parts: readonly Pick<Part, 'dir' | 'manifest' | 'isOwn'>[],
   identity: Identity,
 ): Manifest {
-  const now = parts.map(({ dir, manifest }) => partOf(dir, manifest));
+  const own = parts.find(({ isOwn }) => isOwn)?.manifest;
+  const now = parts.filter(({ isOwn }) => !isOwn).map(partOf);
   const before = own?.merged ?? [];
   const merged = [...before.filter((part) => !now.some((other) => isSame(part, other))), ...now];
-  const manifests = [...(own === undefined ? [] : [own]), ...parts.map(({ manifest }) => manifest)];
-  const [first] = manifests;
-  if (first === undefined) throw new Error('nothing to merge');
+  const manifests = parts.map(({ manifest }) => manifest);
+  const first = present(manifests[0]);
   const endOf = ({ endedAt, startedAt }: Manifest) => endedAt ?? startedAt;
   const byEnd = manifests.toSorted((a, b) => endOf(a).localeCompare(endOf(b)));
   const { shard: _, ...settings } = first.settings;
   const models = new Map(manifests.flatMap(({ models = [] }) => models.map((model) => [String(model.sha256), model])));
-  const spent = spentOf([...(own === undefined ? [] : [own]), ...merged], before);
   return {
     ...first,
     label: manifests.find(({ label }) => label !== undefined)?.label,
@@ -187,14 +184,11 @@ export function mergedManifest(
     servedModels: union(manifests.map(({ servedModels }) => servedModels)),
     models: models.size === 0 ? undefined : [...models.values()],
     price: byEnd.findLast(({ price }) => price !== undefined)?.price,
-    ...spent,
+    ...spentOf([...(own === undefined ? [] : [own]), ...merged], before),
     merged,
     notices: union(manifests.map(({ notices }) => notices)),
     startedAt: own?.startedAt ?? manifests.map(({ startedAt }) => startedAt).sort()[0] ?? '',
-    endedAt: manifests
-      .flatMap(({ endedAt }) => endedAt ?? [])
-      .sort()
-      .at(-1),
+    endedAt: byEnd.findLast(({ endedAt }) => endedAt !== undefined)?.endedAt,
     state: 'incomplete',
     batch: undefined,
     output: undefined,
@@ -202,7 +196,8 @@ export function mergedManifest(
   };
 }
 
-function partOf(dir: string, { settings, state, startedAt, pace, unrecorded }: Manifest): MergedPart {
+function partOf({ dir, manifest }: Pick<Part, 'dir' | 'manifest'>): MergedPart {
+  const { settings, state, startedAt, pace, unrecorded } = manifest;
   const shard = typeof settings.shard === 'string' ? settings.shard : undefined;
   return { dir, shard, state, startedAt, pace, unrecorded };
 }
@@ -233,7 +228,7 @@ function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
   const calls = total(({ unrecorded }) => unrecorded?.calls);
   const sent = total(({ unrecorded }) => unrecorded?.uncounted?.sent);
   const received = total(({ unrecorded }) => unrecorded?.uncounted?.received);
-  const uncounted = sent > 0 || received > 0 ? { sent, received } : undefined;
+  const uncounted = sent + received > 0 ? { sent, received } : undefined;
   return {
     pace: pace.calls === 0 ? undefined : pace,
     unrecorded: calls === 0 ? undefined : { calls, usage, uncounted },
@@ -242,30 +237,10 @@ function spentOf(plus: readonly Spent[], minus: readonly Spent[]): Spent {
 
 // Journals of parts of a run joined into one: which record stands for a row that several parts have, and the lines in their order.
 
-/** A journal to be joined. */
-interface JournalPart {
-  /** How the user knows it. */
-  readonly name: string;
-  readonly path: string;
-  /** Whether it is that of the run which the others are joined into: its finished rows stand. */
-  readonly isOwn: boolean;
-}
-
+type JournalPart = Pick<Part, 'name' | 'path' | 'isOwn'>;
 export type Join = Awaited<ReturnType<typeof joinJournals>>;
-
 /** A record of a part: where it lies, and what is compared of it. */
-interface Entry {
-  readonly id: string;
-  readonly part: JournalPart;
-  readonly offset: number;
-  readonly length: number;
-  readonly isDone: boolean;
-  /** Hashes of what goes into the output, and of the whole line. */
-  readonly row: string;
-  readonly line: string;
-  /** When it was made, as its log says; 0 where that says nothing. */
-  readonly at: number;
-}
+type Entry = ReturnType<typeof entryOf>;
 
 /**
  * Reads the journals. A row that several parts have is taken from the run's own journal, or else from the first part that has finished
@@ -280,9 +255,13 @@ export async function joinJournals(
 ) {
   const entries: Entry[] = [];
   const standing = new Map<string, Entry>();
+  /** Rows that have a record in each part, in the order of the parts. */
   const rows: number[] = [];
+  /** What is damaged in the journals, a sentence each. */
   const damages: string[] = [];
+  /** Rows of which two parts hold different finished records, and the names of these parts. */
   const conflicts: { readonly id: string; readonly parts: readonly [string, string] }[] = [];
+  /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
   const counts = { alike: 0, mended: 0, kept: 0 };
   const count = (before: Entry, found: Entry) => {
     const { name, isOwn } = before.part;
@@ -310,77 +289,47 @@ export async function joinJournals(
       if (before === undefined || isBetter(found, before)) standing.set(found.id, found);
     }
   }
-  return {
-    /** Rows that have a record in each part, in the order of the parts. */
-    rows,
-    /** Rows that several parts have: with the same record, with one that stands because the other failed, and with the run's own. */
-    ...counts,
-    /** Rows of which two parts hold different finished records, and the names of these parts. */
-    conflicts,
-    /** What is damaged in the journals, a sentence each. */
-    damages,
-    /** The lines of the joined journal: every record of every part once, the one that stands of a row behind its others. */
-    lines: () => linesOf(entries, standing, stop),
-  };
+  return { rows, ...counts, conflicts, damages, lines };
+
+  /**
+   * The lines of the joined journal, each once, with its line end. A later record replaces an earlier one: those that do not stand come
+   * first, without copies of what does.
+   */
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
+    const others = entries.filter((entry) => !stands(entry) && entry.line !== present(standing.get(entry.id)).line);
+    const once = new Map<string, Entry>();
+    for (const entry of [...others, ...entries.filter(stands)]) if (!once.has(entry.line)) once.set(entry.line, entry);
+    for (const { part, offset, length } of once.values()) {
+      throwIfStopped(stop);
+      yield Buffer.concat([bytesAt({ path: part.path, offset, length }), LINE_END]);
+    }
+  }
 }
 
-function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean): Entry {
-  const at = typeof log.at === 'string' ? Date.parse(log.at) : 0;
+const LINE_END = Buffer.from('\n');
+
+function entryOf({ id, row, log }: JournalRecord, { offset, bytes }: Line, part: JournalPart, isDone: boolean) {
   return {
     id,
     part,
     offset,
     length: bytes.length,
     isDone,
+    /** Hashes of what goes into the output, and of the whole line. */
     row: digestOf(JSON.stringify(row)),
     line: digestOf(bytes),
-    at: at || 0,
+    /** When it was made, as its log says; 0 where that says nothing. */
+    at: (typeof log.at === 'string' && Date.parse(log.at)) || 0,
   };
 }
 
 /** 24 hex digits of SHA-256. */
 function digestOf(bytes: string | Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex').slice(0, 24);
+  return hash('sha256', bytes, 'hex').slice(0, 24);
 }
 
 /** Whether a record that was found takes the place of the one that stood: a finished one does, and of two failures the later. */
 function isBetter(found: Entry, before: Entry): boolean {
   return found.isDone === before.isDone ? !found.isDone && found.at > before.at : found.isDone;
-}
-
-/**
- * A later record replaces an earlier one: those of parts that do not stand come first, without copies of what does. Each line once, with
- * its line end.
- */
-async function* linesOf(
-  entries: readonly Entry[],
-  standing: ReadonlyMap<string, Entry>,
-  stop: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  const stands = ({ id, part }: Entry) => standing.get(id)?.part === part;
-  const others = entries.filter((entry) => !stands(entry) && entry.line !== present(standing.get(entry.id)).line);
-  const once = new Map<string, Entry>();
-  for (const entry of [...others, ...entries.filter(stands)]) if (!once.has(entry.line)) once.set(entry.line, entry);
-  let file: { readonly part: JournalPart; readonly handle: FileHandle } | undefined;
-  try {
-    for (const { part, offset, length } of once.values()) {
-      throwIfStopped(stop);
-      if (file?.part !== part) {
-        await file?.handle.close();
-        file = { part, handle: await open(part.path).catch(unreadable(part)) };
-      }
-      const bytes = Buffer.alloc(length + 1, '\n');
-      await file.handle.read(bytes, 0, length, offset).catch(unreadable(part));
-      yield bytes;
-    }
-  } finally {
-    await file?.handle.close();
-  }
-}
-
-/** Throws a UserError (66): whoever writes the lines would take it for a fault of the output. */
-function unreadable({ path }: JournalPart): (error: unknown) => never {
-  return (error) => {
-    throw inputMissing(`cannot read ${path} (${codeOf(error)}); mend its permissions`);
-  };
 }

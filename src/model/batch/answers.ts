@@ -9,11 +9,17 @@ import {
   type CallLog,
   charactersOf,
   type FileHooks,
-  type ModelFailure,
-  type ModelReply,
+  type ModelOutcome,
   type Usage,
 } from '../../core/types.js';
-import { type AttemptFailure, type AttemptReply, costOfTry, TRIED_AGAIN } from '../attempt.js';
+import {
+  type Attempt,
+  type AttemptFailure,
+  type AttemptReply,
+  costOfTry,
+  INTERRUPTED,
+  TRIED_AGAIN,
+} from '../attempt.js';
 import type { BackendOptions, NamedEndpoints } from '../backend.js';
 import { openContextWatch } from '../context.js';
 import { Reading } from '../endpoint/reading.js';
@@ -21,24 +27,12 @@ import { type Asked, type Body, bodyText, budgetOf, requestBody, type Way, wayOf
 import { classify } from '../failures/classify.js';
 import { readAddress } from '../http/address.js';
 import { cleaned } from '../http/wording.js';
-import { requestId } from './folder.js';
-import { isGood, type Results } from './results.js';
+import { isGood, type Results, requestId } from './folder.js';
 
 export type AnswerOptions = BackendOptions & Required<Pick<BackendOptions, 'dialect'>>;
 
-/** A question whose answer has still to come. */
-export class Missing {
-  readonly status = 'missing';
-
-  constructor(
-    /** Of the request that is to be written. */
-    readonly id: string,
-    readonly way: Way,
-    readonly body: string,
-    /** What the tries before it took. */
-    readonly log: CallLog & { readonly batched: number },
-  ) {}
-}
+/** A question whose answer has still to come: the request that is to be written, and what the tries before it took. */
+export type Missing = Readonly<{ id: string; way: Way; body: string; log: CallLog & { readonly batched: number } }>;
 
 /** Thrown where a result shows that every request has to be made in another way. */
 export class Relearnt {}
@@ -74,11 +68,11 @@ export function openAnswers(
     const situation = () => ({ ...known, sent: Object.keys(body) });
     for (const { result, path } of results.of(id)) {
       if (result === 'unasked') continue;
-      const { status = 0, body: said } = result;
+      const { status, body: said } = result;
       const reading = new Reading(NO_CLOCKS, way, budgetOf(body));
       if (typeof said === 'object') reading.take(said);
       else reading.feed(Buffer.from(said));
-      const isReply = typeof said === 'object' || isGood(status);
+      const isReply = typeof said === 'object' || isGood(status ?? 0);
       const attempt = isReply ? reading.outcome(situation) : classify({ status, body: said }, situation());
       if (attempt.status === 'ok') return attempt;
       failure ??= attempt.stop === undefined ? attempt : { ...attempt, stop: stopAt(attempt.stop, path) };
@@ -87,7 +81,8 @@ export function openAnswers(
   };
 
   /**
-   * Asks what lies in the folder: one question of a job after the other. `tell` is told the cost of each try.
+   * Asks what lies in the folder: one question of a job after the other, until the answer to one is missing. `tell` is told the cost of
+   * each try.
    * @throws UserError where the run must stop; Relearnt
    */
   const asker = (
@@ -96,7 +91,9 @@ export function openAnswers(
   ) => {
     /** Requests of the job in files so far. */
     let batched = before;
-    const answer = async (asking: Asking): Promise<ModelReply | ModelFailure> => {
+    /** Its first question without an answer. */
+    const found: { missing?: Missing } = {};
+    const ask = async (asking: Asking): Promise<ModelOutcome> => {
       const request = await asking.make();
       const way = wayOf(request);
       /** `counted` are the tries that count, `tries` the calls that the cost is of. */
@@ -105,28 +102,31 @@ export function openAnswers(
       const log = () => ({ attempts, ...cost, ...(tries > 1 && { tries }), ms: 0, host: HOST, batched });
       for (;;) {
         const usage: Usage = {};
-        const ask = async (maxTokens?: number): Promise<AttemptReply | AttemptFailure> => {
+        const askOnce = async (maxTokens?: number): Promise<Attempt> => {
           const body = requestBody(asked, request, counted, maxTokens);
           const text = bodyText(body);
           for (;;) {
             const id = requestId(job, batched, text);
-            if (!results.has(id)) throw new Missing(id, way, text, log());
+            if (!results.has(id)) {
+              found.missing ??= { id, way, body: text, log: log() };
+              return INTERRUPTED;
+            }
             taken.add(id);
-            const found = resultOf(id, way, body);
-            const rejected = found?.status === 'failed' ? found.rejected : undefined;
+            const result = resultOf(id, way, body);
+            const rejected = result?.status === 'failed' ? result.rejected : undefined;
             // What is asked in another way has another id, so that this request is no attempt.
             if (rejected !== undefined && dialect.learn(rejected) && !(rejected in dialect.translate(body))) {
               throw new Relearnt();
             }
             batched++;
-            if (found !== undefined) {
-              addUsage(usage, found.usage);
-              return found;
+            if (result !== undefined) {
+              addUsage(usage, result.usage);
+              return result;
             }
           }
         };
-        const attempt = await context.fitted(await ask(), { host, budget: sampling.maxTokens }, ask);
-        if (attempt.status === 'interrupted') throw new Error('nothing ends the reading of a file');
+        const attempt = await context.fitted(await askOnce(), { host, budget: sampling.maxTokens }, askOnce);
+        if (attempt.status === 'interrupted') return attempt;
         const tried = costOfTry(() => charactersOf(request), { ...attempt, usage });
         attempts++;
         tries += callsCounted(tried);
@@ -144,11 +144,7 @@ export function openAnswers(
         if (isOver || !isPassing) return { status: 'failed', class: failure, reason, log: log() };
       }
     };
-    return (asking: Asking) =>
-      answer(asking).catch((error: unknown) => {
-        if (error instanceof Missing) return error;
-        throw error;
-      });
+    return { ask, found };
   };
 
   return { asker, taken };

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { EXIT, type ExitCode, interruption, UserError, unavailable } from '../../core/errors.js';
+import { EXIT, interruption, UserError, unavailable } from '../../core/errors.js';
 import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Redact } from '../../core/redaction.js';
@@ -13,38 +13,33 @@ import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';
 
-interface ApiOptions {
-  /** The address in front of /files and /batches; with a user name, password or query as other endpoints have them. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly proxy: HttpProxy | undefined;
-  /** How long a failure that may pass is tried again. */
-  readonly retryMs: number;
-  /** The user's interrupt. */
-  readonly stop: AbortSignal;
-  readonly onNotice: (text: string) => void;
-}
-
 /** A file to be sent. Its bytes are read when they are sent, each time anew. */
 type FileToSend = Readonly<{ name: string; bytes: number; read: () => AsyncIterable<Uint8Array> }>;
 
 /** A refusal that no other try would change. It ends the command where nothing is made of it. */
 export class Refused extends UserError {
+  /** What was said, in words. */
+  readonly reason: string;
+
+  /**
+   * @param http the HTTP status
+   * @param isFull for a limit on what may wait at once: there is room again later
+   */
   constructor(
-    message: string,
-    exitCode: ExitCode,
-    /** The HTTP status. */
+    host: string,
+    { stop, reason }: AttemptFailure,
     readonly http: number,
-    /** What was said, in words. */
-    readonly reason: string,
-    /** A limit on what may wait at once: there is room again later. */
     readonly isFull: boolean,
   ) {
-    super(message, exitCode);
+    super(stop?.message ?? `${host}: ${reason}`, stop?.exitCode ?? EXIT.unavailable);
+    this.reason = reason;
   }
 }
 
 type Send = (signal: AbortSignal, alive: () => void) => Promise<WireResponse>;
+/** Gives undefined where the answer is not what was asked for. */
+type Read<T> = (response: WireResponse, alive: () => void) => Promise<T | undefined>;
+type Found<T> = () => Promise<T | undefined>;
 
 /** How many items of a list are looked at, at most: what is looked for is among the latest. */
 const MOST_LISTED = 1_000;
@@ -71,135 +66,124 @@ export function interrupted(stop: AbortSignal): UserError {
   return new UserError('interrupted; the same command goes on where this one ended', interruption(stop));
 }
 
-/** Every method throws `Refused`, and a UserError of 69 where nobody answers in time, of 130 or 143 for an interrupt. */
-export class BatchApi {
-  readonly host: string;
-  /** Without credentials. */
-  readonly baseUrl: string;
-  readonly #options: ApiOptions;
-  readonly #wire: Wire;
+/**
+ * Every method throws `Refused`, and a UserError of 69 where nobody answers in time, of 130 or 143 for an interrupt.
+ * @param server the address in front of /files and /batches; with a user name, password or query as other endpoints have them
+ * @param retryMs how long a failure that may pass is tried again
+ * @param stop the user's interrupt
+ * @throws UserError (2) for a base URL or a key that cannot be used
+ */
+export function openBatchApi(
+  { baseUrl, apiKey, proxy }: Readonly<{ baseUrl: string; apiKey: string; proxy: HttpProxy | undefined }>,
+  retryMs: number,
+  stop: AbortSignal,
+  onNotice: (text: string) => void,
+) {
+  const wire = new Wire(baseUrl, apiKey, proxy);
+  const { address, hasKey, redact } = wire;
+  const { host } = address;
+  // What of the query is not a secret, such as the version of an API, later commands send along.
+  const open = Object.entries(address.query).filter(([, value]) => !address.secrets.includes(value));
+  const readBatch = (value: unknown) => readServedBatch(value, redact);
+  const asked = { host, hasKey, proxy, redact, asked: ASKED, model: '', flagPrefix: '', sent: [] } as const;
   /** The latest failure that was told. */
-  #told: string | undefined;
+  let told: string | undefined;
 
-  /** @throws UserError (2) for a base URL or a key that cannot be used */
-  constructor(options: ApiOptions) {
-    const { baseUrl, apiKey, proxy } = options;
-    this.#options = options;
-    this.#wire = new Wire(baseUrl, apiKey, proxy);
-    const { address } = this.#wire;
-    this.host = address.host;
-    // What of the query is not a secret, such as the version of an API, later commands send along.
-    const open = Object.entries(address.query).filter(([, value]) => !address.secrets.includes(value));
-    this.baseUrl = address.baseUrl + (open.length === 0 ? '' : `?${new URLSearchParams(open)}`);
-  }
+  return {
+    host,
+    /** Without credentials. */
+    baseUrl: address.baseUrl + (open.length === 0 ? '' : `?${new URLSearchParams(open)}`),
 
-  /** Sends a file of requests. `onSent` is told its bytes so far. */
-  upload(file: FileToSend, onSent: (bytes: number) => void): Promise<ServedFile> {
-    return this.#document(readServedFile, (signal, alive) => {
-      const form = formOf(file, (bytes) => {
-        alive();
-        onSent(bytes);
+    /** Sends a file of requests. `onSent` is told its bytes so far. */
+    upload: (file: FileToSend, onSent: (bytes: number) => void) =>
+      document(readServedFile, (signal, alive) => {
+        const form = formOf(file, (bytes) => {
+          alive();
+          onSent(bytes);
+        });
+        return wire.send('/files', signal, form.body, form.headers);
+      }),
+
+    file: (id: string) => document(readServedFile, (signal) => wire.send(`/files/${encodeURIComponent(id)}`, signal)),
+
+    /**
+     * A file's bytes, given to what `open` returns: that is called for each try anew. The connection is closed once there are more than
+     * `most`.
+     * @returns how many there were; of a file that is too long, one more than `most` at most is given
+     */
+    content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
+      const path = `/files/${encodeURIComponent(id)}/content`;
+      const send: Send = (signal) => wire.send(path, signal, undefined, { accept: 'application/binary' });
+      return ask(send, async (response, alive) => {
+        const take = await open();
+        let bytes = 0;
+        await response.read((piece) => {
+          alive();
+          const kept = piece.subarray(0, most + 1 - bytes);
+          bytes += kept.length;
+          take(kept);
+          return bytes <= most;
+        });
+        return bytes;
       });
-      return this.#wire.send('/files', signal, form.body, form.headers);
-    });
-  }
+    },
 
-  file(id: string): Promise<ServedFile> {
-    return this.#document(readServedFile, (signal) => this.#wire.send(`/files/${encodeURIComponent(id)}`, signal));
-  }
+    /**
+     * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
+     * @param endpoint the path that the requests name
+     */
+    create(
+      inputFileId: string,
+      endpoint: string,
+      metadata: Readonly<Record<string, string>>,
+      found: () => Promise<ServedBatch | undefined>,
+    ): Promise<ServedBatch> {
+      const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata };
+      const body = Buffer.from(JSON.stringify(batch));
+      return document(readBatch, (signal) => wire.send('/batches', signal, body), found);
+    },
 
-  /**
-   * A file's bytes, given to what `open` returns: that is called for each try anew. The connection is closed once there are more than `most`.
-   * @returns how many there were; of a file that is too long, one more than `most` at most is given
-   */
-  content(id: string, most: number, open: () => Promise<(piece: Uint8Array) => void>): Promise<number> {
-    const path = `/files/${encodeURIComponent(id)}/content`;
-    const send: Send = (signal) => this.#wire.send(path, signal, undefined, { accept: 'application/binary' });
-    return this.#ask(send, async (response, alive) => {
-      const take = await open();
-      let bytes = 0;
-      await response.read((piece) => {
-        alive();
-        const kept = piece.subarray(0, most + 1 - bytes);
-        bytes += kept.length;
-        take(kept);
-        return bytes <= most;
-      });
-      return bytes;
-    });
-  }
+    batch: (id: string) => document(readBatch, (signal) => wire.send(`/batches/${encodeURIComponent(id)}`, signal)),
 
-  /**
-   * Makes a batch of an uploaded file. Where a try may have made it although no answer came, `found` looks for it before another one.
-   * @param endpoint the path that the requests name
-   */
-  create(
-    inputFileId: string,
-    endpoint: string,
-    metadata: Readonly<Record<string, string>>,
-    found: () => Promise<ServedBatch | undefined>,
-  ): Promise<ServedBatch> {
-    const batch = { input_file_id: inputFileId, endpoint, completion_window: '24h', metadata };
-    const body = Buffer.from(JSON.stringify(batch));
-    return this.#document(this.#readBatch, (signal) => this.#wire.send('/batches', signal, body), found);
-  }
-
-  batch(id: string): Promise<ServedBatch> {
-    return this.#document(this.#readBatch, (signal) => this.#wire.send(`/batches/${encodeURIComponent(id)}`, signal));
-  }
-
-  cancel(id: string): Promise<ServedBatch> {
-    const path = `/batches/${encodeURIComponent(id)}/cancel`;
     // Some servers refuse an empty body that is said to be JSON.
-    return this.#document(this.#readBatch, (signal) => this.#wire.send(path, signal, Buffer.of(), {}));
-  }
+    cancel: (id: string) =>
+      document(readBatch, (signal) => wire.send(`/batches/${encodeURIComponent(id)}/cancel`, signal, Buffer.of(), {})),
 
-  /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
-  async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
-    let after: string | undefined;
-    for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
-      const path = `/batches?limit=${PAGE}${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`;
-      const page = await this.#document(
-        (value) => PAGE_OF_BATCHES.safeParse(value).data,
-        (signal) => this.#wire.send(path, signal),
-      );
-      const batches = page.data.flatMap((value) => this.#readBatch(value) ?? []);
-      const found = batches.find(holds);
-      const last = batches.at(-1)?.id;
-      if (found !== undefined || last === undefined || last === after || !page.has_more) return found;
-      after = last;
-    }
-    return undefined;
-  }
+    /** The latest of the batches for which something holds: the list comes page by page, the latest first. */
+    async findBatch(holds: (batch: ServedBatch) => boolean): Promise<ServedBatch | undefined> {
+      let after: string | undefined;
+      for (let seen = 0; seen < MOST_LISTED; seen += PAGE) {
+        const path = `/batches?limit=${PAGE}${after === undefined ? '' : `&after=${encodeURIComponent(after)}`}`;
+        const readPage = (value: unknown) => PAGE_OF_BATCHES.safeParse(value).data;
+        const page = await document(readPage, (signal) => wire.send(path, signal));
+        const batches = page.data.flatMap((value) => readBatch(value) ?? []);
+        const found = batches.find(holds);
+        const last = batches.at(-1)?.id;
+        if (found !== undefined || last === undefined || last === after || !page.has_more) return found;
+        after = last;
+      }
+      return undefined;
+    },
 
-  close(): Promise<void> {
-    return this.#wire.close();
-  }
+    close: () => wire.close(),
+  };
 
-  readonly #readBatch = (value: unknown) => readServedBatch(value, this.#wire.redact);
-
-  #document<T>(read: (value: unknown) => T | undefined, send: Send, found?: () => Promise<T | undefined>): Promise<T> {
-    return this.#ask(send, async (response) => read(parseObject(await readStart(response, MOST_DOCUMENT))), found);
+  function document<T>(read: (value: unknown) => T | undefined, send: Send, found?: Found<T>): Promise<T> {
+    return ask(send, async (response) => read(parseObject(await readStart(response, MOST_DOCUMENT))), found);
   }
 
   /**
    * Tries again for as long as failures may pass.
-   * @param read gives undefined where the answer is not what was asked for
    * @param found looks, before another try, whether a try without an answer had its effect
    */
-  async #ask<T>(
-    send: Send,
-    read: (response: WireResponse, alive: () => void) => Promise<T | undefined>,
-    found?: () => Promise<T | undefined>,
-  ): Promise<T> {
-    const { retryMs, stop, onNotice } = this.#options;
+  async function ask<T>(send: Send, read: Read<T>, found?: Found<T>): Promise<T> {
     const { now, sleep } = systemClock;
     const since = now();
     for (let failures = 0; ; failures++) {
       if (stop.aborted) throw interrupted(stop);
-      const tried = await this.#askOnce(send, read);
+      const tried = await askOnce(send, read);
       if (tried.status === 'ok') {
-        this.#told = undefined;
+        told = undefined;
         return tried.value;
       }
       const leftMs = since + retryMs - now();
@@ -207,11 +191,11 @@ export class BatchApi {
       if (leftMs <= 0 || retryAfterMs > leftMs) {
         const minutes = Math.round(retryMs / 6_000) / 10;
         throw unavailable(
-          `${this.host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
+          `${host}: ${reason}; tried for ${minutes} min (--retry-minutes). Nothing is lost: the same command goes on where this one ended`,
         );
       }
-      if (this.#told !== reason) onNotice(`${this.host}: ${reason}; trying again`);
-      this.#told = reason;
+      if (told !== reason) onNotice(`${host}: ${reason}; trying again`);
+      told = reason;
       const jitterMs = (0.5 + Math.random() / 2) * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
       await sleep(Math.min(retryAfterMs + jitterMs, leftMs), stop);
       if (stop.aborted) throw interrupted(stop);
@@ -222,22 +206,23 @@ export class BatchApi {
     }
   }
 
-  async #askOnce<T>(send: Send, read: (response: WireResponse, alive: () => void) => Promise<T | undefined>) {
-    const { stop } = this.#options;
+  /** @throws Refused for a failure that no other try would change */
+  async function askOnce<T>(send: Send, read: Read<T>) {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), IDLE_MS);
     const alive = () => void timer.refresh();
     const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
-    const { hasKey, proxy, redact } = this.#wire;
-    const asked = { asked: ASKED, model: '', flagPrefix: '', sent: [] } as const;
-    const situation = () => ({ host: this.host, hasKey, proxy, redact, ...asked, nowMs: Date.now() });
+    const failed = (what: Parameters<typeof classify>[0], http = 0, isFull = false): AttemptFailure => {
+      const failure = classify(what, { ...asked, nowMs: Date.now() });
+      if (TRIED_AGAIN.has(failure.class) && !isFull && http !== CONFLICT) return failure;
+      throw new Refused(host, failure, http, isFull);
+    };
     try {
       const response = await send(AbortSignal.any([stop, silence.signal]), alive);
       const { status, headers } = response;
       if (status < 200 || status > 299) {
         const body = await readStart(response, MOST_ERROR_TEXT);
-        const isFull = saysFull(readError(body).text);
-        return this.#passing(classify({ status, headers, body }, situation()), status, isFull);
+        return failed({ status, headers, body }, status, saysFull(readError(body).text));
       }
       const value = await read(response, alive);
       return value === undefined
@@ -246,19 +231,10 @@ export class BatchApi {
     } catch (error) {
       if (stop.aborted) throw interrupted(stop);
       if (error instanceof UserError) throw error;
-      if (silence.signal.aborted) return passing(`no answer within ${IDLE_MS / 1000} s`);
-      return this.#passing(classify({ error }, situation()));
+      return silence.signal.aborted ? passing(`no answer within ${IDLE_MS / 1000} s`) : failed({ error });
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** A failure that may pass. @throws Refused for any other */
-  #passing(failure: AttemptFailure, http = 0, isFull = false): AttemptFailure {
-    if (TRIED_AGAIN.has(failure.class) && !isFull && http !== CONFLICT) return failure;
-    const { stop, reason } = failure;
-    const message = stop?.message ?? `${this.host}: ${reason}`;
-    throw new Refused(message, stop?.exitCode ?? EXIT.unavailable, http, reason, isFull);
   }
 }
 
@@ -322,7 +298,6 @@ const PROBLEM = z
 const ENDED = ['completed', 'failed', 'expired', 'cancelled'];
 const MOST_PROBLEMS = 20;
 
-type ServedFile = NonNullable<ReturnType<typeof readServedFile>>;
 export type ServedBatch = NonNullable<ReturnType<typeof readServedBatch>>;
 
 /** Undefined for what is no file. */

@@ -1,4 +1,5 @@
-// A batch folder on the disk: its files of requests, batch.json, which says what was written for whom, and submission.json, which says what was sent.
+// A batch folder on the disk: its files of requests and of results, batch.json, which says what was written for whom, and submission.json,
+// which says what was sent.
 
 import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -6,38 +7,29 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { badData, cannotWrite, codeOf, inputMissing, present, throwIfStopped, UserError } from '../../core/errors.js';
-import { parseObject } from '../../core/json.js';
-import { type Place, replaceFile, sha256Of } from '../../disk/files.js';
-import { splitLines } from '../../disk/lines.js';
+import { asObject, isInteger, isObject, type JsonObject, parseObject } from '../../core/json.js';
+import { counted, oneLine } from '../../core/printable.js';
+import { bytesAt, type Place, replaceFile, sha256Of } from '../../disk/files.js';
+import { type Line, splitLines } from '../../disk/lines.js';
 import type { ServedBatch } from './api.js';
 
 /** What a file of requests holds at most, as OpenAI's batch API takes it. */
 export const MOST_REQUESTS = 50_000;
 export const MOST_BYTES = 190_000_000;
 
-const BATCH_FILE = { name: 'batch.json', schema: 'awb.batch/2' };
-const SUBMISSION_FILE = { name: 'submission.json', schema: 'awb.batch-submission/1' };
 const PART = /^requests-(\d{4,})\.jsonl$/;
 /** What a killed writer of batch.json or of a file of requests leaves. */
 const REMAINS = /^(?:batch\.json|requests-\d{4,}\.jsonl)\.(?:[0-9a-f]{12}\.)?tmp$/;
 const REMEDY = 'every file before it is whole: make room or mend its rights, and run the same command again';
 
 const count = z.int().nonnegative();
-const PART_SCHEMA = z.object({
-  // The name leads to no other folder.
-  file: z.string().regex(PART),
-  requests: count.max(MOST_REQUESTS),
-  bytes: count,
-  sha256: z.string(),
-});
+/** The name leads to no other folder. */
+const PART_NAME = z.string().regex(PART);
+const PART_SCHEMA = z.object({ file: PART_NAME, requests: count.max(MOST_REQUESTS), bytes: count, sha256: z.string() });
+const OBJECT = z.record(z.string(), z.unknown());
 const BATCH_SCHEMA = z.object({
   /** Whose requests these are; the folder is absolute. */
-  run: z.object({
-    kind: z.string(),
-    dir: z.string(),
-    fingerprint: z.string(),
-    identity: z.record(z.string(), z.unknown()),
-  }),
+  run: z.object({ kind: z.string(), dir: z.string(), fingerprint: z.string(), identity: OBJECT }),
   model: z.string(),
   /** Where the requests go. */
   url: z.enum(['/v1/chat/completions', '/v1/completions']),
@@ -57,7 +49,7 @@ const BATCH_SCHEMA = z.object({
 const FETCHED = z.object({ file: z.string(), bytes: count }).optional();
 const SENT = z.object({
   /** The file of requests. */
-  part: z.string(),
+  part: PART_NAME,
   /** Host and port that it was sent to. */
   host: z.string(),
   requests: count,
@@ -99,61 +91,16 @@ export type Batch = z.infer<typeof BATCH_SCHEMA>;
 export type BatchPart = z.infer<typeof PART_SCHEMA>;
 /** A part, or what was left of it, as it was sent once. */
 export type Sent = Readonly<z.infer<typeof SENT>>;
-type Submission = z.infer<typeof SUBMISSION_SCHEMA>;
 
 /** The name of a file of requests, by its number from 1. */
 export function partName(number: number): string {
   return `requests-${String(number).padStart(4, '0')}.jsonl`;
 }
 
-/** What batch.json says; undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
-export function readBatch(dir: string): Promise<Batch | undefined> {
-  return readDocument(dir, BATCH_FILE, BATCH_SCHEMA, 'restore it, or take another folder');
-}
-
-/** What was submitted of a folder; undefined where nothing was. @throws UserError as `readBatch` */
-export function readSubmission(dir: string): Promise<Submission | undefined> {
-  const remedy = 'restore it: without it nobody knows what was submitted';
-  return readDocument(dir, SUBMISSION_FILE, SUBMISSION_SCHEMA, remedy);
-}
-
-async function readDocument<Form extends z.ZodType>(
-  dir: string,
-  { name, schema }: typeof BATCH_FILE,
-  form: Form,
-  remedy: string,
-): Promise<z.infer<Form> | undefined> {
-  const path = join(dir, name);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
-  });
-  if (text === undefined) return undefined;
-  const { schema: found, ...document } = parseObject(text) ?? {};
-  const read = form.safeParse(document);
-  if (found === schema && read.success) return read.data;
-  throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
-}
-
-/** Puts batch.json in the place of the one before, whole. @throws UserError (74) where the disk refuses */
-export const writeBatch = (dir: string, batch: Batch) => writeDocument(dir, BATCH_FILE, batch);
-
-/** The same of submission.json. */
-export const writeSubmission = (dir: string, submission: Submission) => writeDocument(dir, SUBMISSION_FILE, submission);
-
-async function writeDocument(dir: string, { name, schema }: typeof BATCH_FILE, document: Batch | Submission) {
-  await replaceFile(join(dir, name), [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
-}
-
 /** What is known of a batch, with what the server says of it now. */
 export function withServed(sent: Sent, { id, inputFileId: _, metadata: __, ...said }: ServedBatch): Sent {
-  return {
-    ...sent,
-    isOpen: undefined,
-    waitsBehind: undefined,
-    batchId: id,
-    ...said,
-    isEnded: said.isEnded || undefined,
-  };
+  const isEnded = said.isEnded || undefined;
+  return { ...sent, isOpen: undefined, waitsBehind: undefined, batchId: id, ...said, isEnded };
 }
 
 /** Whether the server still works on it. */
@@ -171,66 +118,6 @@ export function resultsToFetch({ isEnded, outputFileId, errorFileId, outputs, er
   return files.flatMap(({ kind, id }) => (id === undefined || lost.includes(id) ? [] : [{ kind, id }]));
 }
 
-/**
- * Writes requests, a line each with its end, into files of so many requests and bytes at most, from the next free number on. `list` is
- * given each file that is whole: what a kill leaves is not listed, and is written again.
- * @throws UserError (74) where the disk refuses, and what `lines` throws
- */
-export async function writeParts(
-  dir: string,
-  before: readonly Pick<BatchPart, 'file'>[],
-  lines: AsyncIterator<string>,
-  list: (part: BatchPart) => Promise<void>,
-  most = { requests: MOST_REQUESTS, bytes: MOST_BYTES },
-): Promise<void> {
-  let number = 1 + Number(PART.exec(before.at(-1)?.file ?? '')?.[1] ?? 0);
-  let next = await lines.next();
-  while (!next.done) {
-    let [requests, bytes] = [0, 0];
-    const file = partName(number++);
-    const fill = async function* () {
-      while (!next.done) {
-        const length = Buffer.byteLength(next.value);
-        const isFull = requests >= most.requests || bytes + length > most.bytes;
-        if (isFull && requests > 0) return;
-        requests++;
-        bytes += length;
-        yield next.value;
-        next = await lines.next();
-      }
-    };
-    // What lies under that name is not listed: a torn leftover, or a link that somebody has laid there.
-    await rm(join(dir, file), { force: true });
-    const written = await replaceFile(join(dir, file), fill(), { remedy: REMEDY });
-    await list({ file, requests, ...written });
-  }
-}
-
-/** Takes away what killed runs have left half-written. Only for a run that has the folder to itself. */
-export async function clearRemains(dir: string): Promise<void> {
-  for (const name of await readdir(dir)) if (REMAINS.test(name)) await rm(join(dir, name), { force: true });
-}
-
-/**
- * Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder.
- * @throws UserError: 65 for one that is no file, such as a pipe, which would never end; 66 where the folder cannot be read
- */
-export async function resultFiles(dir: string): Promise<string[]> {
-  const names = await readdir(dir).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw unreadable(dir, error);
-  });
-  const files = names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
-  for (const name of files) {
-    const path = join(dir, name);
-    if ((await stat(path).catch(() => undefined))?.isFile()) continue;
-    throw badData(
-      `${path} is not a regular file, and results are read from every *.jsonl of a batch folder: move it away`,
-    );
-  }
-  return files;
-}
-
 /** What the disk refused while `path` was written, as a UserError (74); other errors come back as they are. */
 export function unwritable(path: string, error: unknown): unknown {
   const code = codeOf(error);
@@ -239,7 +126,7 @@ export function unwritable(path: string, error: unknown): unknown {
 }
 
 /** What the disk refused while `path` was read, as a UserError (66); other errors come back as they are. */
-export function unreadable(path: string, error: unknown): unknown {
+function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof UserError || code === undefined) return error;
   return inputMissing(`cannot read ${path} (${code}); mend its rights, or take another folder`);
@@ -275,47 +162,157 @@ function digestOf(text: string, digits: number): string {
   return hash('sha256', text, 'hex').slice(0, digits);
 }
 
-const CHUNK = 1 << 18;
+const CHUNK = 1 << 20;
 /** As this program writes a request, which is all that a file with the hash of batch.json holds: its body is taken out as it stands. */
 const HEAD = /^\{"custom_id":"([\w.~-]{1,64})"/;
 const HEAD_BYTES = 96;
 const WHOLE = /^\{"custom_id":"[\w.~-]{1,64}","method":"POST","url":"[^"\\]*","body":(\{.*\})\}\s*$/s;
 
-/** All that stands in the parts: the file of each request. @throws UserError: 65 and 66 as below, 130, 143 */
-export async function readRequests(
-  dir: string,
-  parts: readonly BatchPart[],
-  stop: AbortSignal,
-): Promise<Map<string, string>> {
-  const requests = new Map<string, string>();
-  for (const part of parts) {
-    await requireAsWritten(dir, part);
-    throwIfStopped(stop);
-    for await (const { id } of requestsIn(dir, part)) requests.set(id, part.file);
-  }
-  return requests;
-}
-
 /** A request's id, its line and where that lies. The bytes hold until the next one is asked for. */
 type RequestLine = Place & Readonly<{ id: string; bytes: Uint8Array }>;
 
-/**
- * The requests of a part that are not among the answered ones.
- * @throws UserError: 65 for a line that is no request, 66 where the file cannot be read
- */
-export async function* requestsIn(
-  dir: string,
-  { file }: BatchPart,
-  answered: ReadonlySet<string> = new Set(),
-): AsyncGenerator<RequestLine> {
-  const path = join(dir, file);
-  try {
-    for await (const { bytes, offset, number } of splitLines(createReadStream(path, { highWaterMark: CHUNK }))) {
+export type BatchFolder = ReturnType<typeof folderAt>;
+
+/** The files of a batch folder. Whatever reads one throws a UserError of 66 where it cannot be read. */
+export function folderAt(dir: string) {
+  return {
+    dir,
+    /** batch.json: what was written into the folder, and for whom. */
+    batch: documentAt(join(dir, 'batch.json'), 'awb.batch/2', BATCH_SCHEMA, 'restore it, or take another folder'),
+    /** submission.json: what was submitted of it. */
+    submission: documentAt(
+      join(dir, 'submission.json'),
+      'awb.batch-submission/1',
+      SUBMISSION_SCHEMA,
+      'restore it: without it nobody knows what was submitted',
+    ),
+    ...{ writeParts, clearRemains, readRequests, requestsIn, requireAsWritten, resultFiles },
+    /** What its files of results say. @throws UserError: 66 where one cannot be read, 130, 143 */
+    results: async (stop?: AbortSignal) => openResults(dir, await resultFiles(), stop),
+  };
+
+  /**
+   * Writes requests, a line each with its end, into files of so many requests and bytes at most, from the next free number on. `list` is
+   * given each file that is whole: what a kill leaves is not listed, and is written again.
+   * @throws UserError (74) where the disk refuses, and what `lines` throws
+   */
+  async function writeParts(
+    before: readonly Pick<BatchPart, 'file'>[],
+    lines: AsyncIterator<string>,
+    list: (part: BatchPart) => Promise<void>,
+    most = { requests: MOST_REQUESTS, bytes: MOST_BYTES },
+  ): Promise<void> {
+    let number = 1 + Number(PART.exec(before.at(-1)?.file ?? '')?.[1] ?? 0);
+    let next = await lines.next();
+    while (!next.done) {
+      let [requests, bytes] = [0, 0];
+      const file = partName(number++);
+      const fill = async function* () {
+        while (!next.done) {
+          const length = Buffer.byteLength(next.value);
+          const isFull = requests >= most.requests || bytes + length > most.bytes;
+          if (isFull && requests > 0) return;
+          requests++;
+          bytes += length;
+          yield next.value;
+          next = await lines.next();
+        }
+      };
+      // What lies under that name is not listed: a torn leftover, or a link that somebody has laid there.
+      await rm(join(dir, file), { force: true });
+      const written = await replaceFile(join(dir, file), fill(), { remedy: REMEDY });
+      await list({ file, requests, ...written });
+    }
+  }
+
+  /** Takes away what killed runs have left half-written. Only for a run that has the folder to itself. */
+  async function clearRemains(): Promise<void> {
+    for (const name of await readdir(dir)) {
+      if (REMAINS.test(name)) await rm(join(dir, name), { force: true });
+    }
+  }
+
+  /** All that stands in the parts: the file of each request. @throws UserError: 65 as below, 130, 143 */
+  async function readRequests(parts: readonly BatchPart[], stop: AbortSignal): Promise<Map<string, string>> {
+    const requests = new Map<string, string>();
+    for (const part of parts) {
+      await requireAsWritten(part);
+      throwIfStopped(stop);
+      for await (const { id } of requestsIn(part)) requests.set(id, part.file);
+    }
+    return requests;
+  }
+
+  /** The requests of a part that are not among the answered ones. @throws UserError (65) for a line that is no request */
+  async function* requestsIn(
+    { file }: BatchPart,
+    answered: ReadonlySet<string> = new Set(),
+  ): AsyncGenerator<RequestLine> {
+    const path = join(dir, file);
+    for await (const { bytes, offset, number } of linesIn(path)) {
       const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD_BYTES));
       const [, id] = HEAD.exec(head.toString('latin1')) ?? [];
       if (id === undefined) throw badData(`${path}:${number} is not a request; restore the file`);
       if (!answered.has(id)) yield { id, bytes, path, offset, length: bytes.length };
     }
+  }
+
+  /** @throws UserError: 65 for a part that is not as it was written, 66 for one that is gone or cannot be read */
+  async function requireAsWritten({ file, sha256 }: BatchPart): Promise<void> {
+    const path = join(dir, file);
+    const remedy = 'restore it, or begin the run anew with --fresh';
+    const found = await sha256Of(path).catch((error: unknown) => {
+      throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is not there; ${remedy}`) : unreadable(path, error);
+    });
+    if (found === sha256) return;
+    throw badData(`${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`);
+  }
+
+  /**
+   * Names of the files that may hold results, sorted: every `*.jsonl` that is no file of requests. None where there is no folder.
+   * @throws UserError (65) for one that is no file, such as a pipe, which would never end
+   */
+  async function resultFiles(): Promise<string[]> {
+    const names = await readdir(dir).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return [];
+      throw unreadable(dir, error);
+    });
+    const files = names.filter((name) => name.endsWith('.jsonl') && !PART.test(name)).sort();
+    for (const name of files) {
+      const path = join(dir, name);
+      if ((await stat(path).catch(() => undefined))?.isFile()) continue;
+      throw badData(
+        `${path} is not a regular file, and results are read from every *.jsonl of a batch folder: move it away`,
+      );
+    }
+    return files;
+  }
+}
+
+function documentAt<Form extends z.ZodType<object>>(path: string, schema: string, form: Form, remedy: string) {
+  return {
+    /** Undefined where there is none. @throws UserError: 66 where it cannot be read, 65 where it is damaged */
+    async read(): Promise<z.infer<Form> | undefined> {
+      const text = await readFile(path, 'utf8').catch((error: unknown) => {
+        if (codeOf(error) !== 'ENOENT') throw unreadable(path, error);
+      });
+      if (text === undefined) return undefined;
+      const { schema: found, ...document } = parseObject(text) ?? {};
+      const read = form.safeParse(document);
+      if (found === schema && read.success) return read.data;
+      throw badData(`${path} is damaged, or of another version of awb; ${remedy}`);
+    },
+    /** Puts it in the place of the one before, whole. @throws UserError (74) where the disk refuses */
+    async write(document: z.infer<Form>): Promise<void> {
+      await replaceFile(path, [`${JSON.stringify({ schema, ...document }, null, 2)}\n`], { remedy: REMEDY });
+    },
+  };
+}
+
+/** The lines of a file. @throws UserError (66) where it cannot be read */
+async function* linesIn(path: string): AsyncGenerator<Line> {
+  try {
+    yield* splitLines(createReadStream(path, { highWaterMark: CHUNK }));
   } catch (error) {
     throw unreadable(path, error);
   }
@@ -326,13 +323,125 @@ export function bodyIn(line: string): string {
   return present(WHOLE.exec(line)?.[1]);
 }
 
-/** @throws UserError: 65 for a part that is not as it was written, 66 for one that is gone or cannot be read */
-export async function requireAsWritten(dir: string, { file, sha256 }: BatchPart): Promise<void> {
-  const path = join(dir, file);
-  const remedy = 'restore it, or begin the run anew with --fresh';
-  const found = await sha256Of(path).catch((error: unknown) => {
-    throw codeOf(error) === 'ENOENT' ? inputMissing(`${path} is not there; ${remedy}`) : unreadable(path, error);
-  });
-  if (found === sha256) return;
-  throw badData(`${path} was changed after it was written (batch.json has another SHA-256); ${remedy}`);
+// The results: which lines answer which requests, in any shape that engines write. Nothing of them is trusted.
+
+/**
+ * What a line says of its request: an answer, as a server would have sent it, or that nobody has worked on it, since the batch has expired
+ * or was cancelled.
+ */
+type Result = { readonly status: number | undefined; readonly body: string | JsonObject } | 'unasked';
+
+/** Codes of requests on which nobody has worked. */
+const UNASKED = /^(?:batch|request)_(?:expired|cancell?ed)$/;
+
+/** The object of a line. Files written on Windows may begin with a byte order mark. */
+function parseLine(bytes: Uint8Array): JsonObject | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  return parseObject(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+}
+
+/**
+ * Reads a line that was parsed: OpenAI's shape (`response` with `status_code` and `body`, or `error`), vLLM's (whose errors stand beside
+ * a response without a body), or a completion directly under `response`. Undefined for what is no result, such as a request.
+ */
+export function readResult(line: JsonObject): Result | undefined {
+  try {
+    return resultOf(line);
+  } catch (error) {
+    // No engine writes what nests so deeply that it cannot be printed anew.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function resultOf({ response, error }: JsonObject): Result | undefined {
+  if (UNASKED.test(String(asObject(error).code))) return 'unasked';
+  if (!isObject(response)) return isSaid(error) ? { status: undefined, body: errorText(error) } : undefined;
+  const isWrapped = 'body' in response || 'status_code' in response;
+  const body = isWrapped ? response.body : response;
+  const status = isWrapped && isInteger(response.status_code) ? response.status_code : undefined;
+  if (isObject(body) && isGood(status ?? 200)) return { status: status ?? 200, body };
+  if (isSaid(body)) return { status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  return { status, body: isSaid(error) ? errorText(error) : '' };
+}
+
+/** Whether an answer of that status is a completion. */
+export function isGood(status: number): boolean {
+  return status >= 200 && status <= 299;
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+/** An error as the body of an answer would hold it. */
+function errorText(error: unknown): string {
+  if (typeof error === 'string') return error;
+  return JSON.stringify(isObject(error) && 'error' in error ? error : { error });
+}
+
+/** How many ids, and how many places, are named. */
+const MOST_NAMED = 5;
+const MOST_NAME_COLUMNS = 64;
+
+export type Results = Awaited<ReturnType<typeof openResults>>;
+
+/**
+ * What all files of a folder hold that are not requests; each line is read when its turn comes.
+ * @throws UserError: 66 where a file cannot be read, 130, 143
+ */
+async function openResults(dir: string, names: readonly string[], stop?: AbortSignal) {
+  /** By the ids of requests, the lines that answer them, in the order of the files' names. */
+  const lines = new Map<string, Place[]>();
+  const [cutOff, odd]: [string[], string[]] = [[], []];
+  for (const name of names) {
+    const path = join(dir, name);
+    for await (const { bytes, offset, number, ended, tooLong } of linesIn(path)) {
+      throwIfStopped(stop);
+      const line = tooLong ? undefined : parseLine(bytes);
+      const place = `${shownName(name)}:${number}`;
+      if (line === undefined && !ended) cutOff.push(place);
+      // A copy of the requests answers none of them.
+      else if (typeof line?.custom_id !== 'string' || readResult(line) === undefined) odd.push(place);
+      else {
+        const found = { path, offset, length: bytes.length };
+        const before = lines.get(line.custom_id);
+        if (before === undefined) lines.set(line.custom_id, [found]);
+        else before.push(found);
+      }
+    }
+  }
+  return {
+    /** The ids of requests that have a result, a failure among them. */
+    ids: new Set(lines.keys()),
+    has: (id: string) => lines.has(id),
+    /** What the lines that answer a request say, and their files. @throws UserError (66) where a file cannot be read any more */
+    of: (id: string) =>
+      (lines.get(id) ?? []).flatMap((line) => {
+        // The file may have been changed since it was looked through.
+        const result = readResult(parseLine(bytesAt(line)) ?? {});
+        return result === undefined ? [] : [{ result, path: line.path }];
+      }),
+    /** What is odd about the files, a sentence each. `isKnown` says whether there is a request of that id. */
+    notes(isKnown: (id: string) => boolean): string[] {
+      const all = [...lines];
+      const strangers = all.flatMap(([id, places]) => (isKnown(id) ? [] : places.map(() => shownName(id))));
+      const again = all.filter(([id, places]) => isKnown(id) && places.length > 1).length;
+      const notes = {
+        [`cut off, so the last line is left out, and read again once the file has grown: ${firstOf(cutOff)}`]:
+          cutOff.length,
+        [`ignored, since their ids are unknown here: ${counted(strangers.length, 'result')} (${firstOf(strangers)})`]:
+          strangers.length,
+        [`ignored, since no result stands there: ${counted(odd.length, 'line')} (${firstOf(odd)})`]: odd.length,
+        [`answered more than once, and the first usable result counts: ${counted(again, 'request')}`]: again,
+      };
+      return Object.entries(notes).flatMap(([note, count]) => (count === 0 ? [] : note));
+    },
+  };
+}
+
+const shownName = (name: string) => oneLine(name, MOST_NAME_COLUMNS);
+
+function firstOf(names: readonly string[]): string {
+  return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', ...' : ''}`;
 }

@@ -1,20 +1,11 @@
 // A run by batch files: its folder, and the backend that looks answers up there and has what stands in no file written into the next one.
 
-import { constants } from 'node:fs';
-import { access, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import { callsTogether } from '../../core/costs.js';
-import {
-  cannotCreate,
-  codeOf,
-  EXIT,
-  identityDiffers,
-  inputMissing,
-  present,
-  UserError,
-  unavailable,
-} from '../../core/errors.js';
+import { cannotCreate, codeOf, EXIT, identityDiffers, present, UserError, unavailable } from '../../core/errors.js';
+import { groupBy } from '../../core/groups.js';
 import { differencesOf, fingerprintOf, type Identity } from '../../core/identity.js';
 import { isObject } from '../../core/json.js';
 import { dollars, grouped, shellLine } from '../../core/printable.js';
@@ -24,19 +15,7 @@ import { lockFile } from '../../disk/lock.js';
 import { INTERRUPTED } from '../../model/attempt.js';
 import { type BackendOptions, type NamedEndpoints, type OpenBackend, openEndpoints } from '../../model/backend.js';
 import { type AnswerOptions, type Answers, type Missing, openAnswers, Relearnt } from '../../model/batch/answers.js';
-import {
-  type Batch,
-  clearRemains,
-  jobIn,
-  jobName,
-  readBatch,
-  readRequests,
-  readSubmission,
-  resultFiles,
-  writeBatch,
-  writeParts,
-} from '../../model/batch/folder.js';
-import { openResults } from '../../model/batch/results.js';
+import { type Batch, type BatchFolder, folderAt, jobIn, jobName } from '../../model/batch/folder.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
 import { flagsFor } from '../../settings/command-line.js';
@@ -45,7 +24,7 @@ import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
 import { type Run, setAside } from '../run.js';
 import type { Stage, StageJob } from '../stage-contract.js';
-import { type BatchSettings, batchDirOf } from './options.js';
+import type { BatchSettings } from './options.js';
 
 /** A run that is asked by files, in a folder of that absolute path. */
 interface ByBatch {
@@ -80,32 +59,31 @@ const NOBODY = {
  * @throws UserError: 73 where the folder cannot be used or another run works on it, 65 and 66 for what lies in it, 78 where it is another
  * run's, 2 for a base URL or key that cannot be used
  */
-export async function openBatch(by: ByBatch, options: BackendOptions): Promise<OpenBackend> {
+export async function openBatch(by: ByBatch, given: BackendOptions): Promise<OpenBackend> {
   const { dir, run, settings, endpoints } = by;
-  await makeFolders(dir)
-    .then(() => access(dir, constants.W_OK))
-    .catch((error: unknown) => {
-      throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
-    });
+  await makeFolders(dir).catch((error: unknown) => {
+    throw cannotCreate(`cannot write ${dir} (${codeOf(error)}); mend its rights, or take another folder`);
+  });
   const busy = `another run works on its batch in ${dir}; give each run, and each part of one, a --batch-dir of its own`;
   const release = await lockFile(join(dir, '.batch.lock'), busy);
+  const disk = folderAt(dir);
   try {
-    await clearRemains(dir);
-    const batch = await readBatch(dir);
+    await disk.clearRemains();
+    const batch = await disk.batch.read();
     // Another run may have begun in the folder since it was chosen.
     if (batch !== undefined) await requireOwn(batch, run, dir);
-    const { allowParamDrop, onNotice = () => {} } = options;
-    const dropped = [...new Set([...options.dropped, ...(batch?.dropped ?? [])])];
+    const { allowParamDrop, onNotice = () => {} } = given;
+    const dropped = [...new Set([...given.dropped, ...(batch?.dropped ?? [])])];
     const dialect = openDialect({ allowParamDrop, onNotice, dropped, isRenamed: batch?.isRenamed ?? false });
+    const options = { ...given, dialect };
     const asksLive = settings.finishOnline || (batch === undefined && !settings.assumeParams);
-    const live = asksLive ? await openEndpoints(endpoints, { ...options, dialect }) : undefined;
-    const state: State = { batch, report: undefined };
+    const live = asksLive ? await openEndpoints(endpoints, options) : undefined;
+    const folder: Folder = { ...by, disk, options, live, batch, report: undefined };
     return {
       ...(live ?? NOBODY),
       dropped: () => dialect.dropped(),
-      report: () => state.report,
-      work: (jobs, solve, signals, hooks = {}) =>
-        workOff({ by, options: { ...options, dialect }, live, state, solve, signals, hooks }, jobs),
+      report: () => folder.report,
+      work: (jobs, solve, signals, hooks = {}) => workOff(folder, jobs, solve, signals, hooks),
       async close() {
         await live?.close();
         release();
@@ -120,48 +98,46 @@ export async function openBatch(by: ByBatch, options: BackendOptions): Promise<O
 /** By its id, the file of each request that was written. */
 type Requests = Map<string, string>;
 
-/** What is kept from one call of `work` to the next. */
-interface State {
+/** An open folder, with what is kept from one call of `work` to the next. */
+interface Folder extends ByBatch {
+  readonly disk: BatchFolder;
+  readonly options: AnswerOptions;
+  readonly live: OpenBackend | undefined;
   batch: Batch | undefined;
   report: BatchReport | undefined;
 }
 
-interface Work<J extends Job> {
-  readonly by: ByBatch;
-  readonly options: AnswerOptions;
-  readonly live: OpenBackend | undefined;
-  readonly state: State;
-  readonly solve: Solve<J>;
-  readonly signals: AskSignals;
-  readonly hooks: WorkHooks<J>;
-}
-
-async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promise<void> {
-  const { by, options, live, state, signals, hooks } = work;
-  const { dir, run, settings, endpoints } = by;
+async function workOff<J extends Job>(
+  folder: Folder,
+  jobs: readonly J[],
+  solve: Solve<J>,
+  signals: AskSignals,
+  hooks: WorkHooks<J>,
+): Promise<void> {
+  const { dir, disk, run, settings, endpoints, options, live } = folder;
   /** What has no result is asked live. */
   const isLive = settings.finishOnline ?? false;
   // Sessions give it, and nobody else asks by files.
   const files = present(hooks.files);
   const isOver = () => signals.stop.aborted || signals.abort.aborted;
   let rest = jobs;
-  if (state.batch === undefined && live !== undefined && !isLive) {
+  if (folder.batch === undefined && live !== undefined && !isLive) {
     rest = await probe(live);
     if (isOver() || rest.length === 0) return;
   }
   for (;;) {
     const { left, isRelearnt } = await pass(rest);
     if (!isRelearnt || isOver()) return;
-    by.onDropped();
+    folder.onDropped();
     rest = left;
-    if (state.batch !== undefined) await save({ ...state.batch, ...learnt() });
+    if (folder.batch !== undefined) await save({ ...folder.batch, ...learnt() });
   }
 
   /** Has the first rows answered live, until one is: it shows which parameters the server takes. @returns the jobs that are left */
   async function probe(server: OpenBackend): Promise<readonly J[]> {
     const latest: { outcome: ModelOutcome } = { outcome: INTERRUPTED };
     const watched: Solve<J> = (job, ask) =>
-      work.solve(job, async (asking) => {
+      solve(job, async (asking) => {
         latest.outcome = await ask(asking);
         return latest.outcome;
       });
@@ -178,9 +154,9 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
 
   /** Reads the results that are there, and has what is missing written, or asked live. */
   async function pass(asked: readonly J[]) {
-    const requests = await readRequests(dir, state.batch?.parts ?? [], signals.stop);
-    const results = await openResults(dir, signals.stop);
-    const answers = openAnswers(by, options, results);
+    const requests = await disk.readRequests(folder.batch?.parts ?? [], signals.stop);
+    const results = await disk.results(signals.stop);
+    const answers = openAnswers(folder, options, results);
     const awaited = new Set<string>();
     /** Requests that were written by this look. */
     let written = 0;
@@ -197,12 +173,12 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
       });
       if (!isLive) await write(missing);
       else if (missing.length > 0) {
-        const first: Solve<J> = (job, ask) => work.solve(job, answersFirst(answers, requests, files.kept(job), ask));
+        const first: Solve<J> = (job, ask) => solve(job, answersFirst(answers, requests, files.kept(job), ask));
         await live?.work(missing, first, signals, hooks);
       }
       return look;
     } finally {
-      state.report = reportNow();
+      folder.report = reportNow();
     }
 
     /** Gives every job the answers that have come. @throws what jobs throw, and UserError where the run must stop */
@@ -235,20 +211,14 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
      * what is still missing of them is written anew, or asked live.
      */
     async function withdraw(): Promise<void> {
-      const { sent = [] } = (await readSubmission(dir)) ?? {};
-      const given = new Set(sent.map(({ part }) => part));
-      const stale = new Set<string>();
-      for (const [name, part] of requests) {
-        if (results.has(name)) given.add(part);
-        else if (!awaited.has(name)) stale.add(part);
-      }
-      for (const { file } of state.batch?.parts ?? []) {
-        if (given.has(file) || !stale.has(file)) continue;
-        const batch = present(state.batch);
+      const { sent = [] } = (await disk.submission.read()) ?? {};
+      for (const [file, names] of groupBy(requests.keys(), (name) => present(requests.get(name)))) {
+        const isGiven = sent.some(({ part }) => part === file) || names.some(results.has);
+        if (isGiven || names.every((name) => awaited.has(name))) continue;
+        const batch = present(folder.batch);
         await save({ ...batch, parts: batch.parts.filter((part) => part.file !== file) });
         await rm(join(dir, file), { force: true });
-        for (const [name, part] of requests) {
-          if (part !== file) continue;
+        for (const name of names) {
           awaited.delete(name);
           // What is asked live now went into a file all the same: later results are not those of a later request.
           if (!isLive) requests.delete(name);
@@ -259,8 +229,8 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
     /** Writes the requests that jobs are missing. Each is made when its turn comes, so that no text is held. */
     async function write(missing: readonly J[]): Promise<void> {
       const ids: string[] = [];
-      await writeParts(dir, state.batch?.parts ?? [], lines(missing, ids), async (part) => {
-        const batch = present(state.batch);
+      await disk.writeParts(folder.batch?.parts ?? [], lines(missing, ids), async (part) => {
+        const batch = present(folder.batch);
         await save({ ...batch, parts: [...batch.parts, part] });
         for (const id of ids.splice(0, part.requests)) {
           requests.set(id, part.file);
@@ -285,28 +255,25 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
         }
         const { id, body, way } = found;
         const url = `/v1${way.path}` as const;
-        if (state.batch === undefined) await save(begun(url));
+        if (folder.batch === undefined) await save(begun(url));
         ids.push(id);
         yield `{"custom_id":"${id}","method":"POST","url":"${url}","body":${body}}\n`;
       }
     }
 
     function reportNow(): BatchReport {
-      const names = new Set(asked.map((job) => jobName(files.kept(job).id)));
+      const jobsNow = new Set(asked.map((job) => jobName(files.kept(job).id)));
       // Of what is not asked about now, results may come that a later command takes.
-      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !names.has(jobIn(name)));
-      const countIn = (file: string, isIt: (name: string) => boolean) =>
-        [...requests].filter(([id, part]) => part === file && isIt(id)).length;
-      const parts = (state.batch?.parts ?? []).map(({ file, requests, bytes }) => ({
-        file,
-        requests,
-        bytes,
-        answered: countIn(file, (name) => results.has(name)),
-        awaited: countIn(file, (name) => awaited.has(name)),
-      }));
+      const isOpen = (name: string) => !results.has(name) && (awaited.has(name) || !jobsNow.has(jobIn(name)));
+      const names = groupBy(requests.keys(), (name) => requests.get(name));
+      const parts = (folder.batch?.parts ?? []).map(({ file, requests, bytes }) => {
+        const own = names.get(file) ?? [];
+        const answered = own.filter(results.has).length;
+        return { file, requests, bytes, answered, awaited: own.filter((name) => awaited.has(name)).length };
+      });
       return {
         dir,
-        model: state.batch?.model ?? endpoints.model,
+        model: folder.batch?.model ?? endpoints.model,
         parts,
         awaited: awaited.size,
         written,
@@ -319,15 +286,9 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
   }
 
   /** Solves a job as far as answers go. @returns its first question without one; undefined where it has come to its end */
-  async function missingOf(job: J, ask: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
-    const ends: Missing[] = [];
-    await work.solve(job, async (asking) => {
-      const answered = await ask(asking);
-      if (answered.status !== 'missing') return answered;
-      ends.push(answered);
-      return INTERRUPTED;
-    });
-    return ends[0];
+  async function missingOf(job: J, { ask, found }: ReturnType<Answers['asker']>): Promise<Missing | undefined> {
+    await solve(job, ask);
+    return found.missing;
   }
 
   function begun(url: Batch['url']): Batch {
@@ -338,14 +299,14 @@ async function workOff<J extends Job>(work: Work<J>, jobs: readonly J[]): Promis
       url,
       baseUrl: address && readAddress(address, endpoints.apiKey).baseUrl,
       ...learnt(),
-      command: by.command,
+      command: folder.command,
       parts: [],
     };
   }
 
   async function save(batch: Batch): Promise<void> {
-    await writeBatch(dir, batch);
-    state.batch = batch;
+    await disk.batch.write(batch);
+    folder.batch = batch;
   }
 
   function learnt(): Pick<Batch, 'dropped' | 'isRenamed'> {
@@ -362,16 +323,14 @@ const WAS_TOLD = () => {};
  * passed over: a record says how many requests in files went before it.
  */
 function answersFirst(answers: Answers, requests: Requests, kept: Parameters<Answers['asker']>[0], live: Ask): Ask {
-  const ask = answers.asker(kept, WAS_TOLD);
-  let missing: Missing | undefined;
+  const { ask, found } = answers.asker(kept, WAS_TOLD);
   return async (asking) => {
-    const answered = missing ?? (await ask(asking));
-    if (answered.status !== 'missing') return answered;
-    const isFirst = missing === undefined;
-    missing = answered;
+    const isFirst = found.missing === undefined;
+    const answered = isFirst ? await ask(asking) : INTERRUPTED;
+    if (found.missing === undefined) return answered;
     const outcome = await live(asking);
     if (outcome.status === 'interrupted') return outcome;
-    const { log, id } = answered;
+    const { log, id } = found.missing;
     const batched = log.batched + (requests.has(id) ? 1 : 0);
     const all = isFirst && log.attempts > 0 ? callsTogether(log, outcome.log) : outcome.log;
     return { ...outcome, log: { ...all, ...(batched > 0 && { batched }) } };
@@ -391,9 +350,11 @@ export async function chooseBatch(
 ): Promise<boolean> {
   const { finishOnline, fresh } = settings;
   const before = run.stored?.batch?.dir;
-  const dir = batchDirOf(settings, io) ?? (finishOnline ? before : undefined);
-  const batch = dir === undefined ? undefined : await readBatch(dir);
-  if (before !== undefined && dir !== before) await requireNothingAwaited(run, before, batch);
+  const named = settings.batchDir ?? (finishOnline ? before : undefined);
+  const dir = named === undefined ? undefined : resolve(io.cwd, named);
+  const batch = dir === undefined ? undefined : await folderAt(dir).batch.read();
+  const isLost = batch === undefined && !finishOnline;
+  if (before !== undefined && (dir !== before || isLost)) await requireNothingAwaited(run, before, batch);
   run.batch = dir === undefined ? undefined : { dir };
   if (finishOnline && (before ?? batch) === undefined) {
     // A run whose batch was ended may be repeated as it was given.
@@ -410,14 +371,16 @@ export async function chooseBatch(
       `--batch-dir is the folder of the run's own files, which would be taken for results; give another one, such as ${join(dir, 'batch')}`,
     );
   }
-  if (batch === undefined) await requireUsable(run, dir, settings);
-  else await requireOwn(batch, run, dir);
-  if (batch !== undefined && fresh) {
-    const names = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name));
-    await setAside(
-      dir,
-      names.map((name) => join(dir, name)),
+  if (batch !== undefined) await requireOwn(batch, run, dir);
+  const [first] = batch === undefined ? await folderAt(dir).resultFiles() : [];
+  if (first !== undefined) {
+    throw cannotCreate(
+      `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
     );
+  }
+  if (batch !== undefined && fresh) {
+    const paths = (await readdir(dir)).filter((name) => /\.jsonl?$/.test(name)).map((name) => join(dir, name));
+    await setAside(dir, paths);
   }
   return !finishOnline && (batch === undefined || batch.parts.length === 0 || fresh);
 }
@@ -428,27 +391,12 @@ export async function chooseBatch(
  * @throws UserError (75, 66, 65)
  */
 async function requireNothingAwaited(run: Run, dir: string, given: Batch | undefined): Promise<void> {
-  const batch = await readBatch(dir);
+  const batch = await folderAt(dir).batch.read();
   // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to) reads what has come, --finish-online asks the rest live, --fresh starts over`,
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to, with its batch.json) reads what has come, --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
-  );
-}
-
-/** @throws UserError: 66 where batch.json was lost, 73 where a folder without it cannot be begun */
-async function requireUsable(run: Run, dir: string, { finishOnline }: BatchSettings): Promise<void> {
-  const isLost = run.stored?.state === 'awaiting' && run.stored.batch?.dir === dir;
-  if (isLost && !finishOnline) {
-    throw inputMissing(
-      `results are awaited in ${dir}, and its batch.json is not there any more: put the folder back, or ask what is left live with --finish-online, or start over with --fresh`,
-    );
-  }
-  const [first] = await resultFiles(dir);
-  if (first === undefined) return;
-  throw cannotCreate(
-    `${dir} holds ${first} and no batch.json, so that the file would be taken for results of this run; give an empty folder`,
   );
 }
 
@@ -488,12 +436,13 @@ export async function requireAffordable<J extends StageJob>(stage: Stage<J>): Pr
   const { settings } = stage;
   if (settings.budgetUsd === undefined && settings.budgetTokens === undefined) return;
   const { total, measured_cache: cache, budget } = (await chargedBill(stage)).document;
-  const needs = { usd: cache?.usd ?? total.usd?.expected, tokens: total.prompt_tokens + total.output_tokens.expected };
-  for (const unit of ['usd', 'tokens'] as const) {
-    const { [unit]: need = 0 } = needs;
+  const tokens = (count: number) => `${grouped(Math.ceil(count))} tokens`;
+  for (const [unit, need = 0, show] of [
+    ['usd', cache?.usd ?? total.usd?.expected, dollars],
+    ['tokens', total.prompt_tokens + total.output_tokens.expected, tokens],
+  ] as const) {
     const share = budget?.[unit] ?? undefined;
     if (share === undefined || share.covers === 1) continue;
-    const show = unit === 'usd' ? dollars : (count: number) => `${grouped(Math.ceil(count))} tokens`;
     const left = Math.max(0, share.budget - share.spent);
     throw new UserError(
       `nothing was written: a batch cannot be stopped half-way, and it is estimated to take about ${show(need)}, where ${show(left)} of the budget (--budget-${unit}) are left; give a larger one, or choose fewer rows (--dry-run shows the bill)`,

@@ -1,10 +1,8 @@
 // The options by which a run is asked through batch files, and what they cannot be joined with.
 
-import { resolve } from 'node:path';
 import { UserError } from '../../core/errors.js';
 import { keysOf } from '../../core/groups.js';
 import { shellLine } from '../../core/printable.js';
-import type { Io } from '../../core/types.js';
 import { type OptionTable, option, type Settings, under } from '../../settings/command.js';
 
 export const BATCH_OPTIONS = {
@@ -30,11 +28,6 @@ export function asksByFilesAlone({ batchDir, assumeParams, finishOnline }: Batch
   return batchDir !== undefined && assumeParams === true && finishOnline !== true;
 }
 
-/** The folder, absolute. */
-export function batchDirOf({ batchDir }: BatchSettings, { cwd }: Pick<Io, 'cwd'>): string | undefined {
-  return batchDir === undefined ? undefined : resolve(cwd, batchDir);
-}
-
 /** Settings that cannot be joined with batch files, and why. */
 const APART = {
   rollout: 'each turn is asked behind the reply to the one before',
@@ -45,9 +38,7 @@ const APART = {
 
 /** @throws UserError (2) for flags that would say nothing, and where a batch is asked for beside what cannot be asked by files */
 export function requireBatchFlags(
-  settings: BatchSettings & { readonly [Name in keyof typeof APART]?: unknown } & {
-    readonly local?: string | undefined;
-  },
+  settings: BatchSettings & Partial<Record<keyof typeof APART, unknown>> & { readonly local?: string | undefined },
 ): void {
   const { batchDir, assumeParams, finishOnline, local } = settings;
   for (const name of keysOf(APART)) if (settings[name]) requireNoBatch(settings, `--${name}`, APART[name]);

@@ -36,10 +36,12 @@ const partOf = (shard: string, more?: Partial<Manifest>) => ({
   name: shard,
   dir: `/parts/${shard}`,
   manifest: manifest(shard, more),
+  isOwn: false,
 });
+const ownOf = (merged: Manifest) => ({ dir: '/own', manifest: merged, isOwn: true });
 
 describe('the manifest of a merged run', () => {
-  const one = mergedManifest(undefined, [partOf('1/3'), partOf('2/3')], IDENTITY);
+  const one = mergedManifest([partOf('1/3'), partOf('2/3')], IDENTITY);
 
   test('sums pace and what no record holds, and unites hosts, models and notices', () => {
     expect(one).toMatchObject({
@@ -57,7 +59,7 @@ describe('the manifest of a merged run', () => {
 
   test('counts a part once that is merged again, moved or continued since, and adds a late one', () => {
     const continued = { ...partOf('2/3', { pace: { calls: 15, seconds: 0.4 } }), dir: '/moved' };
-    const two = mergedManifest(one, [continued, partOf('3/3')], IDENTITY);
+    const two = mergedManifest([ownOf(one), continued, partOf('3/3')], IDENTITY);
     expect(two.pace).toEqual({ calls: 35, seconds: 0.6 });
     expect(two.unrecorded?.calls).toBe(6);
     expect(two.merged?.map(({ shard, dir }) => [shard, dir])).toEqual([
@@ -74,7 +76,7 @@ describe('the manifest of a merged run', () => {
     });
     const usage = JSON.parse('{"__proto__": {"polluted": 1}, "promptTokens": 3}');
     const late = partOf('1/3', { ...priced('late', '2026-02-02'), unrecorded: { calls: 1, usage } });
-    const merged = mergedManifest(undefined, [late, partOf('2/3', priced('early', '2026-02-01'))], IDENTITY);
+    const merged = mergedManifest([late, partOf('2/3', priced('early', '2026-02-01'))], IDENTITY);
     expect(merged.price?.model).toBe('late');
     expect(merged.unrecorded?.usage).toEqual({ promptTokens: 8 });
     expect({}).not.toHaveProperty('polluted');
@@ -82,7 +84,7 @@ describe('the manifest of a merged run', () => {
 
   test('keeps what the merged run has asked itself since', () => {
     const grown = { ...one, pace: { calls: 25, seconds: 0.5 }, label: 'own', startedAt: '2026-01-09T00:00:00.000Z' };
-    const again = mergedManifest(grown, [partOf('1/3', { label: 'part' })], IDENTITY);
+    const again = mergedManifest([ownOf(grown), partOf('1/3', { label: 'part' })], IDENTITY);
     expect(again).toMatchObject({ pace: { calls: 25, seconds: 0.5 }, label: 'own', startedAt: grown.startedAt });
   });
 });

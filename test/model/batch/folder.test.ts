@@ -5,14 +5,10 @@ import { EXIT } from '../../../src/core/errors.js';
 import {
   type Batch,
   type BatchPart,
-  clearRemains,
+  folderAt,
   MOST_BYTES,
   MOST_REQUESTS,
   partName,
-  readBatch,
-  resultFiles,
-  writeBatch,
-  writeParts,
 } from '../../../src/model/batch/folder.js';
 import { temporaryFolder } from '../../support/cli.js';
 
@@ -28,17 +24,17 @@ const BATCH: Batch = {
 describe('batch.json', () => {
   it('comes back as it was written, and nothing is left beside it', async () => {
     const folder = await temporaryFolder();
-    await writeBatch(folder, BATCH);
-    await writeBatch(folder, { ...BATCH, dropped: [], isRenamed: true });
-    expect(await readBatch(folder)).toEqual({ ...BATCH, dropped: [], isRenamed: true });
+    await folderAt(folder).batch.write(BATCH);
+    await folderAt(folder).batch.write({ ...BATCH, dropped: [], isRenamed: true });
+    expect(await folderAt(folder).batch.read()).toEqual({ ...BATCH, dropped: [], isRenamed: true });
     expect(await readdir(folder)).toEqual(['batch.json']);
     expect(JSON.parse(await readFile(join(folder, 'batch.json'), 'utf8')).schema).toBe('awb.batch/2');
   });
 
   it('is absent where nothing was written', async () => {
     const folder = await temporaryFolder();
-    expect(await readBatch(folder)).toBeUndefined();
-    expect(await readBatch(join(folder, 'nowhere'))).toBeUndefined();
+    expect(await folderAt(folder).batch.read()).toBeUndefined();
+    expect(await folderAt(join(folder, 'nowhere')).batch.read()).toBeUndefined();
   });
 
   it.each([
@@ -56,7 +52,7 @@ describe('batch.json', () => {
   ])('%s is refused by its name (65)', async (_, text) => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'batch.json'), text);
-    await expect(readBatch(folder)).rejects.toMatchObject({
+    await expect(folderAt(folder).batch.read()).rejects.toMatchObject({
       exitCode: EXIT.badData,
       message: expect.stringContaining(join(folder, 'batch.json')),
     });
@@ -65,8 +61,22 @@ describe('batch.json', () => {
   it('that cannot be read, or written, is named with what to do', async () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, 'batch.json'));
-    await expect(readBatch(folder)).rejects.toMatchObject({ exitCode: EXIT.inputMissing });
-    await expect(writeBatch(join(folder, 'nowhere'), BATCH)).rejects.toMatchObject({ exitCode: EXIT.cannotWrite });
+    await expect(folderAt(folder).batch.read()).rejects.toMatchObject({ exitCode: EXIT.inputMissing });
+    await expect(folderAt(join(folder, 'nowhere')).batch.write(BATCH)).rejects.toMatchObject({
+      exitCode: EXIT.cannotWrite,
+    });
+  });
+});
+
+describe('submission.json', () => {
+  it('names files of the folder alone, since results are named after them', async () => {
+    const folder = await temporaryFolder();
+    const sent = { host: 'h', requests: 1, bytes: 1, fileName: 'awb-1-requests-0001.jsonl' };
+    const submitted = (part: string) => ({ baseUrl: 'http://h/v1', sent: [{ part, ...sent }] });
+    await folderAt(folder).submission.write(submitted(partName(1)));
+    expect(await folderAt(folder).submission.read()).toEqual(submitted(partName(1)));
+    await folderAt(folder).submission.write(submitted('../requests-0001.jsonl'));
+    await expect(folderAt(folder).submission.read()).rejects.toMatchObject({ exitCode: EXIT.badData });
   });
 });
 
@@ -82,13 +92,13 @@ describe('the files of a folder', () => {
       'notes.txt',
     ])
       await writeFile(join(folder, name), '');
-    expect(await resultFiles(folder)).toEqual(['errors-0001.jsonl', 'outputs-0002.jsonl']);
+    expect(await folderAt(folder).resultFiles()).toEqual(['errors-0001.jsonl', 'outputs-0002.jsonl']);
     expect(partName(1)).toBe('requests-0001.jsonl');
   });
 
   it('are none where there is no folder', async () => {
     const folder = await temporaryFolder();
-    expect(await resultFiles(join(folder, 'nowhere'))).toEqual([]);
+    expect(await folderAt(join(folder, 'nowhere')).resultFiles()).toEqual([]);
   });
 });
 
@@ -99,7 +109,7 @@ async function* linesOf(texts: readonly string[]): AsyncGenerator<string> {
 async function written(texts: readonly string[], bounds: { requests: number; bytes: number }) {
   const dir = await temporaryFolder();
   const parts: BatchPart[] = [];
-  await writeParts(dir, [], linesOf(texts), async (part) => void parts.push(part), bounds);
+  await folderAt(dir).writeParts([], linesOf(texts), async (part) => void parts.push(part), bounds);
   const files = await Promise.all(parts.map(({ file }) => readFile(join(dir, file), 'utf8')));
   return { parts, files };
 }
@@ -146,7 +156,7 @@ describe('files of requests', () => {
     await writeFile(join(dir, 'victim'), 'precious');
     await symlink(join(dir, 'victim'), join(dir, 'requests-0008.jsonl'));
     const listed: string[] = [];
-    await writeParts(dir, [{ file: partName(7) }], linesOf(['a']), async ({ file }) => {
+    await folderAt(dir).writeParts([{ file: partName(7) }], linesOf(['a']), async ({ file }) => {
       listed.push(`${file}: ${await readFile(join(dir, file), 'utf8')}`);
     });
     expect(listed).toEqual(['requests-0008.jsonl: a\n']);
@@ -159,18 +169,18 @@ describe('files of requests', () => {
       yield 'a\n';
       throw new Error('no more');
     };
-    await expect(writeParts(dir, [], broken(), async () => {})).rejects.toThrow('no more');
+    await expect(folderAt(dir).writeParts([], broken(), async () => {})).rejects.toThrow('no more');
     expect(await readdir(dir)).toEqual([]);
     for (const name of ['requests-0001.jsonl.0123456789ab.tmp', 'batch.json.0123456789ab.tmp', 'mine.tmp']) {
       await writeFile(join(dir, name), '{');
     }
-    await clearRemains(dir);
+    await folderAt(dir).clearRemains();
     expect(await readdir(dir)).toEqual(['mine.tmp']);
   });
 
   it('that the disk refuses are named', async () => {
     const dir = join(await temporaryFolder(), 'nowhere');
-    await expect(writeParts(dir, [], linesOf(['a']), async () => {})).rejects.toMatchObject({
+    await expect(folderAt(dir).writeParts([], linesOf(['a']), async () => {})).rejects.toMatchObject({
       exitCode: EXIT.cannotWrite,
       message: expect.stringContaining('requests-0001.jsonl'),
     });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { readResult } from '../../../src/model/batch/results.js';
+import { readResult } from '../../../src/model/batch/folder.js';
 import { classified } from '../../support/failures.js';
 
 const lines = new Map(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readResult } from '../../../src/model/batch/results.js';
+import { readResult } from '../../../src/model/batch/folder.js';
 
 const completion = { object: 'chat.completion', choices: [] };
 
