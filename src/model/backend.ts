@@ -126,8 +126,7 @@ export function serverFacts(named: NamedEndpoints) {
     baseUrls.map(async (baseUrl, index) => {
       const wire = new Wire(baseUrl, apiKey, proxies[index]);
       try {
-        const known = openModels(wire);
-        const [names, context] = await Promise.all([known.names(), known.context(model)]);
+        const { names, context } = await openModels(wire, model)();
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         /** Some servers refuse a prompt that fits without its whole output budget. */
         const { tokens: contextTokens, refusesBudgets } = context ?? {};

@@ -7,8 +7,7 @@ import { asObject, isObject, type JsonObject, parseObject } from '../../core/jso
 import type { TokenScore, Usage } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply, Hear } from '../attempt.js';
 import { classify } from '../failures/classify.js';
-import { isHtml } from '../failures/error-body.js';
-import { type CallContext, SCORES_A_REPLY } from '../failures/rules.js';
+import { type CallContext, isHtml, SCORES_A_REPLY } from '../failures/rules.js';
 import type { RunningLimits } from '../http/time-limits.js';
 import { CHAT, SCORED_CHAT, type Way } from './request.js';
 

@@ -1,15 +1,14 @@
 // What the pool works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
 
 import {
+  type Ask,
   type AskSignals,
   type CallCost,
   type CallLog,
   CHARS_A_TOKEN,
   charactersOf,
-  type Job,
   type ModelRequest,
   type Outage,
-  type Solve,
 } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -44,6 +43,9 @@ export interface ScheduleOptions {
 /** What the pool was told, with what holds where nothing was. */
 export type PoolSettings = Required<ScheduleOptions>;
 
+/** A job: what it does, and what is told what a try of its has cost. */
+export type Task = Readonly<{ group: string; solve: (ask: Ask) => Promise<void>; tried: (cost: CallCost) => void }>;
+
 /** Jobs that are asked together and end together: a run's, or a single one. */
 export class Course {
   /** How many of the jobs have not begun. */
@@ -60,12 +62,7 @@ export class Course {
   readonly done: Promise<void>;
   #finish = () => {};
 
-  constructor(
-    readonly solve: Solve<Job>,
-    { stop, abort }: AskSignals,
-    /** Is told what a try has cost. */
-    readonly tried: (job: Job, cost: CallCost) => void,
-  ) {
+  constructor({ stop, abort }: AskSignals) {
     this.abort = AbortSignal.any([abort, this.#failed.signal]);
     this.halt = AbortSignal.any([stop, this.abort]);
     this.done = new Promise((resolve) => {
@@ -137,7 +134,7 @@ export class Call extends Question {
   isInFlight = false;
 
   constructor(
-    readonly job: Job,
+    readonly job: Task,
     readonly course: Course,
     now: number,
     /** Its group, until that goes on without it. */
@@ -183,8 +180,8 @@ export class Call extends Question {
   }
 }
 
-/** What has failed at an endpoint since its last answer: how many different rows, and the latest failure. It has a pause while only probes are started. */
-type Trouble = { readonly since: number; rows: number; reason: string; pause?: Pause };
+/** What has failed at an endpoint since its last answer: how many different rows. It has a pause while only probes are started. */
+type Trouble = { readonly since: number; rows: number; pause?: Pause };
 /** From the first probe on that failed it is certain that the endpoint is out; `until` is the end of patience. */
 type Pause = { nextProbeAt: number; failed: number; until: number };
 
@@ -219,7 +216,7 @@ export class Lane {
   /** Those of the calls that try out whether the endpoint is back. */
   readonly probes = new Set<Call>();
   /** The smallest request that it has answered: asked again, for one token, it tells whether the endpoint or a row is at fault. */
-  witness: { readonly job: Job; readonly request: ModelRequest } | undefined;
+  witness: { readonly job: Task; readonly request: ModelRequest } | undefined;
   /** When the witness was last answered, and when a row that had met a rate limit. */
   vouchedAt = Number.NEGATIVE_INFINITY;
   recoveredAt = Number.NEGATIVE_INFINITY;
@@ -234,7 +231,7 @@ export class Lane {
   wasRelieved = false;
   /** Why the endpoint was given up, and what to do about it. A run ends with these reasons when every endpoint was. */
   end: { readonly why: string; readonly remedy: string } | undefined;
-  latestFailure: { readonly reason: string; readonly at: number } | undefined;
+  latestFailure: { readonly host: string; readonly reason: string; readonly at: number } | undefined;
   /** What the user was told of it, and the notice of its return where its absence was told. */
   saidUnreachable = false;
   saidWaitTooLong = false;
@@ -295,9 +292,9 @@ export class Lane {
    */
   noteFailure({ reason, retryAfterMs = 0, unreachable, down }: AttemptFailure, row?: Pick<Call, 'pending'>): void {
     const now = this.settings.clock.now();
-    this.trouble ??= { since: now, rows: 0, reason };
+    this.latestFailure = { host: this.endpoint.host, reason, at: now };
+    this.trouble ??= { since: now, rows: 0 };
     const { trouble } = this;
-    trouble.reason = reason;
     // A row counts once in a trouble.
     if (row !== undefined && !row.pending.some(({ lane }) => lane === this)) trouble.rows++;
     const isDoubtful = this.answered ? trouble.rows >= this.doubtAfter : unreachable || down;
@@ -338,7 +335,7 @@ export class Lane {
   }
 
   /** Keeps the smallest request that the endpoint has answered. */
-  noteRequest(job: Job, request: ModelRequest): void {
+  noteRequest(job: Task, request: ModelRequest): void {
     if (this.witness !== undefined && charactersOf(this.witness.request) <= charactersOf(request)) return;
     this.witness = { job, request };
   }
@@ -373,11 +370,10 @@ export class Lane {
 
   /** What progress shows of an endpoint that is out. */
   outage(): Outage[] {
-    const { trouble, answered } = this;
-    if (trouble?.pause === undefined || (answered && trouble.pause.failed === 0)) return [];
+    const { trouble, pause, answered: hasAnswered } = this;
+    if (trouble === undefined || pause === undefined || (hasAnswered && pause.failed === 0)) return [];
     const now = this.settings.clock.now();
-    const msUntil = (at: number) => Math.max(0, at - now);
-    const [nextMs, leftMs] = [msUntil(trouble.pause.nextProbeAt), msUntil(trouble.pause.until)];
-    return [{ host: this.endpoint.host, hasAnswered: answered, forMs: now - trouble.since, nextMs, leftMs }];
+    const [nextMs = 0, leftMs = 0] = [pause.nextProbeAt, pause.until].map((at) => Math.max(0, at - now));
+    return [{ host: this.endpoint.host, hasAnswered, forMs: now - trouble.since, nextMs, leftMs }];
   }
 }

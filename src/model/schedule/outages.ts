@@ -1,6 +1,6 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
-import { present, unavailable } from '../../core/errors.js';
+import { unavailable } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
 import {
   type Call,
@@ -156,7 +156,7 @@ export class Outages {
       const lookAt = lane.vouchedAt + LOOK_AGAIN_MS;
       if (lookAt > now) nextAt = Math.min(nextAt, lookAt);
       else {
-        lane.trouble ??= { since: now, rows: 0, reason: present(there[0]?.lastFailure).reason };
+        lane.trouble ??= { since: now, rows: 0 };
         lane.doubt(now);
       }
     }
@@ -172,7 +172,7 @@ export class Outages {
     const remedy = lane.answered
       ? 'see to the server (--retry-minutes says how long an outage may last)'
       : 'check the base URL and that the server is running, or give it longer with --wait-ready';
-    this.#giveUp(lane, `${why}: ${lane.trouble?.reason}`, remedy);
+    this.#giveUp(lane, `${why}: ${lane.latestFailure?.reason}`, remedy);
   }
 
   /**
@@ -188,7 +188,9 @@ export class Outages {
     lane.isRelieved = true;
     lane.wasRelieved = true;
     lane.awaited = `${host} answers again`;
-    this.settings.onNotice(`${host} is out of service (${lane.trouble?.reason}); its rows go to the other endpoints`);
+    this.settings.onNotice(
+      `${host} is out of service (${lane.end?.why ?? lane.latestFailure?.reason}); its rows go to the other endpoints`,
+    );
   }
 
   /** Failures in an outage cost a row nothing. */
@@ -222,7 +224,7 @@ export class Outages {
     const now = this.#now;
     const { since = now, rows = 0, pause } = lane.trouble ?? {};
     const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = pause ?? {};
-    lane.trouble = { since, rows, reason: why, pause: { nextProbeAt, failed, until: now } };
+    lane.trouble = { since, rows, pause: { nextProbeAt, failed, until: now } };
     lane.end = { why, remedy };
     if (this.lanes.some((other) => other.end === undefined)) {
       this.#standBack(lane);

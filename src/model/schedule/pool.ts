@@ -4,9 +4,9 @@ import { setMaxListeners } from 'node:events';
 import { callsCounted, costOfBoth } from '../../core/costs.js';
 import { present } from '../../core/errors.js';
 import { type Asking, type Backend, charactersOf, type ModelOutcome, type ModelRequest } from '../../core/types.js';
-import { type Attempt, type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
+import { type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';
+import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions, type Task } from './lane.js';
 import { Outages, waitOf } from './outages.js';
 import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';
@@ -69,17 +69,16 @@ class Pool implements Backend {
   }
 
   readonly work: Backend['work'] = async (jobs, solve, signals, { tried } = {}) => {
-    type J = (typeof jobs)[number];
-    // The jobs that come back are those that were put in.
-    const course = new Course(
-      (job, ask) => solve(job as J, ask),
-      signals,
-      (job, cost) => tried?.(job as J, cost),
-    );
+    const course = new Course(signals);
     // Each call in flight listens to it.
     setMaxListeners(0, course.abort);
     this.#courses.add(course);
-    this.#todo.add(jobs, course);
+    const taskOf = (job: (typeof jobs)[number]): Task => ({
+      group: job.group,
+      solve: (ask) => solve(job, ask),
+      tried: (cost) => tried?.(job, cost),
+    });
+    this.#todo.add(jobs.map(taskOf), course);
     this.#fillSoon();
     course.finishIfIdle();
     await course.done;
@@ -93,16 +92,13 @@ class Pool implements Backend {
     const lanes = this.#lanes;
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
     const paced = sum((lane) => lane.paced.size);
-    const failures = lanes.flatMap(({ endpoint: { host }, latestFailure: latest }) =>
-      latest === undefined ? [] : [{ text: `${host}: ${latest.reason}`, agoMs: this.#now - latest.at }],
-    );
-    const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
+    const [last] = lanes.flatMap(({ latestFailure = [] }) => latestFailure).sort((a, b) => b.at - a.at);
     return {
       inFlight: sum((lane) => lane.calls.size) - paced,
       ...(paced > 0 && { paced }),
       limit: sum((lane) => (lane.isRelieved ? 0 : lane.limit)),
       pausedMs: Math.max(0, ...lanes.map((lane) => (lane.isRelieved ? 0 : lane.pauseMs))),
-      ...(failure !== undefined && { failure }),
+      ...(last !== undefined && { failure: { text: `${last.host}: ${last.reason}`, agoMs: this.#now - last.at } }),
       outages: lanes.flatMap((lane) => lane.outage()),
     };
   }
@@ -207,7 +203,7 @@ class Pool implements Backend {
     const { course, job } = call;
     course.calls.add(call);
     try {
-      await course.solve(job, (asking) => this.#ask(call, asking));
+      await job.solve((asking) => this.#ask(call, asking));
     } catch (error) {
       course.fail(error);
     }
@@ -322,14 +318,7 @@ class Pool implements Backend {
   }
 
   /** @param payer the call that the try is charged to */
-  async #tryOnce(
-    call: Call,
-    request: ModelRequest,
-    lane: Lane,
-    start: Start,
-    payer: Call,
-    hear?: Hear,
-  ): Promise<Attempt> {
+  async #tryOnce(call: Call, request: ModelRequest, lane: Lane, start: Start, payer: Call, hear?: Hear) {
     // The seed stays as it was in an outage, so that the row is answered as if there had been none.
     const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
     call.isInFlight = true;
@@ -338,14 +327,14 @@ class Pool implements Backend {
     const cost = costOfTry(() => charactersOf(request), attempt);
     payer.cost = costOfBoth(payer.cost, cost);
     payer.counts += callsCounted(cost);
-    payer.course.tried(payer.job, cost);
+    payer.job.tried(cost);
     if (attempt.status !== 'interrupted') this.#settings.pace.ended(start, attempt.usage);
     return attempt;
   }
 
   /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
   #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): number | 'deferred' | ModelOutcome {
-    lane.latestFailure = { reason: attempt.reason, at: this.#now };
+    lane.latestFailure = { host: lane.endpoint.host, reason: attempt.reason, at: this.#now };
     call.lastFailure = attempt;
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
@@ -369,12 +358,7 @@ class Pool implements Backend {
    * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
    * frees the slot for rows that may fare better.
    */
-  #afterRateLimit(
-    call: Call,
-    attempt: AttemptFailure,
-    lane: Lane,
-    firstFailureAt: number,
-  ): number | 'deferred' | 'lost' {
+  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number) {
     const { retryMs, onNotice } = this.#settings;
     const now = this.#now;
     const { retryAfterMs = 0 } = attempt;

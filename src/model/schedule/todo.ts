@@ -1,7 +1,6 @@
 // What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
-import type { Job } from '../../core/types.js';
-import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings } from './lane.js';
+import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings, type Task } from './lane.js';
 
 /** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
@@ -9,11 +8,7 @@ const SUSPECT = 2;
 const LOOKS_ELSEWHERE = 3;
 
 /** A job that has not begun. */
-interface Waiting {
-  readonly job: Job;
-  readonly course: Course;
-  readonly group: Group;
-}
+type Waiting = Readonly<{ job: Task; course: Course; group: Group }>;
 
 export class Todo {
   /** Jobs that have not begun, in their order. */
@@ -28,7 +23,7 @@ export class Todo {
   ) {}
 
   /** Takes jobs on. A group without a name is of a single job. */
-  add(jobs: readonly Job[], course: Course): void {
+  add(jobs: readonly Task[], course: Course): void {
     course.waiting += jobs.length;
     for (const job of jobs) {
       const group = this.#groups.get(job.group) ?? { running: 0, home: undefined };

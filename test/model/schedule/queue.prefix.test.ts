@@ -14,7 +14,7 @@ import { inAskingOrder, jobsOf as inferJobs } from '../../../src/infer/inferring
 import { buildMessages } from '../../../src/infer/messages.js';
 import { inJudgeOrder, jobsOf } from '../../../src/judge/judging.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric.js';
-import { Course as Asked, type Call, Lane } from '../../../src/model/schedule/lane.js';
+import { Course as Asked, type Call, Lane, type Task } from '../../../src/model/schedule/lane.js';
 import { Pace, systemClock } from '../../../src/model/schedule/pace.js';
 import { Todo } from '../../../src/model/schedule/todo.js';
 
@@ -43,15 +43,9 @@ async function liveCourse(jobs: readonly Job[]): Promise<Course> {
   const lane = new Lane(endpoint, settings);
   const todo = new Todo([lane], settings);
   const never = new AbortController().signal;
-  const places = new Map<Job, number>(jobs.map(({ group }, place) => [{ group }, place]));
-  todo.add(
-    [...places.keys()],
-    new Asked(
-      async () => {},
-      { stop: never, abort: never },
-      () => {},
-    ),
-  );
+  const tasks = jobs.map(({ group }): Task => ({ group, solve: async () => {}, tried: () => {} }));
+  const places = new Map(tasks.map((task, place) => [task, place]));
+  todo.add(tasks, new Asked({ stop: never, abort: never }));
   const taken = new Map<number, Call>();
   return {
     take() {
