@@ -95,9 +95,9 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
     dropped: () => dialect.dropped(),
     async work(jobs, solve, signals, hooks) {
       await contexts;
-      if (own === undefined) return pool.work(jobs, solve, signals, hooks);
-      await pool.work(jobs, solve, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) }, hooks);
-      own.lost.throwIfAborted();
+      const abort = own === undefined ? signals.abort : AbortSignal.any([signals.abort, own.lost]);
+      await pool.work(jobs, solve, { ...signals, abort }, hooks);
+      own?.lost.throwIfAborted();
     },
     status: () => pool.status(),
     close: () => pool.close(),
