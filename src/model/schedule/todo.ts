@@ -98,11 +98,13 @@ export class Todo {
     const waiting = this.#waiting;
     const isHomeless = ({ group: { home } }: Waiting) => home === undefined || home.isRelieved;
     const isIdle = ({ group }: Waiting) => group.running === 0;
+    const leastBusy = (least: Waiting | undefined, one: Waiting) =>
+      one.group.home === lane && one.group.running < (least?.group.running ?? Number.POSITIVE_INFINITY) ? one : least;
     const firstOf = (one?: Waiting) => one && waiting.find(({ group }) => group === one.group);
     return (
       firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
       waiting.find((one) => isHomeless(one) || (one.group.home === lane && isIdle(one))) ??
-      leastBusy(waiting.filter(({ group }) => group.home === lane)) ??
+      waiting.reduce(leastBusy, undefined) ??
       firstOf(lane.wasRelieved ? waiting.findLast(isIdle) : undefined)
     );
   }
@@ -139,9 +141,4 @@ export class Todo {
     if (failuresAt(lane) > 0 && now < call.dueAt) return false;
     return able.includes(lane) && able.every((other) => failuresAt(lane) <= failuresAt(other));
   }
-}
-
-/** The first job of the group with the fewest jobs in flight. */
-function leastBusy([first, ...others]: readonly Waiting[]): Waiting | undefined {
-  return others.reduce((least, one) => (one.group.running < (least?.group.running ?? 0) ? one : least), first);
 }
