@@ -345,35 +345,6 @@ describe('awb batch submit', () => {
   });
 });
 
-describe('awb batch submit that is killed', () => {
-  test('at any request, before or behind its effect, submits every part once', { timeout: 180_000 }, async () => {
-    for (const moment of ['reset', 'reset-after'] as const) {
-      let wasKilled = true;
-      for (let at = 0; wasKilled; at++) {
-        let kill: (() => void) | undefined;
-        const server = await serve({
-          trouble({ index }) {
-            if (index !== at || kill === undefined) return undefined;
-            kill();
-            return moment;
-          },
-        });
-        const dir = await batchFolder([2, 1]);
-        const { child, ended } = startAwb(['batch', 'submit', dir, '--base-url', server.url]);
-        kill = () => child.kill('SIGKILL');
-        wasKilled = (await ended).signal === 'SIGKILL';
-        kill = undefined;
-        expect((await submit(dir, server)).code).toBe(EXIT.later);
-        expect(partsOf(server)).toEqual(['requests-0001.jsonl', 'requests-0002.jsonl']);
-        const { sent } = await submissionOf(dir);
-        const ids = sent.map(({ batchId }: { batchId: string }) => batchId);
-        expect(ids).toEqual(server.batches.map(({ id }) => id));
-        expect(at).toBeLessThan(20);
-      }
-    }
-  });
-});
-
 describe('a key', () => {
   const env = { AWB_API_KEY: KEY, OPENAI_API_KEY: KEY };
 

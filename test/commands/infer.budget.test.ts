@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import { awb, startAwb, temporaryFolder } from '../support/cli.js';
+import { awb, temporaryFolder } from '../support/cli.js';
 import { choice, marked, verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { holdText } from '../support/messages.js';
@@ -212,28 +212,6 @@ describe('what counts against the budget', () => {
     expect((await run.infer('--budget-tokens', '1000', '--json')).code).toBe(EXIT.later);
   });
 });
-
-test('a run that is killed again and again keeps its budget but for the calls in flight', async () => {
-  const run = await setUp(() => reply({ latencyMs: 15 }), 120);
-  const budget = ['--budget-tokens', `${60 * TOKENS}`, '--concurrency', '4', '--quiet'];
-  let kills = 0;
-  for (; kills < 6; kills++) {
-    const seen = run.server.count;
-    const { child, ended } = startAwb(run.args(...budget));
-    const isOver = ended.then(() => true);
-    while (run.server.count < seen + 9 && !(await Promise.race([isOver, after(3)])));
-    child.kill('SIGKILL');
-    await ended;
-  }
-  const last = await startAwb(run.args(...budget)).ended;
-  expect(last.code).toBe(EXIT.later);
-  expect(run.server.count).toBeGreaterThanOrEqual(60);
-  expect(run.server.count).toBeLessThanOrEqual(59 + 4 * (kills + 1));
-  expect((await run.infer('--quiet')).code).toBe(EXIT.done);
-  expect(await run.output()).toBe(await run.elsewhere());
-});
-
-const after = (ms: number) => new Promise<false>((resolve) => setTimeout(() => resolve(false), ms));
 
 describe('a budget in dollars', () => {
   test('without a price is refused before anything is asked, and says what to do', async () => {

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs';
 import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { EXIT, UserError } from '../../../src/core/errors.js';
-import { openTokenizer } from '../../../src/model/tokens/tokenizer.js';
-import { ROOT } from '../../support/cli.js';
-import { folderOf } from '../../support/folder.js';
-import { randomFrom } from '../../support/random.js';
+import { EXIT, UserError } from '../../src/core/errors.js';
+import { openTokenizer } from '../../src/model/tokens/tokenizer.js';
+import { ROOT } from '../support/cli.js';
+import { folderOf } from '../support/folder.js';
+import { randomFrom } from '../support/random.js';
 
 const FIXTURES = join(ROOT, 'fixtures/tokenizers');
 const golden = JSON.parse(readFileSync(join(FIXTURES, 'golden.json'), 'utf8')) as {

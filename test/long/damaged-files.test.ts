@@ -8,7 +8,7 @@ import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { randomFrom } from '../support/random.js';
 
-/** More of them by hand: `DAMAGES=500 npx vitest run test/program/damaged-files.test.ts`. */
+/** More of them by hand: `DAMAGES=500 npx vitest run test/long/damaged-files.test.ts`. */
 const DAMAGES = Number(process.env.DAMAGES ?? 12);
 
 type Random = () => number;
