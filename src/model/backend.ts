@@ -83,11 +83,14 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   // Whoever asks reports it.
   contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  // Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell their slots.
+  const slots = described.map((facts) => Number(facts?.slots));
+  const isTold = slots.every((count) => isInteger(count) && count > 0);
   const pool = openPool(endpoints, {
     ...options,
     pace,
     concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
-    ...ceilingOf(described),
+    ...(isTold && { ceiling: Math.min(...slots) }),
   });
   return {
     models: described.filter((facts) => facts !== undefined),
@@ -102,15 +105,6 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
     status: () => pool.status(),
     close: () => pool.close(),
   };
-}
-
-/**
- * Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell
- * their slots.
- */
-function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
-  const slots = described.map((facts) => Number(facts?.slots));
-  return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
 }
 
 /** What a server says of the model at /models; undefined is what it does not. */

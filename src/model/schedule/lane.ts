@@ -6,7 +6,6 @@ import {
   type CallCost,
   type CallLog,
   CHARS_A_TOKEN,
-  charactersOf,
   type ModelRequest,
   type Outage,
 } from '../../core/types.js';
@@ -332,12 +331,6 @@ export class Lane {
     this.trouble = undefined;
     this.end = undefined;
     this.isRelieved = false;
-  }
-
-  /** Keeps the smallest request that the endpoint has answered. */
-  noteRequest(job: Task, request: ModelRequest): void {
-    if (this.witness !== undefined && charactersOf(this.witness.request) <= charactersOf(request)) return;
-    this.witness = { job, request };
   }
 
   /** Adapts the limit to what an attempt of `ms` milliseconds shows. */

@@ -261,7 +261,9 @@ class Pool implements Backend {
       if (attempt.status === 'interrupted') return this.#interrupted(call);
       lane.adapt(attempt, clock.now() - triedAt);
       if (attempt.status === 'ok') {
-        lane.noteRequest(call.job, request);
+        const least = lane.witness?.request;
+        // Of requests of one size, the first is kept.
+        if (!least || charactersOf(request) < charactersOf(least)) lane.witness = { job: call.job, request };
         if (lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
         this.#outages.noteAnswer(lane, true, triedAt);
         this.#fillSoon();
