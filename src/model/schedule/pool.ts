@@ -365,15 +365,10 @@ class Pool implements Backend {
     const now = this.#now;
     const { retryAfterMs = 0 } = attempt;
     const isTooLong = retryAfterMs > retryMs;
-    const isNews = isTooLong
-      ? !lane.saidWaitTooLong
-      : retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
-    if (isNews) {
-      const then = isTooLong
-        ? ', longer than --retry-minutes: it counts as unavailable'
-        : '; no new calls go there until then';
-      onNotice(`${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}${then}`);
-    }
+    const isNotable = retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
+    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+    if (!isTooLong && isNotable) onNotice(`${asks}; no new calls go there until then`);
+    if (isTooLong && !lane.saidWaitTooLong) onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
     lane.limits++;
     lane.saidWaitTooLong ||= isTooLong;
     // No new call starts there for as long as it asks, unless that is longer than an outage may last.
