@@ -29,15 +29,8 @@ const ROUNDING = 1e-3;
 /** What a reply tells of its own progress. */
 type Clocks = Pick<RunningLimits, 'progress' | 'tail' | 'firstTokenMs'>;
 
-/** Ends the reading of a body: it makes no sense, a web page came in the model's place, or the server told an error. */
-class Malformed extends Error {
-  constructor(
-    reason: string,
-    readonly more: { readonly isPage?: boolean; readonly told?: unknown } = {},
-  ) {
-    super(reason);
-  }
-}
+/** Ends the reading of a body: it makes no sense, or its cause says that a web page came in the model's place, or what error was told. */
+class Malformed extends Error {}
 
 /** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
 export class Reading {
@@ -108,7 +101,7 @@ export class Reading {
       if (this.#events === 0) throw new Malformed('the reply is neither JSON nor a stream of events');
     });
     if (this.finished) return this.#completed(context);
-    const { isPage, told } = this.#broken?.more ?? {};
+    const { isPage, told } = asObject(this.#broken?.cause);
     if (told !== undefined) return { ...classify({ body: textOfError(told) }, context()), usage: this.usage };
     const reason = this.#broken?.message ?? 'the reply was cut off: its stream ended without finish_reason';
     return this.#failed('malformed', reason, isPage ? { down: true } : {});
@@ -197,7 +190,9 @@ export class Reading {
     const completion = parseObject(text);
     if (completion !== undefined) this.#readCompletion(completion, true);
     else if (isHtml(text)) {
-      throw new Malformed('the reply is a web page, not JSON: does the base URL lack /v1?', { isPage: true });
+      throw new Malformed('the reply is a web page, not JSON: does the base URL lack /v1?', {
+        cause: { isPage: true },
+      });
     } else throw new Malformed(text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON');
   }
 
@@ -207,7 +202,8 @@ export class Reading {
     if (typeof model === 'string' && model !== '') this.#servedModel = model;
     countInto(this.usage, usage);
     // Older vLLM has no `error` around what it says.
-    if (error || completion.object === 'error') throw new Malformed('an error', { told: error || completion });
+    if (error || completion.object === 'error')
+      throw new Malformed('an error', { cause: { told: error || completion } });
     const choice = firstChoice(completion.choices);
     if (choice === undefined) {
       if (isWhole) throw new Malformed('the reply has no choices');
@@ -221,7 +217,7 @@ export class Reading {
       this.#promptScores = promptScoresIn(told);
       if (this.#promptScores === undefined) throw new Malformed('prompt_logprobs of the reply are not probabilities');
     }
-    if (choice.error) throw new Malformed('an error', { told: choice.error });
+    if (choice.error) throw new Malformed('an error', { cause: { told: choice.error } });
     if (reason !== undefined && reason !== null && reason !== '') {
       if (typeof reason !== 'string') throw new Malformed('finish_reason of the reply is not text');
       this.#finishReason = reason;

@@ -51,8 +51,8 @@ export class Course {
   waiting = 0;
   /** Calls that have begun and are not done. */
   readonly calls = new Set<Call>();
-  /** Aborted with the error that ends it, in an object. */
-  readonly #failed = new AbortController();
+  /** Aborted with the error that ends it, which ends the calls in flight as well. The first error counts. */
+  readonly failed = new AbortController();
   /** Ends calls in flight. */
   readonly abort: AbortSignal;
   /** Nothing new is started any more. */
@@ -62,7 +62,7 @@ export class Course {
   #finish = () => {};
 
   constructor({ stop, abort }: AskSignals) {
-    this.abort = AbortSignal.any([abort, this.#failed.signal]);
+    this.abort = AbortSignal.any([abort, this.failed.signal]);
     this.halt = AbortSignal.any([stop, this.abort]);
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
@@ -71,16 +71,6 @@ export class Course {
       for (const call of this.calls) call.wake?.();
       this.finishIfIdle();
     });
-  }
-
-  /** Ends it with an error, and aborts the calls in flight. The first error counts. */
-  fail(error: unknown): void {
-    this.#failed.abort({ error });
-  }
-
-  /** Throws what it has failed with. */
-  throwIfFailed(): void {
-    if (this.#failed.signal.aborted) throw this.#failed.signal.reason.error;
   }
 
   finishIfIdle(): void {

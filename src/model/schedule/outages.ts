@@ -233,7 +233,7 @@ export class Outages {
     const each = this.lanes.map(({ endpoint, end }) => `${endpoint.host}: ${end?.why}`).join('; ');
     const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
     const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
-    for (const course of this.courses) course.fail(unavailable(message));
+    for (const course of this.courses) course.failed.abort(unavailable(message));
     for (const other of this.lanes) other.forget();
   }
 

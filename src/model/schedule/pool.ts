@@ -84,7 +84,7 @@ class Pool implements Backend {
     await course.done;
     this.#courses.delete(course);
     if (this.#courses.size === 0) this.#alarm.abort();
-    course.throwIfFailed();
+    course.failed.signal.throwIfAborted();
   };
 
   /** What progress shows of all endpoints together. */
@@ -205,7 +205,7 @@ class Pool implements Backend {
     try {
       await job.solve((asking) => this.#ask(call, asking));
     } catch (error) {
-      course.fail(error);
+      course.failed.abort(error);
     }
     this.#todo.release(call);
     this.#leave(call, call.lane);
@@ -341,7 +341,7 @@ class Pool implements Backend {
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
     if (isPassing ? call.course.abort.aborted : attempt.stop !== undefined) {
-      if (!isPassing) call.course.fail(attempt.stop);
+      if (!isPassing) call.course.failed.abort(attempt.stop);
       return this.#interrupted(call);
     }
     if (!isPassing) {
