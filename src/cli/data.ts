@@ -73,7 +73,6 @@ export const fetch = defineCommand({
     const table = {
       columns: columnsOf('<File, Size, <'),
       groups: [files.map(({ file, state }) => [printable(file.name), sizeText(file.bytes), STATES[state]])],
-      footnotes: [],
     };
     const lines = [
       `${shown}: ${printable(source.repository)} at commit ${source.commit}`,

@@ -85,7 +85,7 @@ async function pageOfRun(
   const notes = texts.hasHistories
     ? []
     : [
-        `Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit), and this page has no room for them.`,
+        `Histories are left out: all texts are more than ${texts.limit} MB (--inline-limit, 250 at most), and this page has no room for them.`,
       ];
   const contents = reportOn(run, other, gathered, costs, notes);
   const script = await built('browser.js');
@@ -140,7 +140,7 @@ export const rate = defineCommand({
       gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
     );
     if (gathered === undefined) return interruption(io.stop);
-    const { samples, texts, shared } = gathered;
+    const { samples, texts, hasHistories, shared } = gathered;
     // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
@@ -167,6 +167,7 @@ export const rate = defineCommand({
       ...(shared === 0
         ? []
         : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
+      ...(hasHistories ? [] : ['histories are left out: one page has no room for them; fewer --samples have']),
       'next: open it in a browser, rate, save the file, and give it to',
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];

@@ -1,7 +1,7 @@
 // What calls cost: counts that can be believed, prices, and their sums.
 
 import { z } from 'zod';
-import { keysOf } from './groups.js';
+import { heldIn, keysOf } from './groups.js';
 import { isInteger, isObject } from './json.js';
 import { type CallCost, type CallLog, type Domain, TOKEN_KINDS, type Uncounted, type Usage } from './types.js';
 
@@ -56,8 +56,7 @@ type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {
   const sums = new Map<Domain, Sum>();
   for (const [domain, { log, usd } = {}] of rows) {
-    const sum = sums.get(domain) ?? { rows: 0, unpriced: 0, usage: {} };
-    sums.set(domain, sum);
+    const sum = heldIn(sums, domain, (): Sum => ({ rows: 0, unpriced: 0, usage: {} }));
     const usage = log?.usage ?? {};
     add(sum, { rows: isCounted(usage) ? 1 : 0, unpriced: usd === undefined ? 1 : 0, usage, usd });
   }

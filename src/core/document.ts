@@ -1,6 +1,7 @@
 // Results as plain JSON documents, each made by its schema: the one text that says which keys there are, and in which order.
 
 import { z } from 'zod';
+import { recordOf } from './groups.js';
 import type { Estimate } from './types.js';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Name;
@@ -52,6 +53,11 @@ function camelCase(key: string): string {
   return key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** Keys that follow each other and hold values of one form. */
+export function keyed<Form extends z.ZodType, Key extends string>(form: Form, ...keys: readonly Key[]) {
+  return recordOf(keys, () => form);
+}
+
 /** A figure that may be unknown, unrounded. */
 export const FIGURE = z.number().nullable();
 /** A text that may be unknown. */
@@ -59,14 +65,7 @@ export const TEXT = z.string().nullable();
 export const COUNT = z.int().min(0);
 
 /** What is known of a figure's uncertainty. */
-export const SPREAD = z.strictObject({
-  rows: FIGURE,
-  clusters: FIGURE,
-  se: FIGURE,
-  df: FIGURE,
-  low: FIGURE,
-  high: FIGURE,
-});
+export const SPREAD = z.strictObject(keyed(FIGURE, 'rows', 'clusters', 'se', 'df', 'low', 'high'));
 
 /** See `Estimate` for what each figure is. */
 export const ESTIMATE = z.strictObject({ value: z.number(), ...SPREAD.shape, rows: COUNT, clusters: COUNT });

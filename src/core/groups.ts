@@ -15,6 +15,13 @@ export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups;
 }
 
+/** What a map holds under a key; where it holds nothing yet, what is made for it. */
+export function heldIn<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const held = map.get(key) ?? make();
+  map.set(key, held);
+  return held;
+}
+
 /** How many items have each key, or are the same text, in the order in which they first come. */
 export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = String): Record<string, number> {
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
@@ -26,6 +33,12 @@ export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = Stri
 export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
   // A value of a wider type could hold further keys. Tables are constants that hold what their type says.
   return Object.keys(table) as (keyof Table & string)[];
+}
+
+/** What a function says of each key. */
+export function recordOf<Key extends string, T>(keys: readonly Key[], of: (key: Key) => T): Record<Key, T> {
+  // Every key has its entry.
+  return Object.fromEntries(keys.map((key) => [key, of(key)])) as Record<Key, T>;
 }
 
 // Quantiles, as NumPy has them by default and Python under 'inclusive'.

@@ -26,13 +26,13 @@ export interface Table {
   /** Groups of rows, set apart from each other; each row has a text for every column. */
   readonly groups: readonly (readonly (readonly string[])[])[];
   /** What a reader has to know of these very figures. */
-  readonly footnotes: readonly string[];
+  readonly footnotes?: readonly string[];
   /** How to read any table like this one. */
   readonly legend?: readonly string[];
 }
 
 /** All that is said below a table where it stands alone. */
-export function notesBelow({ legend = [], footnotes }: Table): readonly string[] {
+export function notesBelow({ legend = [], footnotes = [] }: Table): readonly string[] {
   return [...legend, ...footnotes];
 }
 

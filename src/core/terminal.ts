@@ -47,7 +47,7 @@ export interface MarkedTable extends Table {
  * Columns that still do not fit follow in further tables under the same first column, so that nothing is left out.
  */
 export function terminal(table: MarkedTable, look: Look): string {
-  const footer = table.footnotes.flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
+  const footer = (table.footnotes ?? []).flatMap((note) => wrapped(note, look.columns)).map((line) => dim(line, look));
   return `${[...layOut(table, look), ...footer].join('\n')}\n`;
 }
 
@@ -253,6 +253,12 @@ export function wrapped(text: string, width: number, indent = 0): string[] {
     }
   }
   return lines;
+}
+
+/** Blocks of lines with an empty line between them, ending in a line feed; what has no text is left out. */
+export function blocksText(blocks: readonly (readonly string[])[]): string {
+  const texts = blocks.map((lines) => lines.join('\n')).filter((text) => text !== '');
+  return `${texts.join('\n\n')}\n`;
 }
 
 /** Text that stands out, where there are colours. */

@@ -4,7 +4,7 @@ import { domainName, inTableOrder } from '../core/domains.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
 import { oneLine } from '../core/printable.js';
 import { columnsOf, dimensionName, intervalCell, NONE, type Table } from '../core/table.js';
-import { bold, type Look, terminal, wrapped } from '../core/terminal.js';
+import { blocksText, bold, type Look, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import type { Alpha } from '../stats/agreement/coefficients.js';
 import type { PanelAgreement, PanelDocument } from '../stats/agreement/panel.js';
@@ -21,12 +21,11 @@ export function agreementText(found: PeopleAgreement, look: Look): string {
   const headline = `${counted(byRater.length, 'person', 'people')} rated ${of}.`;
   const text = (line: string) => wrapped(line, look.columns);
   const tables = [figureTable(found), ...(Object.keys(domains).length === 0 ? [] : [domainTable(found)])];
-  const blocks = [
+  return blocksText([
     [...text(headline).map((line) => bold(line, look)), ...text(`By rater: ${byRater.join(', ')}.`)],
     ...tables.map((table) => [terminal(table, look).trimEnd()]),
     notesOn(found).flatMap(text),
-  ];
-  return `${blocks.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  ]);
 }
 
 function figureTable(found: PeopleAgreement): Table {
@@ -53,7 +52,6 @@ function domainTable({ domains }: PeopleAgreement): Table {
         ...cellsOf(total),
       ]),
     ],
-    footnotes: [],
   };
 }
 

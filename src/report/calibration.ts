@@ -7,7 +7,7 @@ import { besideLimit, counted, intervalText, twoDecimals } from '../core/figures
 import { countBy } from '../core/groups.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, dimensionName, NONE } from '../core/table.js';
-import { bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { blocksText, bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
 import { decidingP } from '../stats/calibration/calibration.js';
@@ -33,7 +33,7 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
   const [words, color] = VERDICTS[limits?.verdict ?? 'undecided'];
   const held = limits === null ? [] : [`${words}: ${counted(limits.results.length, 'limit')} for the judge`];
-  const sections = [
+  return blocksText([
     text(verdict.sentence).map((line) => painted(line, COLORS[verdict.use], look)),
     [...text(trust.line).map((line) => bold(line, look)), ...text(titleOf(calibration)), ...text(countsOf(overall))],
     ...tables.map((table) => [terminal(table, look).trimEnd()]),
@@ -43,10 +43,8 @@ export function calibrationText(calibration: CalibrationDocument, look: Look): s
       ...held.map((line) => painted(line, color, look)),
       ...(limits?.results ?? []).flatMap(({ sentence }) => item(sentence)),
     ],
-    (look.explain ? tables.flatMap(({ legend }) => legend) : [LEGEND]).flatMap(text),
-  ];
-  const blocks = sections.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
-  return `${blocks.join('\n\n')}\n`;
+    (look.explain ? tables.map(({ reading }) => reading) : [LEGEND]).flatMap(text),
+  ]);
 }
 
 function titleOf({ judge_model, rubric_pack, verdicts, sampling, source }: CalibrationDocument): string {
@@ -79,7 +77,7 @@ const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], brok
 const NAME_COLUMNS = 18;
 
 /** A table of a calibration, with how to read any table like it. */
-type CalibrationTable = MarkedTable & { readonly legend: readonly string[] };
+type CalibrationTable = MarkedTable & { readonly reading: string };
 
 /** What there is to say of each domain, and of all. */
 function domainTable({ overall, domains }: Calibration): CalibrationTable {
@@ -101,10 +99,8 @@ function domainTable({ overall, domains }: Calibration): CalibrationTable {
       '<Domain, Rows, Trajectories|Traj., Ceiling, 95 %, Floor, Penalty, Noise, Blind, Gullible|Gull.',
     ),
     groups: [lines, [line(lines.length === 1 ? 'All rows' : `All ${lines.length} domains`, overall)]],
-    footnotes: [],
-    legend: [
+    reading:
       "Ceiling: mean score of neutral rewrites of the truth. Floor: mean score of another row's truth. Penalty: what a rewrite costs against the truth of its row; = none (less than 3 points), ! some, ? undecided. Noise: SD of judgements of one prediction. Blind: damages that are not seen, plus those that are undecided (?), of those judged. Gullible: what the best trick buys.",
-    ],
   };
 }
 
@@ -137,10 +133,7 @@ function sightTable({ overall, domains }: Calibration): CalibrationTable {
       variantName(variant),
       ...parts.map((part) => sightCell(part.losses.find((loss) => loss.variant === variant))),
     ]),
-    footnotes: [],
-    legend: [
-      `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
-    ],
+    reading: `Damage by domain: points lost against the truth of the row. A bare number is seen: its 95 % interval lies above ${EQUIVALENT_POINTS} points. blind: the interval lies below. (In parentheses): the interval holds ${EQUIVALENT_POINTS} points, or there are fewer than ${LEAST_CLUSTERS} trajectories.`,
   };
 }
 
@@ -177,10 +170,8 @@ function dimensionTable({ losses }: CalibrationPart): CalibrationTable {
       const dimension = most.get(groups[group]?.[row]?.[0] ?? '');
       return !!dimension && DIMENSIONS.indexOf(dimension) === column - before.length;
     },
-    footnotes: [],
-    legend: [
+    reading:
       'Damage by dimension: (in parentheses) the 95 % interval holds 0, so the dimension may not have moved. What stands out lost more than each other dimension did, by the intervals of their paired differences; where nothing does, the dimensions overlap and none is to blame.',
-    ],
   };
 }
 
@@ -212,9 +203,8 @@ function stepTable({ overall: { steps }, domains }: Calibration): CalibrationTab
     groups: [steps.map(line)],
     isStrong: (_, row, column) => column === 6 && steps[row]?.order === 'inverted',
     footnotes: inverted.length === 0 ? [] : [`Inverted in a domain: ${inverted.join('; ')}.`],
-    legend: [
+    reading:
       'Better > worse: inverted is the share of rows in which the worse one is rated higher. p is one-sided and adjusted by Holm over all steps; the order is kept or inverted where the p of its side is at most 0.025.',
-    ],
   };
 }
 
@@ -236,7 +226,7 @@ function canaryTable({ canaries, gullibility: most }: CalibrationPart): Calibrat
       most === null || most.low === null
         ? []
         : [`${variantName(most.variant)} buys most, by an interval that holds for all at once: ${interval(most, 0)}.`],
-    legend: ['Trick: points above the same bad prediction without the trick; what stands out lies above 0.'],
+    reading: 'Trick: points above the same bad prediction without the trick; what stands out lies above 0.',
   };
 }
 

@@ -3,12 +3,21 @@
 
 import { z } from 'zod';
 import type { Comparison, Difference, DifferenceSet, Figure } from '../core/comparison.js';
-import { asciiJson, documentOf, FIGURE, SPREAD } from '../core/document.js';
+import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName, domainsOfMean, meanName } from '../core/domains.js';
 import { intervalText, signed, twoDecimals } from '../core/figures.js';
 import { oneLine, shortened } from '../core/printable.js';
 import { columnsOf, NONE, type OutputFormat, withoutIntervalNote } from '../core/table.js';
-import { bold, type Look, legendOf, type MarkedTable, type Tone, terminal, wrapped } from '../core/terminal.js';
+import {
+  blocksText,
+  bold,
+  type Look,
+  legendOf,
+  type MarkedTable,
+  type Tone,
+  terminal,
+  wrapped,
+} from '../core/terminal.js';
 import { DIMENSIONS } from '../core/types.js';
 import { csvText, markdownTable, markdownText } from './markup.js';
 import { TRUST, type Trust, trustDocument, trustTexts, VARIANCE, varianceSource, varianceText } from './trust.js';
@@ -78,65 +87,40 @@ export function openingOf({ base, candidate, comparison }: ComparisonView): stri
 
 /** A run, as JSON names it. */
 export const RUN = z.strictObject({
-  name: z.string(),
-  source: z.string(),
-  judge: z.string().nullable(),
-  rubric_pack: z.string().nullable(),
+  ...keyed(z.string(), 'name', 'source'),
+  ...keyed(TEXT, 'judge', 'rubric_pack'),
   judge_trust: TRUST.nullable(),
 });
 
-const INTERVAL = z.strictObject({ low: z.number(), high: z.number() });
 const DIFFERENCE = z.strictObject({
   difference: z.number(),
   ...SPREAD.pick({ low: true, high: true, se: true, df: true, rows: true, clusters: true }).shape,
-  base: z.number(),
-  candidate: z.number(),
-  wins: z.number(),
-  ties: z.number(),
-  losses: z.number(),
-  p: FIGURE,
-  p_adjusted: FIGURE,
-  smallest_effect: FIGURE,
-  on_these_rows: z.strictObject({ low: FIGURE, high: FIGURE, se: FIGURE, df: FIGURE }).nullable(),
+  ...keyed(z.number(), 'base', 'candidate', 'wins', 'ties', 'losses'),
+  ...keyed(FIGURE, 'p', 'p_adjusted', 'smallest_effect'),
+  on_these_rows: z.strictObject(keyed(FIGURE, 'low', 'high', 'se', 'df')).nullable(),
   variance: VARIANCE.nullable(),
-  bootstrap: INTERVAL.nullable(),
+  bootstrap: z.strictObject(keyed(z.number(), 'low', 'high')).nullable(),
 });
-const DIFFERENCES = z.strictObject({
-  total: DIFFERENCE.nullable(),
-  format: DIFFERENCE.nullable(),
-  factuality: DIFFERENCE.nullable(),
-  consistency: DIFFERENCE.nullable(),
-  realism: DIFFERENCE.nullable(),
-  quality: DIFFERENCE.nullable(),
-});
+const DIFFERENCES = z.strictObject(keyed(DIFFERENCE.nullable(), 'total', ...DIMENSIONS));
 
 /** The figures of a comparison, as JSON holds them: unrounded, and null where there are none. */
 export const COMPARISON = z.strictObject({
-  rows: z.number(),
-  compared: z.number(),
-  coverage: z.number(),
-  macro_of: z.number(),
+  ...keyed(z.number(), 'rows', 'compared', 'coverage', 'macro_of'),
   adjusted: z.strictObject({ interval: z.literal('none'), p: z.literal('none'), p_adjusted: z.string() }),
   overall: DIFFERENCES,
   domains: z.record(
     z.string(),
     z.strictObject({
-      rows: z.number(),
-      compared: z.number(),
-      coverage: z.number(),
-      missing: z.strictObject({ base: z.number(), candidate: z.number() }),
+      ...keyed(z.number(), 'rows', 'compared', 'coverage'),
+      missing: z.strictObject(keyed(z.number(), 'base', 'candidate')),
       ...DIFFERENCES.shape,
     }),
   ),
   moved: z.array(
     z.strictObject({
-      key: z.string(),
-      domain: z.string(),
-      turn_idx: z.number(),
-      base: z.number(),
-      candidate: z.number(),
-      difference: z.number(),
-      why: z.string().nullable(),
+      ...keyed(z.string(), 'key', 'domain'),
+      ...keyed(z.number(), 'turn_idx', 'base', 'candidate', 'difference'),
+      why: TEXT,
     }),
   ),
 });
@@ -144,8 +128,7 @@ export const COMPARISON = z.strictObject({
 /** The document of `--format json`. */
 export const COMPARE = z.strictObject({
   schema: z.literal('awb.compare/1'),
-  base: RUN,
-  candidate: RUN,
+  ...keyed(RUN, 'base', 'candidate'),
   shared: z.record(z.string(), z.string()),
   summary: z.string(),
   notes: z.array(z.string()),
@@ -227,16 +210,12 @@ function terminalText(view: ComparisonView, look: Look): string {
     const reason = why === undefined ? [] : [`          ${shortened(why, Math.max(20, look.columns - 10))}`];
     return [`${figures}  ${domainName(row.domain)}, turn ${row.turnIdx}, row ${oneLine(row.key, 40)}`, ...reason];
   });
-  const blocks = [
+  return blocksText([
     [...text(openingOf(view)).map((line) => bold(line, look)), ...headOf(view).flatMap(text)],
     [terminal(table, look).trimEnd()],
     moved.length === 0 ? [] : ['Rows that moved most:', ...moved, ...text(HOW_TO_READ_ONE)],
     [legendOf(table.legend ?? [], look).trimEnd()],
-  ];
-  return `${blocks
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n')}\n`;
+  ]);
 }
 
 /** Says what the rows' keys are for. */
@@ -257,9 +236,7 @@ function markdown(view: ComparisonView): string {
     '',
     ...headOf(view).flatMap((line) => [markdownText(line), '']),
     markdownTable(differenceTable(comparison, view.dimensions ? 'all' : 'overall')),
-    ...(moved.length === 0
-      ? []
-      : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved], footnotes: [] })]),
+    ...(moved.length === 0 ? [] : ['#### Rows that moved most', '', markdownTable({ columns, groups: [moved] })]),
   ].join('\n');
 }
 
@@ -271,11 +248,16 @@ const CSV_KEYS = [
 /** A line for each domain and figure, Overall's under the domain `overall`; the rows compared are those of the figure. Unrounded. */
 function csv(view: ComparisonView): string {
   const { domains, overall } = comparisonDocument(view);
-  const sets = [...Object.entries(domains), ['overall', { ...overall, rows: meanIn(view.comparison).rows }] as const];
+  const { comparison } = view;
+  // In the order of the comparison: an object puts a domain whose name is a number before all others.
+  const sets = [
+    ...comparison.domains.map(({ domain }) => [domain, domains[domain]] as const),
+    ['overall', { ...overall, rows: meanIn(comparison).rows }] as const,
+  ];
   const lines = sets.flatMap(([domain, set]) =>
     (['total', ...DIMENSIONS] as const).flatMap((figure) => {
-      const found = set[figure];
-      return found === null ? [] : [[domain, figure, set.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]];
+      const found = set?.[figure];
+      return found ? [[domain, figure, set?.rows, found.rows, ...CSV_KEYS.map((key) => found[key])]] : [];
     }),
   );
   return csvText([['domain', 'figure', 'rows', 'compared', ...CSV_KEYS], ...lines]);

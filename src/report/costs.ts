@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { ASKED, type Asked, type Cost, hasTiers, PRICE, type RunCosts, type Spending } from '../core/costs.js';
-import { FIGURE } from '../core/document.js';
+import { FIGURE, keyed } from '../core/document.js';
 import { domainName, inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { costCell, counted } from '../core/figures.js';
@@ -11,20 +11,20 @@ import { columnsOf, NONE, type Table } from '../core/table.js';
 
 const COST = z.strictObject({
   rows: z.number(),
-  prompt_tokens: FIGURE,
-  cached_tokens: FIGURE,
-  completion_tokens: FIGURE,
-  reasoning_tokens: FIGURE,
-  usd: FIGURE,
+  ...keyed(FIGURE, 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'reasoning_tokens', 'usd'),
   unpriced: z.number(),
 });
-const SPENDING = z.strictObject({ ...COST.shape, price: PRICE.nullable(), domains: z.record(z.string(), COST) });
+const SPENDING = z.strictObject({
+  ...COST.shape,
+  price: z.strictObject(PRICE.shape).nullable(),
+  domains: z.record(z.string(), COST),
+});
 
 /**
  * For the world model and for the judge: counts of rows and tokens, and US dollars, unrounded, in all and by domain, with the price
  * that they were counted by. Null is what nobody knows. `usd` is of the rows whose cost is known; `unpriced` rows are not in it.
  */
-export const COSTS = z.strictObject({ world_model: SPENDING.nullable(), judge: SPENDING.nullable() });
+export const COSTS = z.strictObject(keyed(SPENDING.nullable(), ...ASKED));
 
 /** What `COSTS` is made of. */
 export function costsSource({ world_model: worldModel, judge }: RunCosts = {}) {

@@ -1,7 +1,7 @@
 // A leaderboard in every format of text, each with what files of it end in. Whatever its texts hold, they stay text.
 
 import { z } from 'zod';
-import { asciiJson, documentOf, FIGURE, SPREAD, TEXT } from '../core/document.js';
+import { asciiJson, documentOf, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { present, UserError } from '../core/errors.js';
 import { intervalText, twoDecimals } from '../core/figures.js';
 import { shortenedByWords } from '../core/printable.js';
@@ -10,7 +10,14 @@ import type { OutputFormat } from '../core/table.js';
 import { bold, fits, type Look, legendOf, type MarkedTable, terminal, wrapped } from '../core/terminal.js';
 import { DOMAINS } from '../core/types.js';
 import { COSTS, costsSource } from './costs.js';
-import { type Block, type BoardRow, figureIds, type Leaderboard, legendOn, remarksOn } from './leaderboard/board.js';
+import {
+  type Block,
+  type BoardRow,
+  figureIds,
+  type Leaderboard,
+  legendOn,
+  remarksOn,
+} from './leaderboard/leaderboard.js';
 import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { TRUST, trustDocument } from './trust.js';
 
@@ -20,8 +27,8 @@ export interface BoardLook extends Look {
   readonly unofficial: boolean;
 }
 
-/** A leaderboard in each format. Whatever its texts hold, they stay text. */
-export const FORMATS = {
+/** A leaderboard in each format of text; a page is one more. Whatever its texts hold, they stay text. */
+export const TEXT_FORMATS = {
   terminal: { endings: [], print: terminalBoard },
   md: { endings: ['.md'], print: ({ blocks }) => blocks.map(markdownBlock).join('\n') },
   csv: { endings: ['.csv'], print: csvBoard },
@@ -179,16 +186,11 @@ const BOARD_FIGURE = z.strictObject({
 const ROW = z.strictObject({
   name: z.string(),
   published: z.boolean(),
-  label: TEXT,
-  world_model: TEXT,
-  db: TEXT,
+  ...keyed(TEXT, 'label', 'world_model', 'db'),
   run: FIGURE,
   judged_at: TEXT,
-  chosen: FIGURE,
-  valid: FIGURE,
-  coverage: FIGURE,
-  complete: z.boolean(),
-  fewer_rows: z.boolean(),
+  ...keyed(FIGURE, 'chosen', 'valid', 'coverage'),
+  ...keyed(z.boolean(), 'complete', 'fewer_rows'),
   macro_of: z.number(),
   figures: z.record(z.string(), BOARD_FIGURE.nullable()),
   costs: COSTS,
@@ -203,11 +205,7 @@ export const LEADERBOARD = z.strictObject({
       official: z.boolean(),
       judged_with: z.strictObject({
         kind: z.string(),
-        judge: TEXT,
-        judge_snapshot: TEXT,
-        rubric_pack: TEXT,
-        rubric_fingerprint: TEXT,
-        verdicts: TEXT,
+        ...keyed(TEXT, 'judge', 'judge_snapshot', 'rubric_pack', 'rubric_fingerprint', 'verdicts'),
         sampling: z.record(z.string(), z.unknown()).nullable(),
         protocol: TEXT,
         rollout: z.string().optional(),

@@ -11,12 +11,12 @@ import {
   type RuleResult,
   TIERS,
 } from '../core/decision.js';
-import { asciiJson, documentOf, FIGURE } from '../core/document.js';
+import { asciiJson, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
 import type { ExitCode } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import { oneLine, printable } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
-import { type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
+import { blocksText, type Look, legendOf, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import type { Policy } from '../stats/policy.js';
 import { COMPARISON, comparisonSource, differenceTable, RUN, runSource, type ShownRun } from './comparison.js';
 import { markdownTable, markdownText } from './markup.js';
@@ -79,16 +79,14 @@ export function gateText(report: GateReport, look: Look): string {
   const table = ruleTable(report);
   const text = (line: string) => wrapped(printable(line), look.columns);
   const item = (line: string) => wrapped(`- ${printable(line)}`, look.columns, 2);
-  const sections = [
+  return blocksText([
     text(headlineOf(report)).map((line) => painted(line, COLORS[report.verdict], look)),
     factsOf(report).flatMap(text),
     report.rules.some(isTest) ? [terminal(table, look).trimEnd()] : [],
     [...reasonsIn(report), ...report.notes].flatMap(item),
     report.further.flatMap(text),
     [legendOf(table.legend ?? [], look).trimEnd()],
-  ];
-  const blocks = sections.map((lines) => lines.join('\n')).filter((block) => block !== '');
-  return `${blocks.join('\n\n')}\n`;
+  ]);
 }
 
 const COLORS: Readonly<Record<GateOutcome, string>> = {
@@ -169,20 +167,13 @@ const POINTS = z.record(z.string(), z.strictObject({ points: z.number(), tier: T
 
 const RULE = z.strictObject({
   kind: z.string(),
-  domain: z.string().nullable(),
-  dimension: z.string().nullable(),
+  ...keyed(TEXT, 'domain', 'dimension'),
   /** What the runs have to share, of a rule on that; which limit, of a rule on one. */
-  identity: z.string().optional(),
-  limit: z.string().optional(),
+  ...keyed(z.string().optional(), 'identity', 'limit'),
   tier: TIER,
   verdict: VERDICT,
   counts: z.boolean(),
-  value: FIGURE,
-  low: FIGURE,
-  high: FIGURE,
-  bound: FIGURE,
-  p_holds: FIGURE,
-  p_adjusted: FIGURE,
+  ...keyed(FIGURE, 'value', 'low', 'high', 'bound', 'p_holds', 'p_adjusted'),
   repeats: REPEATS.nullable(),
   impact: z.number(),
   sentence: z.string(),
@@ -200,12 +191,10 @@ export const GATE = z.strictObject({
   repeats: REPEATS.nullable(),
   further: z.array(z.string()),
   policy: z.strictObject({
-    from: z.string(),
-    fingerprint: z.string(),
+    ...keyed(z.string(), 'from', 'fingerprint'),
     alpha: z.number(),
     looks: z.array(z.number()).optional(),
-    max_drop: POINTS,
-    min_score: POINTS,
+    ...keyed(POINTS, 'max_drop', 'min_score'),
     min_coverage: z.record(z.string(), z.number()),
     require_equal: z.array(z.string()),
     limits: z.record(z.string(), z.strictObject({ max: z.number(), tier: TIER })),

@@ -1,7 +1,7 @@
 // A judged run as CSV: a line for each judgement, or for each figure of its score card.
 
 import { countedPoints } from '../core/points.js';
-import { DIMENSIONS, type Domain, type Estimate, type JudgedRow, type ScoreCard } from '../core/types.js';
+import { DIMENSIONS, type Estimate, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { csvText } from './markup.js';
 
 /** Which run lines are of. */
@@ -21,13 +21,14 @@ export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): G
       ...[label, id, row.domain, row.key, row.trajectory, row.turnIdx, row.repeat, row.index],
       ...DIMENSIONS.map((dimension) => row.ratings[dimension]),
       // A judged file has a total of 0 where there are no ratings, which would count in a mean of the column.
+      ...[row.total === 0 ? undefined : row.total, countedPoints(row, 'total')],
       ...[
-        row.total === 0 ? undefined : row.total,
-        countedPoints(row, 'total'),
         failure === undefined ? 'ok' : 'failed',
         failure?.class,
+        failure?.reason,
+        row.flags.join(' '),
+        rollout && JSON.stringify(rollout),
       ],
-      ...[failure?.reason, row.flags.join(' '), rollout && JSON.stringify(rollout)],
       ...measures.map((name) => row.measures?.[name]),
     ];
     yield csvText([cells]);
@@ -37,19 +38,12 @@ export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): G
 const ROW_FIELDS = ['label', 'run', 'domain', 'key', 'trajectory', 'turn', 'repeat', 'judgement'] as const;
 const SCORED = ['total', 'score', 'status', 'class', 'reason', 'flags', 'rollout'] as const;
 
-/** A figure of a score card under a name, for programs that know no score cards. */
-interface NamedFigure {
-  /** `overall` for the mean over domains. */
-  readonly domain: Domain;
-  /** How it is counted: `official` as the script does, `with_failures` with the model's at the lowest rating; or `measure`. */
-  readonly kind: string;
-  /** `total`, a dimension, or a measure's name. */
-  readonly figure: string;
-  readonly estimate: Estimate;
-}
-
-/** Domains in the card's order, Overall behind them. */
-export function figuresOf({ domains, ...card }: ScoreCard): NamedFigure[] {
+/**
+ * The figures of a score card, for programs that know no score cards: domains in its order, and `overall` for the mean over domains behind
+ * them; counted `official` as the script does, `with_failures` with the model's at the lowest rating, or as a `measure`; and `total`, a
+ * dimension, or a measure's name.
+ */
+export function figuresOf({ domains, ...card }: ScoreCard) {
   const { overall: scores, overallWithFailures: withFailures, overallMeasures: measures } = card;
   return [...domains, { domain: 'overall', scores, withFailures, measures }].flatMap(({ domain, ...of }) =>
     Object.entries({ official: of.scores, with_failures: of.withFailures, measure: of.measures }).flatMap(

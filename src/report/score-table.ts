@@ -100,7 +100,6 @@ export function officialTable(card: ScoreCard): Table | undefined {
       differing.map((score) => row(domainName(score.domain), counts(score), score.scores)),
       [mean, row('micro', counts(card), card.overallMicro)],
     ],
-    footnotes: [],
   };
 }
 
@@ -265,7 +264,6 @@ export function scenarioDomainTable({ domains, overall }: ScenarioFigures): Tabl
       Object.entries(domains).map(([domain, part]) => scenarioRow(domainName(domain), part)),
       [scenarioRow(meanName(names, domainsOfMean(names).length), overall)],
     ],
-    footnotes: [],
     legend: [
       'Rows: of the benchmark under a scenario, or steps of the suite itself. Followed: all that was asked for is there. Leaked: the prediction speaks of the instruction. Undisturbed: what should not change, as near to the truth as without the instruction. Twin: how often the same row without the instruction would count as followed. All in percent, with 95 % intervals clustered by trajectory.',
       ...withoutIntervalNote(
@@ -283,7 +281,6 @@ export function scenarioTable({ scenarios }: ScenarioFigures): Table {
   return {
     columns: columnsOf(`<Scenario, ${FIGURE_COLUMNS}`),
     groups: [Object.entries(scenarios).map(([name, part]) => scenarioRow(oneLine(name, SCENARIO_COLUMNS), part))],
-    footnotes: [],
   };
 }
 
@@ -308,28 +305,20 @@ export function rolloutTables(card: RolloutCard, byDomain: boolean): Table[] {
   const domains = (byDomain ? card.domains : []).map((part) => [`${domainName(part.domain)} `, part] as const);
   const parts = [...domains, ['', card.all] as const];
   const place = start === 0 || others.length > 0 ? '' : ` A turn's number is its distance plus ${start}.`;
+  const turns = card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false));
   return [
     {
       columns: columnsUnder('Distance', card),
       groups: parts.map(([name, part]) =>
         part.distances.map((bin) => binRow(`${name}${rangeText(bin)}`, bin, card, part.offScript === 0)),
       ),
-      footnotes: [],
       legend: [
         `Distance: turns since the last true observation; 1 where all of the history was true.${place}`,
         ...legendFor(card),
         ...withoutIntervalNote(parts.flatMap(([, { distances }]) => distances).map(({ score }) => score)),
       ],
     },
-    ...(isOne
-      ? []
-      : [
-          {
-            columns: columnsUnder('Turn', card),
-            groups: [card.all.steps.map((bin) => binRow(rangeText(bin), bin, card, false))],
-            footnotes: [],
-          },
-        ]),
+    ...(isOne ? [] : [{ columns: columnsUnder('Turn', card), groups: [turns] }]),
     ...(card.drift === undefined ? [] : [driftTable(card.drift, card.measure)]),
   ];
 }

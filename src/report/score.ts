@@ -1,7 +1,7 @@
 // A scored run: the document of `--json`; and as people read it: its tables, what was missing, where it is stored, and what to type next.
 
 import { z } from 'zod';
-import { documentOf, ESTIMATE, FIGURE, SPREAD } from '../core/document.js';
+import { documentOf, ESTIMATE, FIGURE, keyed, SPREAD, TEXT } from '../core/document.js';
 import { domainName } from '../core/domains.js';
 import { AGREEMENT, type Equivalence, type EquivalenceCard } from '../core/equivalence.js';
 import { counted } from '../core/figures.js';
@@ -48,24 +48,13 @@ const TALLY = z.record(z.string(), z.number());
 const MEASURES = z.record(z.string(), ESTIMATE);
 /** The five dimensions and `total_score` as figures, null where no row counts, and under `intervals` what is known of their uncertainty. */
 const SCORES = z.strictObject({
-  format: FIGURE,
-  factuality: FIGURE,
-  consistency: FIGURE,
-  realism: FIGURE,
-  quality: FIGURE,
-  total_score: FIGURE,
+  ...keyed(FIGURE, ...DIMENSIONS, 'total_score'),
   intervals: z.record(z.string(), SPREAD),
 });
-export const COUNTS = z.strictObject({
-  chosen: z.number(),
-  valid: z.number(),
-  failed: z.number(),
-  coverage: z.number(),
-});
+export const COUNTS = z.strictObject(keyed(z.number(), 'chosen', 'valid', 'failed', 'coverage'));
 const DOMAIN = z.strictObject({
   ...COUNTS.shape,
-  failures: TALLY,
-  flags: TALLY,
+  ...keyed(TALLY, 'failures', 'flags'),
   ...SCORES.shape,
   with_failures: SCORES,
   variance: VARIANCE.nullable(),
@@ -77,36 +66,25 @@ export const CARD = z.strictObject({
   ...COUNTS.shape,
   judgements: z.strictObject({ count: z.number(), failures: TALLY }).optional(),
   domains: z.record(z.string(), DOMAIN),
-  overall: SCORES,
-  overall_with_failures: SCORES,
-  overall_micro: SCORES,
+  ...keyed(SCORES, 'overall', 'overall_with_failures', 'overall_micro'),
   variance: VARIANCE.nullable(),
   overall_measures: MEASURES,
   macro_of: z.number(),
 });
 
 const EQUIVALENCE = z.strictObject({
-  rows: z.number(),
-  clusters: z.number(),
-  [AGREEMENT.predicted]: z.number(),
-  [AGREEMENT.ceiling]: z.number(),
-  [AGREEMENT.floor]: z.number(),
-  ceiling_minus_floor: z.strictObject({ value: z.number(), low: FIGURE, high: FIGURE }),
-  value: FIGURE,
-  low: FIGURE,
-  high: FIGURE,
+  ...keyed(z.number(), 'rows', 'clusters', AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor),
+  ceiling_minus_floor: z.strictObject({ value: z.number(), ...keyed(FIGURE, 'low', 'high') }),
+  ...keyed(FIGURE, 'value', 'low', 'high'),
   why_none: z.string().nullable(),
 });
 
 const RUN = z.strictObject({
   id: z.number(),
   replaced: z.boolean(),
-  label: z.string().nullable(),
-  kind: z.string(),
-  source: z.string(),
-  world_model: z.string().nullable(),
-  judge_model: z.string().nullable(),
-  rubric_pack: z.string().nullable(),
+  label: TEXT,
+  ...keyed(z.string(), 'kind', 'source'),
+  ...keyed(TEXT, 'world_model', 'judge_model', 'rubric_pack'),
   meta: z.record(z.string(), z.unknown()),
 });
 
@@ -245,22 +223,17 @@ export function cardTables(
 /** What was covered, what failed and what was odd, a line each. Counts are of predictions; those of judgements stand beside them. */
 export function countLines({ coverage, judgements, variance, ...card }: ScoreCard): string[] {
   const least = leastText({ coverage, ...card });
+  const talliesOf = (name: 'failures' | 'flags') => card.domains.map((domain) => domain[name]);
   const failed = judgements && tallyLine('failed', [judgements.failures]);
   const splits = card.domains.flatMap((domain) => domain.variance ?? []);
   // What the variance of the mean over domains is made of, where anything was repeated.
   const parts = varianceText(variance, splits);
   return [
     `coverage: ${percent(coverage)}${least === undefined ? '' : ` (${least})`}`,
-    tallyLine(
-      'failed',
-      card.domains.map(({ failures }) => failures),
-    ),
+    tallyLine('failed', talliesOf('failures')),
     judgements && `judgements: ${judgements.count}${failed === undefined ? '' : ` (${failed})`}`,
     parts && `variance: ${parts}`,
-    tallyLine(
-      'flags',
-      card.domains.map(({ flags }) => flags),
-    ),
+    tallyLine('flags', talliesOf('flags')),
   ].filter((line) => line !== undefined);
 }
 

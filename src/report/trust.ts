@@ -2,7 +2,7 @@
 // made of.
 
 import { z } from 'zod';
-import { FIGURE } from '../core/document.js';
+import { FIGURE, keyed } from '../core/document.js';
 import { counted } from '../core/figures.js';
 import type { VarianceSplit } from '../core/types.js';
 import { type Calibration, TRUST as JUDGE_TRUST, type JudgeTrust } from '../stats/calibration/document.js';
@@ -95,9 +95,7 @@ export function varianceText(split: VarianceSplit | undefined, parts: readonly V
 /** The parts of a variance in points squared; null where one is not separable, and in `not_separable` what holds it then. */
 export const VARIANCE = z.strictObject({
   row: z.number(),
-  generation: FIGURE,
-  judge: FIGURE,
-  perRepeat: FIGURE,
+  ...keyed(FIGURE, 'generation', 'judge', 'perRepeat'),
   not_separable: z.array(z.string()),
 });
 

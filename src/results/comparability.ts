@@ -3,6 +3,7 @@
 
 import { PROVENANCE, type Provenance } from '../core/decision.js';
 import { badData, identityDiffers, UserError } from '../core/errors.js';
+import { recordOf } from '../core/groups.js';
 import { differencesOf } from '../core/identity.js';
 import { isObject } from '../core/json.js';
 import { measureWords } from '../core/measures.js';
@@ -46,22 +47,15 @@ interface Sides {
 }
 
 /** How two runs were asked and judged, whether or not one of them is a rollout. */
-function sharedButRollout(
-  sides: Sides,
-  words?: readonly [string, string],
-): Readonly<Record<'judge' | 'rubric' | 'protocol', Shared>> {
-  const isAnyBaseline = [sides.base, sides.candidate].some(({ made }) => made.baseline !== undefined);
-  const protocol = compared(sides, 'protocol', words);
-  return {
-    judge: compared(sides, 'judge', words),
-    rubric: compared(sides, 'rubric', words),
-    protocol: isAnyBaseline ? { ...protocol, state: 'equal' } : protocol,
-  };
+function sharedButRollout(sides: Sides, words?: readonly [string, string]) {
+  return recordOf(['judge', 'rubric', 'protocol'], (name) => compared(sides, name, words));
 }
 
 const SIDES = ['in the base', 'in the candidate'] as const;
 
 function compared({ base, candidate }: Sides, name: Provenance, words: readonly [string, string] = SIDES): Shared {
+  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
+  if (name === 'protocol' && isAnyBaseline) return { state: 'equal', differences: [] };
   const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
   if (a === undefined || b === undefined) return { state: 'unknown', differences: [] };
   const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });

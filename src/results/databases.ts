@@ -83,12 +83,9 @@ export function runsNamed(name: string, known: readonly KnownRun[]): KnownRun[] 
 
 /** Runs of one name, the one that it means first. */
 export function ranked(known: readonly KnownRun[]): KnownRun[] {
-  const standing = ({ run }: KnownRun) => ({
-    card: run.card,
-    rates: ratesDimensions(run.kind),
-    at: judgedAt(run),
-    number: run.id,
-  });
+  const standing = ({ run }: KnownRun) => {
+    return { card: run.card, rates: ratesDimensions(run.kind), at: judgedAt(run), number: run.id };
+  };
   return latestOf(known).sort((a, b) => byStanding(standing(a), standing(b)));
 }
 

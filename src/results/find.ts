@@ -181,11 +181,14 @@ function noteNamesakes(name: string, taken: Found | undefined, found: readonly F
 
 /** The error (2) for a name that no run has, with the runs that there are. */
 export function unknownRun(name: string, known: readonly KnownRun[], what = 'run'): UserError {
+  const there = `there is no ${what} "${shown(name)}"`;
+  if (known.length === 0) {
+    return new UserError(`${there}, and the SQLite file holds no runs; awb score RUN adds one`);
+  }
   const labels = known.flatMap(({ run }) => run.label ?? []);
   const near = nearest(name, labels);
   const hint = near === undefined ? 'awb score adds one.' : `did you mean "${shown(near)}"?`;
-  const runs = known.length === 0 ? 'The SQLite file holds no runs' : 'The runs are';
-  return new UserError([`there is no ${what} "${shown(name)}"; ${hint} ${runs}`, ...listOfRuns(known)].join('\n'));
+  return new UserError([`${there}; ${hint} The runs are`, ...listOfRuns(known)].join('\n'));
 }
 
 /** The stored runs that a name can be of: a label, a number, or a judged file. @throws UserError (2) where there is none. */

@@ -9,6 +9,7 @@ import { PROVENANCE } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
 import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
 import { counted } from '../core/figures.js';
+import { keysOf } from '../core/groups.js';
 import { canonicalJson } from '../core/json.js';
 import { oneLine } from '../core/printable.js';
 import { DOMAINS, type Domain, type Io } from '../core/types.js';
@@ -60,8 +61,8 @@ export async function readPolicy(settings: PolicySettings, io: Io): Promise<Poli
   const { policy: path, maxDrop, maxDomainDrop, alpha, minOverall, min, looks } = settings;
   if (path === undefined) return (domains, hasBase) => policyOfFlags(settings, domains, hasBase);
   const flags = { 'max-drop': maxDrop, 'max-domain-drop': maxDomainDrop, alpha, 'min-overall': minOverall };
-  const lists = { min: Object.keys(min)[0], looks: looks[0] };
-  const [flag] = Object.entries({ ...flags, ...lists }).find(([, value]) => value !== undefined) ?? [];
+  const given = { ...flags, min: Object.keys(min)[0], looks: looks[0] };
+  const flag = keysOf(given).find((name) => given[name] !== undefined);
   if (flag !== undefined) {
     throw new UserError(`--policy and --${flag} exclude each other; write it into ${path}, or leave one out`);
   }

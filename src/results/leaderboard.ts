@@ -1,6 +1,7 @@
 // The runs of SQLite files as a leaderboard takes them, and which of them cannot be told from the best.
 
 import { UserError } from '../core/errors.js';
+import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
 import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
@@ -10,8 +11,7 @@ import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/distributions.js';
 import { judgedAt, type KnownRun, manifestOf, runsNamed } from './databases.js';
 import { unknownRun } from './find.js';
-import type { Note } from './read-run.js';
-import { trustIn } from './read-run.js';
+import { type Note, trustIn } from './read-run.js';
 
 /** The runs of these labels or numbers; all where no name is given. @throws UserError (2) for a name that no run has. */
 export function selected(known: readonly KnownRun[], names: readonly string[]): KnownRun[] {
@@ -106,10 +106,5 @@ export function tiesOf(known: readonly KnownRun[], measureOf: MeasureLookup): Is
 
 function remembered<A, B>(keyOf: (argument: A) => string, make: (argument: A) => B): (argument: A) => B {
   const made = new Map<string, B>();
-  return (argument) => {
-    const key = keyOf(argument);
-    const value = made.get(key) ?? make(argument);
-    made.set(key, value);
-    return value;
-  };
+  return (argument) => heldIn(made, keyOf(argument), () => make(argument));
 }

@@ -1,11 +1,11 @@
-// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of one run) and as JSON; and how one is stored again once it is
-// removed. Texts of runs may be hostile.
+// Stored runs: the record of one that is scored and what to type next; as people read them (a table that fits a terminal, and all of
+// one run) and as JSON; and how one is stored again once it is removed. Texts of runs may be hostile.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { journalBeside } from '../benchmark/judged-path.js';
-import { documentOf, ESTIMATE, FIGURE, TEXT } from '../core/document.js';
+import { documentOf, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
 import { bytesText, counted } from '../core/figures.js';
@@ -14,7 +14,7 @@ import { canonicalJson, isObject, parseObject } from '../core/json.js';
 import { oneLine, printable, shellLine, shortenedByWords, widthOf } from '../core/printable.js';
 import { askedName } from '../core/rollout.js';
 import { columnsOf, figure, NONE, type Table } from '../core/table.js';
-import { bold, type Look, wrapped } from '../core/terminal.js';
+import { blocksText, bold, type Look, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { sha256Of, sizeOf } from '../disk/files.js';
 import { askedWord, measureOf, ratesDimensions } from '../judge/modes.js';
@@ -234,12 +234,9 @@ function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Man
     judged: spanText(run.startedAt, run.endedAt),
     scored: `${timeText(run.scoredAt)} by awb ${run.toolVersion}`,
   };
-  const meta = Object.entries(run.meta).map(
-    ([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)] as const,
-  );
-  return [...Object.entries(facts), ...meta].flatMap(([name, text]) =>
-    text === undefined ? [] : [[name, text] as const],
-  );
+  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)]);
+  const all = Object.entries<string | undefined>({ ...facts, ...Object.fromEntries(meta) });
+  return all.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));
 }
 
 function textOf(value: unknown): string | undefined {
@@ -269,18 +266,18 @@ function timeText(text: string): string {
 /** What became of the judged file since the run was scored from it; it is read whole for its hash. */
 async function judgedFileState({ source, sourceSha256 }: StoredRun) {
   const journalBytes = await sizeOf(journalBeside(source));
-  const unreadable = (reason: string) => ({ state: 'unreadable' as const, bytes: undefined, reason, journalBytes });
+  const told = (state: keyof typeof FILE_STATES, bytes?: number, reason?: string) => {
+    return { state, bytes, reason, journalBytes };
+  };
   try {
     const found = await stat(source);
     // Anything else (a FIFO, a device) could hang or never end.
-    if (!found.isFile()) return unreadable('it is not a regular file');
-    const state: keyof typeof FILE_STATES = (await sha256Of(source)) === sourceSha256 ? 'same' : 'changed';
-    return { state, bytes: found.size, reason: undefined, journalBytes };
+    if (!found.isFile()) return told('unreadable', undefined, 'it is not a regular file');
+    return told((await sha256Of(source)) === sourceSha256 ? 'same' : 'changed', found.size);
   } catch (error) {
     const reason = codeOf(error);
     if (reason === undefined) throw error;
-    if (reason !== 'ENOENT' && reason !== 'ENOTDIR') return unreadable(reason);
-    return { state: 'missing' as const, bytes: undefined, reason: undefined, journalBytes };
+    return reason === 'ENOENT' || reason === 'ENOTDIR' ? told('missing') : told('unreadable', undefined, reason);
   }
 }
 
@@ -350,11 +347,12 @@ function notesOn(runs: readonly ListedRun[]): string[] {
 
 const MOST_NUMBERS = 8;
 
-/** `runs 1, 2, 3`, of many the first. */
+/** `runs 1, 2 and 3`, of many the first. */
 function numbersOf(runs: readonly ListedRun[]): string {
-  const numbers = runs.slice(0, MOST_NUMBERS).map(({ id }) => String(id));
-  const more = runs.length > numbers.length ? ` and ${runs.length - numbers.length} more` : '';
-  return `${runs.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}${more}`;
+  const numbers = runs.map(({ id }) => String(id));
+  const left = numbers.splice(MOST_NUMBERS).length;
+  const last = left > 0 ? `${left} more` : numbers.pop();
+  return numbers.length === 0 ? `run ${last}` : `runs ${numbers.join(', ')} and ${last}`;
 }
 
 /** Longest text of a fact that is shown whole. */
@@ -371,7 +369,7 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   const { label, isLabelGiven, ownLabel, file } = run;
   const own = ownLabel === undefined ? '' : `; its manifest says ${ownLabel}`;
   const source = [
-    ...[shownPath(run.source, io), file.bytes && bytesText(file.bytes)],
+    ...[shownPath(run.source, io), file.bytes === undefined ? undefined : bytesText(file.bytes)],
     `${FILE_STATES[file.state]}${file.reason === undefined ? '' : ` (${file.reason})`}`,
   ];
   const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;
@@ -390,16 +388,14 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   });
   const sentences = (heading: string, texts: readonly string[]) =>
     texts.flatMap((text) => wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2));
-  const blocks = [
+  return blocksText([
     [bold(`run ${run.id} of ${printable(run.db)}`, look)],
     factLines,
     ...cardTables(run, { measureOf, look, byDomain: true }).map((table) => [table.trimEnd()]),
     countLines(run.card),
     sentences('warning', run.warnings),
     sentences('note', run.notices),
-  ];
-  const shown = blocks.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
-  return `${shown.join('\n\n')}\n`;
+  ]);
 }
 
 /** What names and describes a stored run. */
@@ -409,19 +405,12 @@ const NAMED = z.strictObject({
   label: TEXT,
   label_given: z.boolean(),
   kind: z.string(),
-  world_model: TEXT,
-  protocol: TEXT,
-  judge_model: TEXT,
-  rubric_pack: TEXT,
-  rubric_fingerprint: TEXT,
+  ...keyed(TEXT, 'world_model', 'protocol', 'judge_model', 'rubric_pack', 'rubric_fingerprint'),
   meta: z.record(z.string(), z.unknown()),
-  source: z.string(),
-  source_sha256: z.string(),
+  ...keyed(z.string(), 'source', 'source_sha256'),
   source_exists: z.boolean(),
-  started_at: TEXT,
-  ended_at: TEXT,
-  scored_at: z.string(),
-  tool_version: z.string(),
+  ...keyed(TEXT, 'started_at', 'ended_at'),
+  ...keyed(z.string(), 'scored_at', 'tool_version'),
   bytes: z.number(),
   costs: COSTS,
 });
@@ -435,8 +424,7 @@ export const RUNS = z.strictObject({
       ...NAMED.shape,
       ...COUNTS.shape,
       domains: z.array(z.string()),
-      overall: ESTIMATE.nullable(),
-      overall_with_failures: ESTIMATE.nullable(),
+      ...keyed(ESTIMATE.nullable(), 'overall', 'overall_with_failures'),
       overall_measures: z.record(z.string(), ESTIMATE),
       macro_of: z.number(),
     }),
@@ -463,13 +451,11 @@ export const RUN = z.strictObject({
   ...NAMED.shape,
   own_label: TEXT,
   source_state: z.enum(keysOf(FILE_STATES)),
-  source_bytes: FIGURE,
-  journal_bytes: FIGURE,
+  ...keyed(FIGURE, 'source_bytes', 'journal_bytes'),
   stored_judgements: z.number(),
   judge_trust: TRUST.nullable(),
   ...CARD.shape,
-  warnings: z.array(z.string()),
-  notices: z.array(z.string()),
+  ...keyed(z.array(z.string()), 'warnings', 'notices'),
   manifest: z.record(z.string(), z.unknown()).nullable(),
 });
 
@@ -495,8 +481,7 @@ export const REMOVAL = z.strictObject({
   db: z.string(),
   removed: z.boolean(),
   runs: z.array(NAMED),
-  bytes_before: FIGURE,
-  bytes_after: FIGURE,
+  ...keyed(FIGURE, 'bytes_before', 'bytes_after'),
 });
 
 /** @param bytes of the file before and after; absent where nothing was removed */

@@ -112,7 +112,6 @@ function billTable({ domains, total, time }: BillDocument): Table {
       domains.map((charges) => row(domainName(charges.domain), charges)),
       ...(domains.length > 1 ? [[row('All', total)]] : []),
     ],
-    footnotes: [],
   };
 }
 

@@ -3,7 +3,7 @@
 
 import { FIGURES, type Figure } from '../core/comparison.js';
 import { coversBenchmark, inTableOrder, isPublished } from '../core/domains.js';
-import { countBy, groupBy, type Some } from '../core/groups.js';
+import { countBy, groupBy, recordOf, type Some } from '../core/groups.js';
 import { type MeasureLookup, measuresOf } from '../core/measures.js';
 import {
   countedPoints,
@@ -60,11 +60,9 @@ export function aggregate(
   const domains = scored.map(({ score }) => score);
   const total = (count: (score: DomainScore) => number) => domains.reduce((sum, score) => sum + count(score), 0);
   const chosenRows = total((score) => score.chosen);
-  const [rated, counted, measured] = [
-    behindMean(domains, 'scores'),
-    behindMean(domains, 'withFailures'),
-    behindMean(domains, 'measures'),
-  ];
+  const rated = behindMean(domains, 'scores');
+  const counted = behindMean(domains, 'withFailures');
+  const measured = behindMean(domains, 'measures');
   const splits = counted.flatMap(({ variance }) => variance ?? []);
   const isSplit = splits.length > 0 && splits.length === counted.filter((score) => has(score, 'withFailures')).length;
   const scoreOf = (): Scale => 'score';
@@ -133,9 +131,7 @@ function scoreDomain(domain: Domain, rows: readonly JudgedRow[], asked: number, 
 }
 
 function ratingsOf(samples: readonly Repeats[], ratingOf: (row: JudgedRow, figure: Figure) => number | undefined) {
-  const found = FIGURES.map((name) => [name, observationsOf(samples, (row) => ratingOf(row, name))] as const);
-  // Each figure has just got its list.
-  return Object.fromEntries(found) as Record<Figure, Observation[]>;
+  return recordOf(FIGURES, (name) => observationsOf(samples, (row) => ratingOf(row, name)));
 }
 
 function scoreSet(ratingsIn: (figure: Figure) => readonly Observation[]): ScoreSet {

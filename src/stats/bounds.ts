@@ -1,6 +1,6 @@
 // The bounds of a policy: what they demand of the evidence, and whether each is held, broken or open, and why, in a sentence.
 
-import type { Figure } from '../core/comparison.js';
+import type { Figure, Interval } from '../core/comparison.js';
 import { type BoundResult, doesCount, type GateVerdict, type RepeatAdvice, type Tier } from '../core/decision.js';
 import { domainName, domainsOfMean, isPublished } from '../core/domains.js';
 import { counted, intervalText, signed, twoDecimals } from '../core/figures.js';
@@ -199,7 +199,6 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
   const isOpen = scale === 'difference' && tier === 'critical' && verdict === 'INCONCLUSIVE' && lack === undefined;
   const held = next && { bound, holdsAt: next.alpha / 2, breaksAt: next.alpha / 2 / family };
   const show = SHOW[scale];
-  const around = interval && intervalText(interval, show);
   const of = dimension === undefined ? '' : ` ${dimension}`;
   const [alone, inTable] = CALLED[kind];
   return {
@@ -212,7 +211,7 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
       base: sides && twoDecimals(sides.base),
       candidate: sides && twoDecimals(sides.candidate),
       ...(estimate && { [scale === 'difference' ? 'change' : 'candidate']: show(estimate.value) }),
-      interval: around,
+      interval: interval && intervalText(interval, show),
       bound: Number.isNaN(bound) ? undefined : show(bound),
     },
     scope: domain === undefined ? 'overall' : { domain },
@@ -227,12 +226,7 @@ function judgeTest(test: Test, level: Level, next: Next | undefined): BoundResul
     adjustedP,
     repeats: isOpen && estimate && held ? predictivePower(estimate, test.split, held, next.repeats) : undefined,
     impact: estimate === undefined ? 0 : bound - estimate.value,
-    sentence: sentenceOf(test, {
-      ...level,
-      verdict,
-      around,
-      isBeyond: interval !== undefined && interval.high < bound,
-    }),
+    sentence: sentenceOf(test, level, verdict, interval),
   };
 }
 
@@ -243,25 +237,20 @@ function verdictOf({ estimate }: Test, holdsP: number | undefined, { alpha, adju
   return holdsP <= alpha / 2 ? 'GO' : 'INCONCLUSIVE';
 }
 
-interface Found extends Level {
-  readonly verdict: GateVerdict;
-  readonly around: string | undefined;
-  /** Whether the whole interval lies beyond the bound. */
-  readonly isBeyond: boolean;
-}
-
-function sentenceOf(test: Test, { alpha, adjustedP, family, verdict, around: interval, isBeyond }: Found): string {
-  const { scale, estimate, figure, demand, lacking } = test;
+function sentenceOf(test: Test, level: Level, verdict: GateVerdict, interval: Interval | undefined): string {
+  const { scale, estimate, figure, demand, lacking, bound } = test;
+  const { alpha, adjustedP, family } = level;
   if (estimate === undefined) return `${figure}: there is ${lacking}, so the rule cannot be tested.`;
   const lack = lackOf(test);
   const open =
     lack !== undefined
       ? `that is not enough evidence (${lack})`
-      : isBeyond && adjustedP !== undefined
+      : interval !== undefined && interval.high < bound && adjustedP !== undefined
         ? `broken taken alone, but not among ${family} rules (adjusted one-sided p ${adjustedP.toPrecision(2)}, and ${Number((alpha / 2).toPrecision(3))} is needed)`
         : 'the interval lies on both sides of that';
   const conclusion = verdict === 'GO' ? 'the rule holds' : verdict === 'NO-GO' ? 'the rule is broken' : open;
-  const around = interval ? `${Number((100 * (1 - alpha)).toFixed(2))} % interval ${interval}` : 'no interval';
+  const ends = interval && intervalText(interval, SHOW[scale]);
+  const around = ends ? `${Number((100 * (1 - alpha)).toFixed(2))} % interval ${ends}` : 'no interval';
   const change = `${scale === 'difference' ? 'changed by' : 'scores'} ${SHOW[scale](estimate.value)} points`;
   return `${figure} ${change} (${around}); ${demand}: ${conclusion}.`;
 }

@@ -1,15 +1,9 @@
 // Two runs over the same rows -> how they differ, paired row by row, and how sure that is.
 
-import {
-  type Comparison,
-  type Difference,
-  type DifferenceSet,
-  FIGURES,
-  type Figure,
-  type MovedRow,
-} from '../core/comparison.js';
+import { type Comparison, type Difference, FIGURES, type Figure, type MovedRow } from '../core/comparison.js';
 import { coversBenchmark, domainsOfMean, inTableOrder, isPublished } from '../core/domains.js';
 import { counted } from '../core/figures.js';
+import { heldIn } from '../core/groups.js';
 import { countedPoints } from '../core/points.js';
 import type { Domain, Estimate, JudgedRow } from '../core/types.js';
 import {
@@ -96,7 +90,19 @@ export function compareRuns(
     const mean = meanOfDifferences(behind.map(({ of }) => of));
     overall[figure] = { ...mean, ...sureness(mean.difference, strata, figure, { draws, seed }) };
   }
-  const described = parts.map((part, at) => describe(part, domains[at] ?? {}));
+  const described = parts.map(({ domain, pairs, totals: own }, at) => {
+    const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
+    const missing = (side: Side) =>
+      rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
+    return {
+      domain,
+      rows,
+      compared: own.length,
+      coverage: own.length / rows,
+      missing: { base: missing('base'), candidate: missing('candidate') },
+      figures: domains[at] ?? {},
+    };
+  });
   const rows = described.reduce((sum, domain) => sum + domain.rows, 0);
   const comparison: Comparison = {
     status: 'ok',
@@ -109,21 +115,6 @@ export function compareRuns(
     moved: furthest(totals).slice(0, moved),
   };
   return comparison;
-
-  function describe(part: (typeof parts)[number], figures: DifferenceSet) {
-    const { domain, pairs, totals } = part;
-    const rows = Math.max(pairs.length, chosenRows(base, domain), chosenRows(candidate, domain));
-    const missing = (side: Side) =>
-      rows - pairs.filter((pair) => pair[side].some((row) => pointsOf(row, 'total') !== undefined)).length;
-    return {
-      domain,
-      rows,
-      compared: totals.length,
-      coverage: totals.length / rows,
-      missing: { base: missing('base'), candidate: missing('candidate') },
-      figures,
-    };
-  }
 }
 
 /** Why two runs cannot be compared on any row, in one sentence. */
@@ -213,19 +204,13 @@ type Compared = ReturnType<typeof comparedIn>[number];
 /** The rows of two runs by domain, in the order of the table; within a domain by key. */
 function partsOf(base: RunRows, candidate: RunRows) {
   const domains = new Map<Domain, Map<string, Pair>>();
-  const pairsOf = (domain: Domain) => {
-    const found = domains.get(domain) ?? new Map<string, Pair>();
-    domains.set(domain, found);
-    return found;
-  };
+  const pairsOf = (domain: Domain) => heldIn(domains, domain, () => new Map<string, Pair>());
   for (const [side, { rows, chosen = [] }] of [['base', base] as const, ['candidate', candidate] as const]) {
     for (const [domain, count] of chosen) if (count > 0) pairsOf(domain);
     for (const row of rows) {
       const { key, turnIdx, trajectory } = row;
-      const pairs = pairsOf(row.domain);
-      const pair = pairs.get(key) ?? { key, turnIdx, trajectory, base: [], candidate: [] };
-      pairs.set(key, pair);
-      pair[side].push(row);
+      const made = () => ({ key, turnIdx, trajectory, base: [], candidate: [] });
+      heldIn(pairsOf(row.domain), key, made)[side].push(row);
     }
   }
   return [...domains]

@@ -2,7 +2,7 @@
 
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
 import { AGREEMENT, type Equivalence } from '../core/equivalence.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { randomOf } from '../core/random.js';
 import { type Domain, type JudgedRow, LEAST_CLUSTERS } from '../core/types.js';
 import { observationsOf, predictionsOf, samplesOf } from './aggregate.js';
@@ -60,8 +60,7 @@ function sumsOf(domain: Domain, rows: readonly JudgedRow[]) {
   const clusters = new Map<string, number[]>();
   for (const [figure, found] of figures.entries()) {
     for (const { value, cluster } of found) {
-      const sums = clusters.get(cluster) ?? FIGURES.flatMap(() => [0, 0]);
-      clusters.set(cluster, sums);
+      const sums = heldIn(clusters, cluster, () => FIGURES.flatMap(() => [0, 0]));
       sums[2 * figure] = (sums[2 * figure] ?? 0) + value;
       sums[2 * figure + 1] = (sums[2 * figure + 1] ?? 0) + 1;
     }

@@ -172,19 +172,16 @@ function coverageRules({ evidence: { comparison, candidate }, policy }: Question
   const covered = demanded.filter(({ isEnough }) => isEnough).length;
   return demanded.map(({ domain, coverage, figure, lack, least, isEnough }) => {
     const needed = `${percent(least)} are needed${isEnough ? '' : `, and ${lack}`}`;
-    return condition(
-      'coverage',
-      `${domainName(domain)} coverage`,
-      { domain },
-      {
-        kept: `coverage of ${counted(covered, 'domain')}`,
-        verdict: isEnough ? 'GO' : 'INCOMPLETE',
-        value: coverage,
-        bound: least,
-        impact: (least - coverage) * 100,
-        sentence: `${domain}: ${figure} (${percent(coverage)}); ${needed}.`,
-      },
-    );
+    const name = `${domainName(domain)} coverage`;
+    const found = {
+      kept: `coverage of ${counted(covered, 'domain')}`,
+      verdict: isEnough ? 'GO' : 'INCOMPLETE',
+      value: coverage,
+      bound: least,
+      impact: (least - coverage) * 100,
+      sentence: `${domain}: ${figure} (${percent(coverage)}); ${needed}.`,
+    } as const;
+    return condition('coverage', name, { domain }, found);
   });
 }
 
@@ -229,7 +226,7 @@ function limitRules({ evidence, policy }: Question): BoundResult[] {
 /** @throws UserError (2) where the runs' repeats are none of the planned looks. */
 function levelOf({ repeats, comparison }: Evidence, { alpha, looks }: Policy, tests: readonly Test[]): GateLevel {
   if (looks === undefined) return { alpha, sentence: decidesAt(alpha, tests) };
-  const look = lookAt(looks, repeats ?? { candidate: undefined }, comparison !== undefined);
+  const look = lookAt(looks, repeats ?? {}, comparison !== undefined);
   if (typeof look === 'string') throw new UserError(look);
   const own = alphaOfLook(looks, alpha);
   const which = `Look ${look} of ${looks.length} (${looks.join(', ')} repeats), each at alpha ${own.toPrecision(3)}, so that all together err as one would at ${alpha}.`;

@@ -1,5 +1,6 @@
 // Planned looks: a gate that is asked again after more repeats, at levels that keep its chance of error at alpha over all of them.
 import { counted } from '../core/figures.js';
+import { groupBy } from '../core/groups.js';
 import type { JudgedRow } from '../core/types.js';
 import { predictionsOf } from './aggregate.js';
 import { normalDensity, normalQuantile, normalTail } from './distributions.js';
@@ -81,23 +82,14 @@ type Path = Readonly<Record<'at' | 'mass', number>>;
  * failures explain (1 % of a domain's rows): such a run is not finished, or is of several runs.
  */
 export function repeatsOf(rows: Iterable<JudgedRow>): number | undefined {
-  const domains = new Map<string, { readonly keys: Set<string>; predictions: number }>();
-  for (const [{ domain, key }] of predictionsOf([...rows])) {
-    const found = domains.get(domain) ?? { keys: new Set(), predictions: 0 };
-    domains.set(domain, found);
-    found.keys.add(key);
-    found.predictions++;
-  }
-  const means = [...domains.values()].map((found) => found.predictions / found.keys.size);
+  const domains = groupBy(predictionsOf([...rows]), ([{ domain }]) => domain);
+  const means = [...domains.values()].map((own) => own.length / new Set(own.map(([{ key }]) => key)).size);
   const repeats = Math.round(means[0] ?? 0);
   return repeats > 0 && means.every((mean) => Math.abs(mean - repeats) <= 0.01 * repeats) ? repeats : undefined;
 }
 
 /** The repeats of the runs that a gate looks at; `base` is absent where there is none. Undefined: see `repeatsOf`. */
-export interface RunRepeats {
-  readonly base?: number | undefined;
-  readonly candidate: number | undefined;
-}
+export type RunRepeats = Readonly<Partial<Record<'base' | 'candidate', number | undefined>>>;
 
 /**
  * Which look of the schedule this is, from 1 on, by the runs' own repeats. The candidate has to have the repeats of a look. The base

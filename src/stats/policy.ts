@@ -23,42 +23,24 @@ interface Bound {
  */
 export type Bounds = Readonly<Record<string, Bound>>;
 
-export interface Policy {
-  /** Two-sided level of the intervals; with `looks` over all of them together. */
-  readonly alpha: number;
-  /** The repeats after which the gate is asked, named from the start (looks.ts); absent where it is asked once. */
-  readonly looks?: Schedule;
-  /** Points of 0-100 that the candidate may lose against the base. */
-  readonly maxDrop: Bounds;
-  /** The least score of the candidate itself, 0-100. */
-  readonly minScore: Bounds;
-  /** Least share of rows, 0 to 1, by domain, or `each_domain`. */
-  readonly minCoverage: Readonly<Record<string, number>>;
-  readonly requireEqual: readonly Provenance[];
-  /** By the names of the limits (limits.ts). */
-  readonly limits: Readonly<Record<string, Bound>>;
-}
+export type Policy = ReturnType<typeof parsePolicy>;
 
 export const OVERALL = 'overall';
 export const EACH_DOMAIN = 'each_domain';
 
-const DEFAULTS = { alpha: 0.05, minCoverage: LEAST_COVERAGE, requireEqual: ['judge', 'rubric'] } as const;
-
-/** What can be asked of the policy without a file. */
-interface DefaultPolicy {
-  /** Points that Overall may lose, 2 where absent; nothing is held against a base where this is null. */
+type Given = Readonly<Partial<Record<'maxDomainDrop' | 'alpha', number | undefined>>> & {
   readonly maxDrop?: number | null | undefined;
-  /** Points that a domain may lose, 5 where absent. */
-  readonly maxDomainDrop?: number | undefined;
-  readonly alpha?: number | undefined;
   readonly looks?: Schedule | undefined;
-  /** Least scores, by what they hold for. */
   readonly minScore?: Readonly<Record<string, number>>;
-}
+};
 
-/** The policy without a file: Overall decides, and a domain can only bring a NO-GO. @throws UserError as `parsePolicy`. */
+/**
+ * The policy without a file: Overall decides, and a domain can only bring a NO-GO. Overall may lose 2 points where nothing else is given,
+ * and a domain 5; nothing is held against a base where `maxDrop` is null.
+ * @throws UserError as `parsePolicy`.
+ */
 export function defaultPolicy(
-  { maxDrop = 2, maxDomainDrop = 5, alpha, looks, minScore }: DefaultPolicy = {},
+  { maxDrop = 2, maxDomainDrop = 5, alpha, looks, minScore }: Given = {},
   domains?: readonly Domain[],
 ): Policy {
   const drops = { [OVERALL]: maxDrop, [EACH_DOMAIN]: { points: maxDomainDrop, tier: 'supporting' } };
@@ -204,29 +186,27 @@ const looks = z
 function policyForm(domains: readonly Domain[]) {
   const shares = named(targetsOf(domains), number(0, 1));
   return mapping('the policy', {
-    alpha: number(1e-6, 0.5).default(DEFAULTS.alpha),
+    /** Two-sided level of the intervals; with `looks` over all of them together. */
+    alpha: number(1e-6, 0.5).default(0.05),
+    /** The repeats after which the gate is asked, named from the start (looks.ts); absent where it is asked once. */
     looks: looks.optional(),
+    /** Points of 0-100 that the candidate may lose against the base. */
     max_drop: bounds(domains).default({}),
+    /** The least score of the candidate itself, 0-100. */
     min_score: bounds(domains).default({}),
+    /** Least share of rows, 0 to 1, by domain, or `each_domain`. */
     min_coverage: z
       .preprocess((value) => (typeof value === 'number' ? { [EACH_DOMAIN]: value } : value), shares)
       .default({}),
     require_equal: z
       .array(oneOf('provenance', PROVENANCE), needed(`a list of ${PROVENANCE.join(', ')}`))
-      .default([...DEFAULTS.requireEqual]),
+      .default(['judge', 'rubric']),
     limits: mapping('limits', Object.fromEntries(LIMITS.map(({ name, most }) => [name, limit(most)]))).default({}),
   })
-    .transform(
-      ({ alpha, looks, max_drop, min_score, min_coverage, require_equal, limits }): Policy => ({
-        alpha,
-        ...(looks === undefined ? {} : { looks }),
-        maxDrop: max_drop,
-        minScore: min_score,
-        minCoverage: { [EACH_DOMAIN]: DEFAULTS.minCoverage, ...min_coverage },
-        requireEqual: require_equal,
-        limits,
-      }),
-    )
+    .transform(({ max_drop: maxDrop, min_score: minScore, min_coverage, require_equal: requireEqual, ...rest }) => {
+      const minCoverage: Readonly<Record<string, number>> = { [EACH_DOMAIN]: LEAST_COVERAGE, ...min_coverage };
+      return { ...rest, maxDrop, minScore, minCoverage, requireEqual };
+    })
     .refine(
       ({ maxDrop, minScore, limits }) => [maxDrop, minScore, limits].some((rules) => Object.keys(rules).length > 0),
       'the policy demands nothing; give it max_drop, min_score or limits',

@@ -1,9 +1,9 @@
 // What the rows of a run on scenarios come to: by domain, by scenario, by both, and in all.
 
 import { z } from 'zod';
-import { COUNT, ESTIMATE, estimateDocument } from '../core/document.js';
+import { COUNT, ESTIMATE, estimateDocument, keyed } from '../core/document.js';
 import { domainsOfMean, inTableOrder } from '../core/domains.js';
-import { countBy, groupBy, keysOf, type Some } from '../core/groups.js';
+import { countBy, groupBy, keysOf, recordOf, type Some } from '../core/groups.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure, type ScenarioRow } from '../core/scenario-row.js';
 import type { Domain, Estimate } from '../core/types.js';
 import { clusteredEstimate, meanOfEstimates } from './clusters.js';
@@ -14,14 +14,10 @@ const NAMES = keysOf(SCENARIO_MEASURES);
 /** What rows come to: those of one scenario, of one domain, of one scenario in one domain, or all. A measure of no row is null. */
 const PART = z.strictObject({
   /** Rows under a scenario, those among them of which nothing is known included. */
-  samples: COUNT,
-  trajectories: COUNT,
+  ...keyed(COUNT, 'samples', 'trajectories'),
   /** Rows without a prediction, by class: those that the model caused count as not followed, the others are missing. */
   failures: z.record(z.string(), COUNT),
-  followed: ESTIMATE.nullable(),
-  leaked: ESTIMATE.nullable(),
-  undisturbed: ESTIMATE.nullable(),
-  twin_false_positives: ESTIMATE.nullable(),
+  ...keyed(ESTIMATE.nullable(), ...NAMES),
 });
 export type ScenarioPart = z.infer<typeof PART>;
 
@@ -72,41 +68,34 @@ function firstDomain(rows: Some<ScenarioRow>): Domain {
   return rows.map(({ domain }) => domain).reduce((a, b) => (inTableOrder(a, b) <= 0 ? a : b));
 }
 
-type Figures = Partial<Record<ScenarioMeasure, Estimate>>;
+/** What is not known is undefined. */
+type Figures = Readonly<Record<ScenarioMeasure, Estimate | undefined>>;
 
 function partOf(rows: readonly ScenarioRow[], figures: Figures): ScenarioPart {
-  const figure = (name: ScenarioMeasure) => {
-    const { [name]: estimate } = figures;
-    return estimate === undefined ? null : estimateDocument(estimate);
-  };
   return {
     samples: rows.length,
     trajectories: new Set(rows.map(({ trajectory }) => trajectory)).size,
     failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
-    followed: figure('followed'),
-    leaked: figure('leaked'),
-    undisturbed: figure('undisturbed'),
-    twin_false_positives: figure('twin_false_positives'),
+    ...recordOf(NAMES, (name) => {
+      const { [name]: estimate } = figures;
+      return estimate === undefined ? null : estimateDocument(estimate);
+    }),
   };
 }
 
 function figuresOf(rows: readonly ScenarioRow[]): Figures {
-  const figures: Figures = {};
-  for (const name of NAMES) {
+  return recordOf(NAMES, (name) => {
     const found = rows.flatMap(({ measures, trajectory: cluster }) => {
       const value = measures?.[name];
       return value === undefined ? [] : [{ value, cluster }];
     });
-    if (found.length > 0) figures[name] = bounded(clusteredEstimate(found, 'score'), [0, 100]);
-  }
-  return figures;
+    return found.length === 0 ? undefined : bounded(clusteredEstimate(found, 'score'), [0, 100]);
+  });
 }
 
 function meansOf(domains: readonly Figures[]): Figures {
-  const figures: Figures = {};
-  for (const name of NAMES) {
+  return recordOf(NAMES, (name) => {
     const found = domains.flatMap(({ [name]: own }) => own ?? []);
-    if (found.length > 0) figures[name] = meanOfEstimates(found, 'score');
-  }
-  return figures;
+    return found.length === 0 ? undefined : meanOfEstimates(found, 'score');
+  });
 }

@@ -4,7 +4,7 @@ import type { RunCosts, Spending, Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
-import { isObject } from '../core/json.js';
+import { isObject, isText } from '../core/json.js';
 import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
@@ -160,19 +160,25 @@ function costsIn(document: CostsDocument): RunCosts {
   return Object.fromEntries(sides);
 }
 
-/** Whether a value is an object in which these are objects or lists: what a document of ours has at the least. */
-function holding<T>(...names: string[]) {
+/** Whether a value is an object with such a list of such items and such an object: what a document of ours has at the least. */
+function holding<T>(list: string, isItem: (item: unknown) => boolean, object: string) {
   return (value: unknown): value is T =>
-    isObject(value) && names.every((name) => typeof value[name] === 'object' && value[name] !== null);
+    isObject(value) && Array.isArray(value[list]) && value[list].every(isItem) && isObject(value[object]);
 }
 
-const isCard = holding<ScoreCard>('domains', 'overall');
-const isEquivalence = holding<EquivalenceCard>('domains', 'overall');
-const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('ratings', 'flags');
+const isCard = holding<ScoreCard>('domains', isObject, 'overall');
+const isEquivalence = holding<EquivalenceCard>('domains', isObject, 'overall');
+const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('flags', isText, 'ratings');
 const isTrust = (value: unknown): value is JudgeTrust => TRUST.safeParse(value).success;
 
 function isCosts(value: unknown): value is CostsDocument {
-  return isObject(value) && Object.values(value).every(holding('domains'));
+  return isObject(value) && Object.values(value).every(isSpending);
+}
+
+function isSpending(value: unknown): boolean {
+  return (
+    isObject(value) && isObject(value.total) && isObject(value.domains) && Object.values(value.domains).every(isObject)
+  );
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
@@ -203,7 +209,7 @@ export function renameRun(database: Sqlite, run: FoundRun, label: string): void 
  * @returns the room before and after.
  * @throws UserError (2)
  */
-export function removeRuns(database: Sqlite, runs: readonly FoundRun[]): { before: Space; after: Space } {
+export function removeRuns(database: Sqlite, runs: readonly FoundRun[]) {
   const before = spaceOf(database);
   database.immediate(() => {
     for (const run of runs) change(database, 'DELETE FROM runs', run);
@@ -219,19 +225,13 @@ function change(database: Sqlite, sql: string, { id, identity }: FoundRun, ...va
   );
 }
 
-/** How much room a database takes. */
-export interface Space {
-  /** Bytes of the file. */
-  readonly bytes: number;
-  /** Of these, the bytes that nothing uses; the next runs take them first. */
-  readonly freeBytes: number;
-}
-
-export function spaceOf(database: Sqlite): Space {
+/** How much room a database takes: the bytes of its file and, of these, those that nothing uses; the next runs take them first. */
+export function spaceOf(database: Sqlite) {
   const bytesIn = (pages: string) =>
     Number(database.value(`PRAGMA ${pages}`)) * Number(database.value('PRAGMA page_size'));
   return { bytes: bytesIn('page_count'), freeBytes: bytesIn('freelist_count') };
 }
+export type Space = ReturnType<typeof spaceOf>;
 
 /**
  * Writes the database anew without what nothing uses, so that its file shrinks. That takes as much room again for a moment, and
@@ -248,34 +248,35 @@ export function giveBackSpace(database: Sqlite): void {
 
 /** About how many bytes each run takes, by its id: of every table that holds something of runs, the part of its rows. @throws DamagedValue */
 export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
-  const parts = Object.entries({ runs: 'id', judgements: 'run_id', predictions: 'run_id' }).map(
-    // As a constraint, "aggregate" alone is not enough for SQLite to add the pages up.
-    ([
-      table,
-      id,
-    ]) => `SELECT ${id} AS run, count(*) * (SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE)
-      / CAST((SELECT count(*) FROM ${table}) AS REAL) AS bytes FROM ${table} GROUP BY ${id}`,
-  );
+  // As a constraint, "aggregate" alone is not enough for SQLite to add the pages up.
+  const part = ([table, id]: readonly [string, string]) =>
+    `SELECT ${id} AS run, count(*) * (SELECT pgsize FROM dbstat WHERE name = '${table}' AND aggregate = TRUE)
+      / CAST((SELECT count(*) FROM ${table}) AS REAL) AS bytes FROM ${table} GROUP BY ${id}`;
+  const parts = Object.entries({ runs: 'id', judgements: 'run_id', predictions: 'run_id' }).map(part);
   const sql = `SELECT run, sum(bytes) AS bytes FROM (${parts.join(' UNION ALL ')}) GROUP BY run`;
   return new Map(Array.from(rowsOf(database, sql), (row) => [row.number('run'), row.number('bytes')]));
 }
 
-type CalibrationTexts = Readonly<
-  Record<
-    'identity' | 'judgeKey' | 'judgeModel' | 'source' | 'manifest' | 'startedAt' | 'savedAt' | 'toolVersion',
-    string
-  >
-> &
-  Readonly<
-    Partial<Record<'judgeSnapshot' | 'rubricPack' | 'rubricFingerprint' | 'verdicts' | 'endedAt', string | undefined>>
-  >;
+/** The texts of a calibration, and those of them that nobody may know. */
+type CalibrationText =
+  | 'identity'
+  | 'judgeKey'
+  | 'judgeModel'
+  | 'source'
+  | 'manifest'
+  | 'startedAt'
+  | 'savedAt'
+  | 'toolVersion';
+type FurtherText = 'judgeSnapshot' | 'rubricPack' | 'rubricFingerprint' | 'verdicts' | 'endedAt';
 
 /**
  * What names and describes a calibration of a judge. One stored before under the same identity is replaced. Judgings of the same key were
  * made by the same judge in the same way; `verdicts` is how they were read, with versions, `source` the absolute path of
  * calibration.jsonl, and `manifest` its manifest as JSON.
  */
-export interface CalibrationRecord extends CalibrationTexts {
+export interface CalibrationRecord
+  extends Readonly<Record<CalibrationText, string>>,
+    Readonly<Partial<Record<FurtherText, string | undefined>>> {
   /** What was sent to the judge beside the messages. */
   readonly sampling: Readonly<Record<string, unknown>>;
   readonly document: CalibrationDocument;

@@ -31,12 +31,11 @@ const estimateIn = (document: string) => `
   ${real(document, 'se')} AS se, ${real(document, 'df')} AS df,
   ${real(document, 'low')} AS low, ${real(document, 'high')} AS high`;
 
+const TOKENS = ['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'];
+
 const costIn = (document: string) => `
   ${member(document, 'rows')} AS rows,
-  ${member(document, 'usage.promptTokens')} AS prompt_tokens,
-  ${member(document, 'usage.cachedTokens')} AS cached_tokens,
-  ${member(document, 'usage.completionTokens')} AS completion_tokens,
-  ${member(document, 'usage.reasoningTokens')} AS reasoning_tokens,
+  ${TOKENS.map((name) => `${member(document, `usage.${name}`)} AS ${columnOf(name)}`).join(', ')},
   ${real(document, 'usd')} AS usd, ${member(document, 'unpriced')} AS unpriced`;
 
 const CALL =

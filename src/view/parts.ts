@@ -58,7 +58,7 @@ export function tableOf(...[heads, rows, look]: Parameters<typeof table>): Marku
  * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
  */
 export function terminalTable(
-  { columns, groups, footnotes }: Table,
+  { columns, groups, footnotes = [] }: Table,
   cellOf: (text: string, row: number, column: number) => Child = String,
   firstSum = 1,
 ): Child {

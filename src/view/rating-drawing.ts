@@ -82,6 +82,7 @@ interface GatheredSamples {
   readonly samples: readonly RatingSample[];
   /** The JSON of their texts, in their order. */
   readonly texts: string;
+  readonly hasHistories: boolean;
   /** Predictions that both runs made in the same words, so that they are shown once. */
   readonly shared: number;
 }
@@ -96,7 +97,7 @@ export async function gatherSamples(
   io: Pick<Io, 'stop'>,
 ): Promise<GatheredSamples | undefined> {
   const samples = new Map<string, RatingSample>();
-  const collected = collectTexts();
+  const collected = collectTexts(undefined, 'draw fewer --samples');
   for (const { judgements, run } of drawn) {
     if (io.stop.aborted) return undefined;
     const row = judgements.find(isRated) ?? judgements[0];
@@ -113,5 +114,6 @@ export async function gatherSamples(
     const { prediction, truth, action, history, systemPrompt } = texts;
     collected.add({ prediction, truth, action, history, systemPrompt, strengths: [], weaknesses: [] });
   }
-  return { samples: [...samples.values()], texts: collected.json(), shared: drawn.length - samples.size };
+  const { hasHistories } = collected;
+  return { samples: [...samples.values()], texts: collected.json(), hasHistories, shared: drawn.length - samples.size };
 }

@@ -31,10 +31,16 @@ export interface SampleTexts extends SideTexts {
 const MOST_IN_ALL = 250e6;
 
 /**
- * Collects texts. Once they are more than so many characters, histories are left out, those already collected too.
- * `add` throws UserError (2) for more than a page can hold without histories.
+ * Collects texts. Once they are more than so many characters, or than a page can hold, histories are left out, those already collected
+ * too. `add` throws UserError (2) for more than a page can hold without histories.
+ * @param fewer how to have fewer samples on the page
  */
-export function collectTexts(most = Number.POSITIVE_INFINITY) {
+export function collectTexts(
+  most = Number.POSITIVE_INFINITY,
+  fewer = 'give --run a judged file of fewer rows',
+  mostInAll = MOST_IN_ALL,
+) {
+  const limit = Math.min(most, mostInAll);
   const strings: string[] = [];
   const places = new Map<string, number>();
   /** Places of texts that stand elsewhere than in a history. */
@@ -73,6 +79,8 @@ export function collectTexts(most = Number.POSITIVE_INFINITY) {
     }
   };
   const texts = {
+    /** In MB, what the texts with their histories may come to. */
+    limit: Number((limit / 1e6).toFixed(6)),
     hasHistories: true,
     add({ truth, action, history, systemPrompt, spent, other, ...own }: SampleTexts) {
       const turns = texts.hasHistories ? history : undefined;
@@ -85,10 +93,10 @@ export function collectTexts(most = Number.POSITIVE_INFINITY) {
         spent: spent?.length ? spent : undefined,
         other: other && sideOf(truth, other),
       });
-      if (texts.hasHistories && size > most) leaveHistoriesOut();
-      if (size <= MOST_IN_ALL) return;
+      if (texts.hasHistories && size > limit) leaveHistoriesOut();
+      if (size <= mostInAll) return;
       throw new UserError(
-        `the texts of this run are more than ${MOST_IN_ALL / 1e6} MB without histories, too many for one page; give --run a judged file of fewer rows`,
+        `the texts of this run are more than ${mostInAll / 1e6} MB without histories, too many for one page; ${fewer}`,
       );
     },
     /** JSON that can stand inside a script element. */

@@ -125,7 +125,9 @@ describe('a name', () => {
     await remove('1', '2', '3', '--yes');
     expect(await remove('1', '--yes')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('there is no run "1"; awb score adds one. The SQLite file holds no runs'),
+      stderr: expect.stringContaining(
+        'there is no run "1", and the SQLite file holds no runs; awb score RUN adds one\n',
+      ),
     });
   });
 

@@ -26,6 +26,13 @@ const NAMES = askedNames(undefined);
 const lines = (table: Table | undefined) =>
   table === undefined ? [] : terminal(table, { columns: 80, color: false }).split('\n');
 
+it('a price of other keys than are documented is no part of a document', () => {
+  const document = documentOf(COSTS, costsSource(costs));
+  expect(COSTS.safeParse(document).success).toBe(true);
+  const changed = { ...document, world_model: { ...document.world_model, price: { ...price, more: 1 } } };
+  expect(COSTS.safeParse(changed).success).toBe(false);
+});
+
 describe('the table of costs', () => {
   it('marks a cost by tiers, which does not know how long each call of a row was', () => {
     const tiers = { ...price, input: { base: 1, tiers: [{ start: 200_000, price: 2 }] } };

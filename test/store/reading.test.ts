@@ -97,7 +97,14 @@ describe('reading', () => {
   it.each([
     ['card', `json_remove(card, '$.domains')`],
     ['card', `'[]'`],
+    ['card', `json_set(card, '$.domains', json('{}'))`],
+    ['card', `json_set(card, '$.domains[0]', 1)`],
+    ['card', `json_set(card, '$.overall', json('[]'))`],
     ['costs', `json_set(costs, '$.judge', 1)`],
+    ['costs', `json_set(costs, '$.judge.domains', json('[]'))`],
+    ['costs', `json_set(costs, '$.world_model.domains.mcp', 1)`],
+    ['costs', `json_remove(costs, '$.judge.total')`],
+    ['equivalence', `json_set(equivalence, '$.domains', json('{}'))`],
     ['equivalence', `json_remove(equivalence, '$.overall')`],
     ['meta', `'1'`],
   ])('takes no %s with %s for one that was saved', (column, damage) => {
@@ -109,6 +116,19 @@ describe('reading', () => {
       exitCode: EXIT.badData,
       message: expect.stringContaining(`column ${column}`),
     });
+  });
+
+  it.each(['ratings', 'flags'])('takes no judged row without %s for one that was saved', (name) => {
+    for (const damage of [`json_remove(row, '$.${name}')`, `json_set(row, '$.${name}', 'x')`]) {
+      save(runOf('a'), [rated]);
+      const database = openSqlite(path);
+      database.exec(`UPDATE judgements SET row = ${damage}`);
+      database.close();
+      expect(refusal(() => reading((store) => store.judgements(1)))).toMatchObject({
+        exitCode: EXIT.badData,
+        message: expect.stringContaining('column row'),
+      });
+    }
   });
 
   it('needs a file that is there, and makes none', () => {

@@ -45,6 +45,14 @@ describe('texts', () => {
     ]);
   });
 
+  it('lose their histories before they are refused, whatever limit is asked for', () => {
+    const texts = collectTexts(1e9, 'way on', 200);
+    expect(texts.limit).toBe(200 / 1e6);
+    texts.add({ ...TEXTS, history: [{ action: 'x'.repeat(300), observation: '' }] });
+    expect(texts.hasHistories).toBe(false);
+    expect(() => texts.add({ ...TEXTS, judgeReply: 'x'.repeat(300) })).toThrow(/without histories.*; way on$/);
+  });
+
   it('are refused where no page could hold them, with a way on', () => {
     const texts = collectTexts(100);
     const long = 'x'.repeat(50e6);

@@ -1,7 +1,7 @@
 // The columns of a leaderboard: what can be shown of a run, and which of it is shown.
 
 import type { Asked } from '../../core/costs.js';
-import { coversBenchmark, domainName, domainsOfMean, inTableOrder } from '../../core/domains.js';
+import { coversBenchmark, domainName, domainsOfMean, inTableOrder, isPublished } from '../../core/domains.js';
 import { nearest, present, UserError } from '../../core/errors.js';
 import { dollars, twoDecimals } from '../../core/figures.js';
 import { FACTS_RECALL } from '../../core/judgement.js';
@@ -10,8 +10,7 @@ import { columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.j
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import type { BoardColumn, BoardFigure, BoardOptions, Entry } from './board.js';
-import { NAME_COLUMNS } from './runs.js';
+import { type BoardColumn, type BoardFigure, type BoardOptions, type Entry, NAME_COLUMNS } from './board.js';
 
 /** A column of texts by its headings, as `columnsOf` has them. */
 function textColumn(id: string, headings: string, textOf: (entry: Entry) => string): BoardColumn {
@@ -156,9 +155,12 @@ export function shownColumns(
   options: BoardOptions,
   isRated: boolean,
 ): BoardColumn[] {
-  const known = [...figures, ...TEXT_COLUMNS];
-  if (options.columns.length > 0) return options.columns.flatMap((id) => known.find((one) => one.id === id) ?? []);
   const hasAny = (id: string) => runs.some((run) => run.figures.has(id));
+  // A further domain may be of runs alone that are not shown.
+  const isHad = ({ id, figure }: BoardColumn) =>
+    figure?.domain === undefined || isPublished(figure.domain) || hasAny(id);
+  const known = [...figures.filter(isHad), ...TEXT_COLUMNS];
+  if (options.columns.length > 0) return options.columns.flatMap((id) => known.find((one) => one.id === id) ?? []);
   const shows: Readonly<Record<string, boolean>> = {
     overall: hasPublished || hasAny('overall'),
     'facts-recall': isRated && hasAny('facts-recall'),

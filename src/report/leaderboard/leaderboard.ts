@@ -12,18 +12,26 @@ import { isCovered, percent, shortDomains } from '../../stats/coverage.js';
 import { PUBLISHED, PUBLISHED_SOURCE, type PublishedRow } from '../published.js';
 import { kindText, measureText } from '../score-table.js';
 import { type Trust, trustText } from '../trust.js';
-import type {
-  Block,
-  BoardColumn,
-  BoardFigure,
-  BoardOptions,
-  BoardRow,
-  BoardRun,
-  Entry,
-  IsTied,
-  Leaderboard,
-  Marks,
-  OwnEntry,
+import {
+  type BoardColumn,
+  type BoardFigure,
+  type BoardOptions,
+  type BoardRun,
+  chosenRuns,
+  type Entry,
+  fewerRows,
+  type Group,
+  groupsOf,
+  type IsTied,
+  isOfficial,
+  keyOfName,
+  measuresIn,
+  namesOf,
+  type OwnEntry,
+  type Rank,
+  rankBy,
+  shownMeasure,
+  titled,
 } from './board.js';
 import {
   countedFigure,
@@ -34,27 +42,18 @@ import {
   shownColumns,
   TEXT_COLUMNS,
 } from './columns.js';
-import {
-  chosenRuns,
-  fewerRows,
-  type Group,
-  groupsOf,
-  isOfficial,
-  keyOfName,
-  measuresIn,
-  namesOf,
-  type Rank,
-  rankBy,
-  shownMeasure,
-  titled,
-} from './runs.js';
+
+export type Leaderboard = ReturnType<typeof leaderboard>;
+/** Runs that may be compared with each other. */
+export type Block = ReturnType<typeof blockOf>;
+export type BoardRow = Block['rows'][number];
 
 /**
  * The leaderboard of runs: a block for each way of judging, the official one first, then by size. Within a block, runs with the
  * published Overall come first. The others follow by the number of their domains, then runs over fewer rows, then incomplete ones.
  * @throws UserError (2) for an unknown column or measure.
  */
-export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, isTied: IsTied): Leaderboard {
+export function leaderboard(runs: readonly BoardRun[], options: BoardOptions, isTied: IsTied) {
   requireColumns(domainsIn(runs), options);
   const { measure } = options;
   const known = measuresIn(runs.filter(({ judgedWith }) => !judgedWith.rates));
@@ -69,7 +68,7 @@ function domainsIn(runs: readonly BoardRun[]) {
   return runs.flatMap(({ card }) => card.domains.map(({ domain }) => domain));
 }
 
-function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsTied): Block {
+function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsTied) {
   const { judgedWith } = group;
   const official = isOfficial(judgedWith);
   const measure = shownMeasure(group, options);
@@ -93,22 +92,49 @@ function blockOf(group: Group, title: string, options: BoardOptions, isTied: IsT
   const trust = sharedTrust(runs, judgedWith.rates);
   const source = { entries, marks, columns: shown, group, options, measure };
   return {
+    /** What stands above it. */
     heading: official ? `As published: ${title}` : title,
     title,
     judgedWith,
+    /** Judged as the published rows were. */
     isOfficial: official,
+    /** What is known of its judge; absent where none was asked. */
     trust,
+    /** The same in a line; none where none was asked. */
     judge: trust === undefined ? [] : [trustText(trust)],
+    /** Of a block of measured runs: which measure it shows. */
     measure,
     columns,
-    rows: entries.map((entry): BoardRow => {
-      const texts = columns.map((column) => textIn(column, entry));
-      return { ...entry, marked: marks.best.get(entry) ?? new Set(), texts };
-    }),
+    /** The block's own runs, then the published rows. */
+    rows: entries.map((entry) => ({
+      ...entry,
+      /** Ids of the columns in which it is best, or cannot be told from the best. */
+      marked: marks.best.get(entry) ?? new Set<string>(),
+      /** One for each column of the block, the name first. */
+      texts: columns.map((column) => textIn(column, entry)),
+    })),
+    /** What a mark says, where there are marks. */
     markNote: marks.best.size > 0 ? MARK_NOTE : undefined,
+    /** How to read any such block. */
     legend: legendFor(source),
+    /** What a reader has to know of these very runs. */
     notes: notesOf(source),
   };
+}
+
+/** How to read a block, what a mark means first. */
+export function legendOn({ markNote, legend }: Block, mark: string): string[] {
+  return [...(markNote === undefined ? [] : [`${mark}: ${markNote}`]), ...legend];
+}
+
+/** All that is said below a block, what a mark means first. */
+export function remarksOn(block: Block, mark: string): string[] {
+  return [...legendOn(block, mark), ...block.notes];
+}
+
+/** Ids of the columns of figures. */
+export function figureIds({ columns }: Block): string[] {
+  return columns.filter(({ figure }) => figure !== undefined).map(({ id }) => id);
 }
 
 /** What is counted of a run. Its name and what it lacks depend on the runs that it stands beside. */
@@ -209,6 +235,12 @@ function fromLeast(a: BoardFigure | undefined, b: BoardFigure | undefined): numb
 function compared(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
+
+/**
+ * Ids of columns by entry: those in which it is best, or cannot be told from the best; in which it could not be tested against the best;
+ * and in which its figure is better than the best's, but it is behind another on the rows of both.
+ */
+type Marks = Readonly<Record<'best' | 'untested' | 'behind', Map<Entry, Set<string>>>>;
 
 /**
  * Marks the best run of each column and its ties. Incomplete runs and runs over fewer rows are left out, and so are all where

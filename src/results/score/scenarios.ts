@@ -6,22 +6,17 @@ import { type ScenarioRow, scenarioIn } from '../../core/scenario-row.js';
 import { terminal } from '../../core/terminal.js';
 import type { Io, JudgedRow } from '../../core/types.js';
 import { scenarioDomainTable } from '../../report/score-table.js';
-import { type ScenarioFigures, scenarioFigures } from '../../stats/scenarios.js';
+import { scenarioFigures } from '../../stats/scenarios.js';
 
 /** Takes rows as they are read, and tells what those under scenarios come to. */
-interface ScenarioRows {
-  take(row: JudgedRow, fields: JsonObject): void;
-  /** Undefined where no row is under a scenario, as in any other judged file. */
-  figures(): ScenarioFigures | undefined;
-}
-
-export function scenarioRows(): ScenarioRows {
+export function scenarioRows() {
   const rows: ScenarioRow[] = [];
   return {
-    take(row, fields) {
+    take(row: JudgedRow, fields: JsonObject): void {
       const scenario = scenarioIn(fields);
       if (scenario !== undefined) rows.push({ ...row, scenario });
     },
+    /** Undefined where no row is under a scenario, as in any other judged file. */
     figures: () => (rows.length === 0 ? undefined : scenarioFigures(rows)),
   };
 }

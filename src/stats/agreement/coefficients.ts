@@ -1,29 +1,19 @@
 // How far those who rated the same predictions agree, beyond chance: Krippendorff's alpha.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/document.js';
+import { COUNT, FIGURE, keyed } from '../../core/document.js';
 import { present } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
-import { DIMENSIONS, type Dimension } from '../../core/types.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
-
-/** What a function says of each dimension. */
-export function byDimension<T>(of: (dimension: Dimension) => T): Record<Dimension, T> {
-  // Every dimension has its entry.
-  return Object.fromEntries(DIMENSIONS.map((dimension) => [dimension, of(dimension)])) as Record<Dimension, T>;
-}
 
 /** How far raters agree beyond what chance gives. */
 export const ALPHA = z.strictObject({
   /** 1 is perfect agreement, 0 is what chance gives; below 0 they disagree more than by chance. */
   alpha: z.number(),
   /** The 95 % interval; null below `LEAST_CLUSTERS`. */
-  low: FIGURE,
-  high: FIGURE,
+  ...keyed(FIGURE, 'low', 'high'),
   /** What has at least two ratings: the rest says nothing. */
-  predictions: COUNT,
-  ratings: COUNT,
-  clusters: COUNT,
+  ...keyed(COUNT, 'predictions', 'ratings', 'clusters'),
 });
 export type Alpha = z.infer<typeof ALPHA>;
 

@@ -1,19 +1,17 @@
 // Weighted kappa: how far two who rated the same predictions agree, beyond what their own habits would give by chance.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/document.js';
-import { groupBy } from '../../core/groups.js';
+import { COUNT, FIGURE, keyed } from '../../core/document.js';
+import { groupBy, heldIn } from '../../core/groups.js';
 import { type Resampling, resampledEnds } from '../resampling.js';
 
 /** 1 is perfect agreement, 0 what chance gives. */
 export const KAPPA = z.strictObject({
   kappa: z.number(),
   /** The 95 % interval; null below `LEAST_CLUSTERS`. */
-  low: FIGURE,
-  high: FIGURE,
+  ...keyed(FIGURE, 'low', 'high'),
   /** Pairs of ratings, and the trajectories behind them. */
-  rows: COUNT,
-  clusters: COUNT,
+  ...keyed(COUNT, 'rows', 'clusters'),
 });
 type Kappa = z.infer<typeof KAPPA>;
 
@@ -118,11 +116,7 @@ interface ClusterTally {
 function clusterSums() {
   const places = new Map<string, number>();
   const tallies = new Map<string, ClusterTally>();
-  const tallyOf = (cluster: string) => {
-    const tally = tallies.get(cluster) ?? { squares: 0, products: 0, sides: new Map() };
-    tallies.set(cluster, tally);
-    return tally;
-  };
+  const tallyOf = (cluster: string) => heldIn(tallies, cluster, () => ({ squares: 0, products: 0, sides: new Map() }));
   return {
     places,
     /** Adds the pairs of one prediction. */

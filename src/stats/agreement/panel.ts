@@ -1,12 +1,12 @@
 // A panel: what several judges gave one prediction -> one rating a dimension, every judge counting alike.
 
 import { z } from 'zod';
-import { COUNT, FIGURE } from '../../core/document.js';
-import { groupBy, keysOf } from '../../core/groups.js';
+import { COUNT, FIGURE, keyed } from '../../core/document.js';
+import { groupBy, keysOf, recordOf } from '../../core/groups.js';
 import { DIMENSIONS, type Dimension, type Domain, type Ratings } from '../../core/types.js';
 import { mean } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import { ALPHA, type AlphaMetric, agreementOf, byDimension } from './coefficients.js';
+import { ALPHA, type AlphaMetric, agreementOf } from './coefficients.js';
 
 /** How the judges' ratings of one dimension become one. */
 export const COMBINATIONS = { mean, median } satisfies Record<string, (values: readonly number[]) => number>;
@@ -23,9 +23,7 @@ const JUDGE = z.strictObject({
   /** Its judged file, as the user named it. */
   file: z.string(),
   /** Predictions that it rated; those that failed by its own doing, or the transport's; and those it has no row of. */
-  rated: COUNT,
-  failed: COUNT,
-  absent: COUNT,
+  ...keyed(COUNT, 'rated', 'failed', 'absent'),
   /** The mean of its totals over the predictions that all judges rated, in points of 0-100; null where there are none. */
   mean_total: FIGURE,
 });
@@ -46,16 +44,12 @@ export const PANEL = z.strictObject({
   judges: z.array(JUDGE),
   combine: z.enum(keysOf(COMBINATIONS)),
   quorum: COUNT.nullable(),
-  predictions: COUNT,
-  rated: COUNT,
-  /** Of these, rated by fewer than all judges. */
-  by_fewer: COUNT,
-  /** Failures that the world model caused: they are the prediction's, whoever judges. */
-  model_caused: COUNT,
-  /** A judge failed, and too few are left. */
-  missing: COUNT,
-  /** A judge has no row of it, and too few are left: the panel has none either. */
-  not_judged: COUNT,
+  /**
+   * `by_fewer`: of these, rated by fewer than all judges. `model_caused`: failures that the world model caused, which are the
+   * prediction's, whoever judges. `missing`: a judge failed, and too few are left. `not_judged`: a judge has no row of it, and too few are
+   * left, so that the panel has none either.
+   */
+  ...keyed(COUNT, 'predictions', 'rated', 'by_fewer', 'model_caused', 'missing', 'not_judged'),
   /**
    * Under a quorum: by how much each judge, in the judges' order, rates higher in a domain than all of them together, and from how many
    * predictions that comes. Null of a dimension that no prediction has from all judges.
@@ -144,7 +138,7 @@ export function offsetsDocument(offsets: Offsets): NonNullable<PanelDocument['of
   return Object.fromEntries(
     Array.from(offsets, ([domain, { rows, judges }]) => [
       domain,
-      { rows, judges: judges.map((own) => byDimension((dimension) => own[dimension] ?? null)) },
+      { rows, judges: judges.map((own) => recordOf(DIMENSIONS, (dimension) => own[dimension] ?? null)) },
     ]),
   );
 }
@@ -162,7 +156,7 @@ export function panelAgreement(cases: readonly PanelCase[], resampling: Resampli
   const domains = [...groupBy(cases, ({ domain }) => domain)];
   return {
     all: {
-      ...byDimension((dimension) => within(cases, 'ordinal', (given) => valuesIn(given, dimension))),
+      ...recordOf(DIMENSIONS, (dimension) => within(cases, 'ordinal', (given) => valuesIn(given, dimension))),
       total_score: inTotal(cases),
     },
     domains: Object.fromEntries(domains.map(([domain, own]) => [domain, { total_score: inTotal(own) }])),

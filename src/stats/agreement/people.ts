@@ -2,14 +2,14 @@
 
 import { z } from 'zod';
 import type { Figure } from '../../core/comparison.js';
-import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument } from '../../core/document.js';
+import { COUNT, ESTIMATE, type EstimateDocument, estimateDocument, keyed } from '../../core/document.js';
 import { inTableOrder } from '../../core/domains.js';
-import { countBy, groupBy, type Some } from '../../core/groups.js';
+import { countBy, groupBy, recordOf, type Some } from '../../core/groups.js';
 import { stretchToPoints } from '../../core/points.js';
 import { DIMENSIONS, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import { ALPHA, agreementOf, byDimension, type RatedUnit } from './coefficients.js';
+import { ALPHA, agreementOf, type RatedUnit } from './coefficients.js';
 import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
 
 /** What one person gave a prediction: a rating in each dimension, and their mean. */
@@ -31,23 +31,20 @@ export interface RatedPrediction {
 /** How judge and people stand to each other in one figure; what could not be reckoned is null. */
 function figureForm<Coefficient extends z.ZodType>(coefficient: Coefficient) {
   return z.strictObject({
-    /** The judge against each person. */
-    judge: coefficient.nullable(),
-    /** People against each other. */
-    people: coefficient.nullable(),
+    /** The judge against each person, and people against each other. */
+    ...keyed(coefficient.nullable(), 'judge', 'people'),
     /** Judge minus people, in points of 0-100. */
     bias: ESTIMATE.nullable(),
   });
 }
 
 const KAPPAS = figureForm(KAPPA);
-const ALPHAS = figureForm(ALPHA.pick({ alpha: true, low: true, high: true }).extend({ rows: COUNT, clusters: COUNT }));
+const ALPHAS = figureForm(ALPHA.pick({ alpha: true, low: true, high: true }).extend(keyed(COUNT, 'rows', 'clusters')));
 export type FigureAgreement = z.infer<typeof KAPPAS> | z.infer<typeof ALPHAS>;
 
 /** How a judge agrees with people over some predictions: weighted kappa of the ratings, and interval alpha of the totals. */
 const GROUP = z.strictObject({
-  predictions: COUNT,
-  trajectories: COUNT,
+  ...keyed(COUNT, 'predictions', 'trajectories'),
   dimensions: z.record(z.enum(DIMENSIONS), KAPPAS),
   total: ALPHAS,
 });
@@ -73,7 +70,7 @@ export const AGREE = z.strictObject({
   left_out: z.array(z.strictObject({ place: z.string(), why: z.string(), reason: z.string() })),
   /** Ratings of which nobody can tell whether the prediction is still the one that was rated. */
   without_hash: COUNT,
-  resampling: z.strictObject({ draws: COUNT, seed: COUNT, unit: z.literal('trajectory') }),
+  resampling: z.strictObject({ ...keyed(COUNT, 'draws', 'seed'), unit: z.literal('trajectory') }),
 });
 
 /** Every figure over all predictions, and by domain where there are enough trajectories. */
@@ -103,7 +100,7 @@ function agreementIn(predictions: readonly RatedPrediction[], resampling: Resamp
   return {
     predictions: predictions.length,
     trajectories: trajectoriesOf(predictions),
-    dimensions: byDimension((dimension) => {
+    dimensions: recordOf(DIMENSIONS, (dimension) => {
       const rated = predictions.map((each) => ratedIn(each, dimension));
       const judge = kappaOfJudge(judgedIn(predictions, dimension), resampling);
       return { judge, people: kappaOfPeople(rated, resampling), bias: biasIn(predictions, dimension) };

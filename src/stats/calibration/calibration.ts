@@ -5,7 +5,7 @@ import { FIGURES, type Figure } from '../../core/comparison.js';
 import { type EstimateDocument, estimateDocument } from '../../core/document.js';
 import { inTableOrder, RELEASED } from '../../core/domains.js';
 import { present } from '../../core/errors.js';
-import { countBy, groupBy } from '../../core/groups.js';
+import { countBy, groupBy, recordOf } from '../../core/groups.js';
 import { isUnasked } from '../../core/judgement.js';
 import { countedPoints, possibleRating } from '../../core/points.js';
 import { DIMENSIONS, type Dimension, type Domain, type Estimate, LEAST_CLUSTERS } from '../../core/types.js';
@@ -96,11 +96,10 @@ function judgedOf(judgements: readonly CalibratedRow[]) {
   const having = (rows: readonly CalibratedRow[], figure: Figure) =>
     rows.flatMap((row) => countedPoints(row, figure) ?? []);
   /** Of each figure the mean over the judgements that have it. */
-  const points: Partial<Record<Figure, number>> = {};
-  for (const figure of FIGURES) {
+  const points = recordOf(FIGURES, (figure) => {
     const found = having(judgements, figure);
-    if (found.length > 0) points[figure] = mean(found);
-  }
+    return found.length === 0 ? undefined : mean(found);
+  });
   /** Those that a judge was asked for. */
   const asked = judgements.filter(({ failure }) => !isUnasked(failure?.class));
   return { points, totals: having(asked, 'total') };

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { FAMILIES } from '../../core/calibration.js';
-import { COUNT, ESTIMATE, FIGURE } from '../../core/document.js';
+import { COUNT, ESTIMATE, FIGURE, keyed } from '../../core/document.js';
 import { EXIT } from '../../core/errors.js';
 import { DIMENSIONS } from '../../core/types.js';
 
@@ -35,8 +35,7 @@ const STEP = z.strictObject({
   /** Share of rows in which the worse one is rated above the better one, 0 to 1. */
   inverted: z.number(),
   /** One-sided, against the worse being rated as high; `p_adjusted` is Holm's over all steps. */
-  p: FIGURE,
-  p_adjusted: FIGURE,
+  ...keyed(FIGURE, 'p', 'p_adjusted'),
   /** The same of the other side: against the better being rated as high; adjusted likewise. */
   p_inverted: FIGURE,
   /** Whether the judge rates the better one higher (`kept`), the worse one (`inverted`), or neither, by the adjusted p of either side at 2.5 %. */
@@ -55,16 +54,12 @@ export type Noise = z.infer<typeof NOISE>;
 /** Of all rows, or of a domain's. Points are 0-100; estimates are clustered by trajectory. What nothing was judged for is null. */
 const PART = z.strictObject({
   /** Rows of the benchmark, and their trajectories. */
-  rows: COUNT,
-  trajectories: COUNT,
+  ...keyed(COUNT, 'rows', 'trajectories'),
   /** Judgements with a rating, and those asked for that have none, also by class. Where no judge was asked nothing is counted. */
-  judged: COUNT,
-  failed: COUNT,
+  ...keyed(COUNT, 'judged', 'failed'),
   failures: z.record(z.string(), COUNT),
   /** Mean score of the neutral rewrites, of the verbatim truth, and of another row's truth. */
-  ceiling: ESTIMATE.nullable(),
-  truth: ESTIMATE.nullable(),
-  floor: ESTIMATE.nullable(),
+  ...keyed(ESTIMATE.nullable(), 'ceiling', 'truth', 'floor'),
   /**
    * What a neutral rewrite costs against the verbatim truth of the same row. It is none where the interval lies within
    * `EQUIVALENT_POINTS` of 0, some where it lies wholly beyond, else null.
@@ -100,9 +95,7 @@ const LIMIT = z.strictObject({
   name: z.enum(['min_ceiling', 'max_noise', 'max_blind', 'max_gullible']),
   limit: z.number(),
   /** What was found, with the interval that decides; of damages their number, and that with the undecided ones. */
-  value: FIGURE,
-  low: FIGURE,
-  high: FIGURE,
+  ...keyed(FIGURE, 'value', 'low', 'high'),
   verdict: LIMIT_VERDICT,
   /** The same in a sentence. */
   sentence: z.string(),
@@ -116,9 +109,7 @@ export const TRUST = z.strictObject({
   /** SD of repeated judgements of one prediction. */
   noise: FIGURE,
   /** Damages that were judged, those of them that the judge does not see, and those of which that is open. */
-  damages: COUNT,
-  blind: COUNT,
-  undecided: COUNT,
+  ...keyed(COUNT, 'damages', 'blind', 'undecided'),
   /** What the canary buys that buys most. */
   gullible: FIGURE,
 });
@@ -127,8 +118,7 @@ export type JudgeTrust = z.infer<typeof TRUST>;
 /** Its texts may be hostile; what the manifest does not tell is empty. `run` says what asking came to. */
 export const CALIBRATION = z.strictObject({
   schema: z.literal('awb.calibrate/1'),
-  judge_model: z.string(),
-  rubric_pack: z.string(),
+  ...keyed(z.string(), 'judge_model', 'rubric_pack'),
   /** How verdicts were read, with versions. */
   verdicts: z.string(),
   /** What was sampled with, such as `max_tokens 32768, temperature 0.6`. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
-import type { BoardRun } from '../../../src/report/leaderboard/board.js';
+import type { BoardOptions, BoardRun } from '../../../src/report/leaderboard/board.js';
 import { blocksOf, cellsOf, headings, names, run } from '../../support/boards.js';
 
 describe('rows', () => {
@@ -32,6 +32,15 @@ describe('rows', () => {
     expect(cellsOf(block, 'eight')?.[columns.indexOf('robotics')]).toBe('80.00');
     expect(names(block)).toEqual(['eight', 'seven', 'six']);
     expect(block?.legend).toContain('Overall: mean of the seven domains; robotics stands beside it.');
+  });
+
+  it('have no column of a further domain that no run shown has', () => {
+    const runs = [run('a', 60, { domains: [...DOMAINS, 'robotics'] }), run('a', 50)];
+    const columnsOf = (options: Partial<BoardOptions>) =>
+      blocksOf(runs, options)[0]?.columns.flatMap(({ id }) => (id === 'robotics' ? [id] : []));
+    expect(columnsOf({ show: 'all', withPublished: true })).toEqual(['robotics']);
+    expect(columnsOf({ show: 'latest', withPublished: true })).toEqual([]);
+    expect(columnsOf({ show: 'latest', columns: ['overall', 'robotics'] })).toEqual([]);
   });
 
   it.each([

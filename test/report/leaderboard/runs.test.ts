@@ -1,6 +1,7 @@
 // Runs over fewer rows than others.
 
 import { describe, expect, it } from 'vitest';
+import { DOMAINS } from '../../../src/core/types.js';
 import type { IsTied } from '../../../src/report/leaderboard/board.js';
 import { blocksOf, names, run } from '../../support/boards.js';
 
@@ -31,6 +32,20 @@ describe('a run over fewer rows than others', () => {
       ['third', true],
     ]);
     expect(block?.notes.join(' ')).toContain('behind another run on the rows that both have, so not marked: lucky.');
+  });
+
+  it('is said to be behind in those columns alone in which it is', () => {
+    const [lucky, better] = [run('lucky', 60), run('better', 50)];
+    const behindIn = (...names: string[]) => {
+      const isTied: IsTied = (best, other, { domain = 'overall' }) =>
+        !(best === better && other === lucky && names.includes(domain));
+      const [block] = blocksOf([lucky, better], {}, isTied);
+      return block?.notes.find((note) => note.includes('behind another run'))?.replace(/^.*not marked: /, '');
+    };
+    expect(behindIn('mcp', 'web')).toBe('lucky (MCP, Web).');
+    expect(behindIn(...DOMAINS)).toBe('lucky (each domain).');
+    expect(behindIn(...DOMAINS, 'overall')).toBe('lucky.');
+    expect(behindIn('swe', 'overall')).toBe('lucky (SWE, Overall).');
   });
 
   it('is not the best of its name', () => {
