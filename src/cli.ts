@@ -1,7 +1,6 @@
 // The program: finds the subcommand, reads its settings, runs it, and turns errors into messages and exit codes.
 
 import { inspect } from 'node:util';
-import { openCommandFilter } from './cli/workflow-commands.js';
 import { EXIT, type ExitCode, messageOf, UserError } from './core/errors.js';
 import { oneLine, printable } from './core/printable.js';
 import type { Io, TextSink } from './core/types.js';
@@ -12,15 +11,19 @@ import { requireSettings, resolveSettings } from './settings/settings.js';
 import { typedPaths, withShownPaths } from './settings/shown-path.js';
 import { againstColor } from './settings/sources.js';
 
+type ErrorLook = { color: boolean };
+
 /** One command of a module that has several. */
 function one<Name extends string>(load: () => Promise<Readonly<Record<Name, CommandSpec>>>, name: Name) {
   return async () => ({ command: (await load())[name] });
 }
 
+const judging = () => import('./cli/judge.js');
+const agreement = () => import('./cli/agreement.js');
+const comparing = () => import('./cli/comparing.js');
 const batchCommands = () => import('./cli/batch-api.js');
 const exportCommands = () => import('./cli/export.js');
 const dataCommands = () => import('./cli/data.js');
-const pages = () => import('./cli/pages.js');
 const runsCommands = () => import('./cli/runs.js');
 
 /** The subcommands, in the order of the help. */
@@ -31,8 +34,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'data check', load: one(dataCommands, 'check'), summary: 'hold a copy of the benchmark against its release' },
   { name: 'data stats', load: one(dataCommands, 'stats'), summary: 'show how many rows there are by domain, and how large they are' },
   { name: 'infer', load: () => import('./cli/infer.js'), summary: 'ask a world model for the next observation of every row' },
-  { name: 'judge', load: () => import('./cli/judge.js'), summary: 'rate predictions against the ground truth' },
-  { name: 'calibrate', load: () => import('./cli/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
+  { name: 'judge', load: one(judging, 'judge'), summary: 'rate predictions against the ground truth' },
+  { name: 'calibrate', load: one(judging, 'calibrate'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
   { name: 'likelihood', load: () => import('./cli/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
   { name: 'status', load: () => import('./cli/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
   { name: 'batch submit', load: one(batchCommands, 'submit'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
@@ -41,15 +44,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'batch cancel', load: one(batchCommands, 'cancel'), summary: 'cancel the batches of a folder that have not ended' },
   { name: 'batch run', load: () => import('./cli/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
   { name: 'merge', load: () => import('./cli/merge.js'), summary: 'join the folders of shards into one run' },
-  { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },
+  { name: 'panel', load: one(agreement, 'panel'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./cli/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
-  { name: 'compare', load: () => import('./cli/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
-  { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
+  { name: 'compare', load: one(comparing, 'compare'), summary: 'show how a run differs from another, row by row, and how sure that is' },
+  { name: 'gate', load: one(comparing, 'gate'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
-  { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
-  { name: 'report', load: one(pages, 'report'), summary: 'write an HTML page about a run, with every sample' },
-  { name: 'rate', load: one(pages, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
-  { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
+  { name: 'leaderboard', load: one(runsCommands, 'leaderboard'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
+  { name: 'report', load: one(exportCommands, 'report'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: one(exportCommands, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
+  { name: 'agree', load: one(agreement, 'agree'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'export csv', load: one(exportCommands, 'csv'), summary: 'write the judgements of a run, or its scores, as CSV' },
   { name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'put a run with its settings and scores into an MLflow server' },
   { name: 'runs list', load: one(runsCommands, 'list'), summary: 'list the runs of a SQLite file' },
@@ -78,7 +81,8 @@ export async function main(
   // Most of what fails knows its paths whole. Standard output may be a document for programs, which holds them so.
   const told = (text: string) => withShownPaths(clean(text), { cwd: processIo.cwd, typed });
   const io: Io = { ...processIo, typed, stdout: guarded(stdout, clean, env), stderr: guarded(stderr, told, env) };
-  const look = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
+  // How errors look, which the settings decide once they are read.
+  const look: ErrorLook = { color: againstColor(io.env) === undefined && !argv.includes('--no-color') };
   try {
     if (argv[0] === 'completion-server') {
       return await (await import('./cli/completion.js')).answerCompletion(io, commands);
@@ -87,11 +91,6 @@ export async function main(
   } catch (error) {
     return report(error, io, look, argv.includes('--verbose') || Boolean(io.env.AWB_DEBUG));
   }
-}
-
-/** How errors look, which the settings decide once they are read. */
-interface ErrorLook {
-  color: boolean;
 }
 
 /** The same sink, its size live, that cleans what is written. In GitHub Actions it makes commands to the runner harmless, too. */
@@ -138,4 +137,35 @@ async function runProgram(
   }
   const awb: RunAwb = (argv, itsIo) => main(argv, itsIo, commands);
   return line.command.run(settings, io, shown, awb);
+}
+
+// Text in which the runner of GitHub Actions finds no command, even where a model, a server or a label wrote one.
+
+/**
+ * Makes commands harmless in writes that may end anywhere. The runner sees a command where a line starts with `::`, after white space
+ * too, and in the older form wherever `##[` stands (actions/runner, ActionCommand.cs). A JSON document stays the same document.
+ */
+export function openCommandFilter(): (text: string) => string {
+  // What matters of the line under way: nothing, a colon, or `x` for anything else with the number signs at its end.
+  let line = '';
+  return (text) => {
+    // In JSON, number signs stand in strings, where the bracket behind them can be escaped.
+    const isJson = line === '' && /^\{.*\}\s*$/s.test(text);
+    const escaped = isJson ? text.replace(/##\[/g, '##\\u005b') : text;
+    const safe = withoutCommands(line + escaped).slice(line.length);
+    line = remainder(line + safe);
+    return safe;
+  };
+}
+
+/** Inserts a space inside each command, behind the part that may have been written already. */
+function withoutCommands(text: string): string {
+  return text.replace(/^([\s\x85]*:)(?=:)/gm, '$1 ').replace(/##(?=\[)/g, '## ');
+}
+
+function remainder(text: string): string {
+  const line = text.slice(1 + Math.max(...['\n', '\r', '\u2028', '\u2029'].map((end) => text.lastIndexOf(end))));
+  const start = line.trim();
+  if (start === '' || start === ':') return start;
+  return `x${/#{0,2}$/.exec(line)?.[0] ?? ''}`;
 }

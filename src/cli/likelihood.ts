@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { UserError } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
 import { withChosenRows } from '../infer/chosen-rows.js';
-
 import { askedAs, LIKELIHOOD_OPTIONS, likelihoodIdentity, likelihoodStage } from '../infer/likelihood.js';
 import { judgementState } from '../judge/asking.js';
 import { billOrAsk, runOptions, withRun } from '../run/command.js';

@@ -34,7 +34,7 @@ export const command = defineCommand({
     const dir = resolve(io.cwd, settings.outputDir);
     const env = { AWB_DATA_DIR: RECORDED, AWB_DB: DEFAULT_DB, AWB_GPU: 'off' };
     const inside = { ...io, cwd: dir, env: { ...io.env, ...env } };
-    const steps = Object.keys(BASELINES).flatMap(baselineSteps);
+    const steps = Object.keys(BASELINES).flatMap((name) => stepsOf(name, name, ['--baseline', name]));
     if (hasRuntime()) steps.push(...tinySteps(await shortestRows()));
     for (const step of MADE_UP_STEPS) {
       const label = await writeMadeUpRun(step, dir);
@@ -69,12 +69,12 @@ export const command = defineCommand({
   },
 });
 
-function baselineSteps(baseline: string): Step[] {
-  const output = ['--output-dir', baseline];
+/** Rows are asked, and measured by text metrics. */
+function stepsOf(folder: string, label: string, asking: readonly string[]): Step[] {
   return [
-    { args: ['infer', '--baseline', baseline, ...output, '--label', baseline] },
-    { args: ['judge', baseline, '--mode', 'metrics'] },
-    scored(baseline, baseline),
+    { args: ['infer', ...asking, '--output-dir', folder, '--label', label] },
+    { args: ['judge', folder, '--mode', 'metrics'] },
+    scored(folder, label),
   ];
 }
 
@@ -84,15 +84,9 @@ function scored(folder: string, keepAs: string): Step {
 
 /** It never ends its thinking, so it is asked not to think. */
 function tinySteps(rows: readonly RowRef[]): Step[] {
-  const folder = 'tiny-random';
   const body = '{"chat_template_kwargs":{"enable_thinking":false}}';
-  const local = ['--local', TINY_MODEL, '--seed', '1', '--extra-body', body];
-  const ids = ['--ids', rows.map((row) => row.key).join(',')];
-  return [
-    { args: ['infer', ...local, '--max-tokens', '128', '--output-dir', folder, '--label', TINY, ...ids] },
-    { args: ['judge', folder, '--mode', 'metrics'] },
-    scored(folder, TINY),
-  ];
+  const local = ['--local', TINY_MODEL, '--seed', '1', '--extra-body', body, '--max-tokens', '128'];
+  return stepsOf('tiny-random', TINY, [...local, '--ids', rows.map((row) => row.key).join(',')]);
 }
 
 /** One row of each domain. */
@@ -127,12 +121,9 @@ function shown(word: string, io: Io): string {
 
 type Domain = (typeof DOMAINS)[number];
 
-/** Made-up checkpoints by step, and how much better their rows are than those of the first: ratings of 1 to 5, by domain. */
-const LIFTS = {
-  100: () => 0,
-  200: () => 0.12,
-  300: (domain: Domain) => (domain === 'android' ? -0.25 : 0.25),
-} as const;
+/** How much better the rows of a made-up checkpoint are than those of the first: ratings of 1 to 5, by domain. */
+const LIFTS = { 100: () => 0, 200: () => 0.12, 300: (domain: Domain) => (domain === 'android' ? -0.25 : 0.25) };
+/** The checkpoints, by step. */
 const MADE_UP_STEPS = [100, 200, 300] as const;
 
 // biome-ignore format: a table

@@ -1,11 +1,10 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
-import { join } from 'node:path';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
-import { printable, shellLine } from '../core/printable.js';
+import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { namesTarget } from '../run/target.js';
-import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
+import { defineCommand, type ShownSettings } from '../settings/command.js';
 import { serveEnvironment } from '../simulate/environment/http.js';
 import { simulatorOf } from '../simulate/environment/sessions.js';
 import { playEpisodes } from '../simulate/episodes/episodes.js';
@@ -56,7 +55,7 @@ async function simulate(
   const isServed = servesAgents(settings);
   if (namesAgent(settings)) {
     if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
-    return playEpisodes(settings, io, shown, (dir) => `${programName(io)} ${shellLine(inspecting(dir))}`);
+    return playEpisodes(settings, io, shown);
   }
   requireNoEpisodes(settings);
   const notice = (text: string) => {
@@ -69,11 +68,6 @@ async function simulate(
   } finally {
     await simulation.close();
   }
-}
-
-/** How to look at episodes: what the world said as predictions, which a report can show. */
-function inspecting(dir: string): string[] {
-  return ['infer', '--baseline', 'oracle', '--data-dir', dir, '--output-dir', join(dir, 'inspected')];
 }
 
 /** @throws UserError (2) for a flag of episodes where nobody plays them */

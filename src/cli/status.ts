@@ -235,11 +235,8 @@ export function statusText(
 ): string {
   const isAtWork = ({ state }: RunStatus) => state === 'running' || state === 'awaiting';
   const ended = runs.filter((run) => !isAtWork(run));
-  const lines = aligned(
-    ended.map((run) => endedCells(run, now)),
-    '  ',
-    [3],
-  );
+  const cells = ended.map((run) => endedCells(run, now));
+  const lines = aligned(cells, '  ', [3]);
   const { ok, failed, total } = sum;
   const share = total === 0 ? 100 : Math.floor(((ok + failed) / total) * 100);
   const done = `all ${sum.runs} runs: ${grouped(ok + failed)} of ${grouped(total)} (${share} %)`;
@@ -263,18 +260,11 @@ function endedCells(run: RunStatus, now: number): string[] {
   return [dir, nameOf(run), state, `${grouped(total - left)}/${grouped(total)}`, rest].map((cell) => printable(cell));
 }
 
-const CONTINUES = 'the same command continues';
-/** What to do about a run that is not complete. */
-const REMEDIES: Partial<Record<RunStatus['state'], string>> = {
-  killed: CONTINUES,
-  incomplete: 'the same command asks again for what failed',
-  interrupted: CONTINUES,
-  stopped: CONTINUES,
-};
-
+/** What to do about a run that has ended and is not complete. */
 function remedyLines(run: RunStatus, look: Look): string[] {
-  const remedy = REMEDIES[run.state];
-  return remedy === undefined ? [] : [`    ${remedy}`, ...failureLines(run, look)];
+  if (run.state === 'complete') return [];
+  const remedy = run.state === 'incomplete' ? 'asks again for what failed' : 'continues';
+  return [`    the same command ${remedy}`, ...failureLines(run, look)];
 }
 
 function workLines(run: RunStatus, now: number, look: Look & { readonly blocks: boolean }): string[] {
@@ -302,19 +292,13 @@ function failureLines({ failures }: RunStatus, { columns }: Look): string[] {
     .map((line) => shortened(line, columns));
 }
 
-const DEFAULT_NAMES: Readonly<Record<RunKind, string>> = {
-  infer: 'predictions',
-  judge: 'judged',
-  calibrate: 'calibration',
-  likelihood: 'likelihood',
-  scenarios: 'scenarios',
-  simulate: 'episodes',
-};
+/** Names that say no more than the kind does. */
+const USUAL_NAMES = ['predictions', 'judged', 'calibration', 'likelihood', 'scenarios', 'episodes'];
 
 /** A label that the folder bears is not said again. */
 function nameOf({ dir, kind, name, label }: RunStatus): string {
   const isSaid = label === undefined || dir.endsWith(label);
-  return `${kind}${name === DEFAULT_NAMES[kind] ? '' : ` ${name}`}${isSaid ? '' : ` "${label}"`}`;
+  return `${kind}${USUAL_NAMES.includes(name) ? '' : ` ${name}`}${isSaid ? '' : ` "${label}"`}`;
 }
 
 function spentParts({ tokens, usd }: RunStatus): string[] {

@@ -24,9 +24,8 @@ import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
 import { shownPath } from '../settings/shown-path.js';
-import { type Checkpoint, checkpointsIn, type Kept, keptOf, STEPS } from './watch/checkpoints.js';
-import { argumentsOf, evaluate, type Result, type Say, type Work } from './watch/evaluating.js';
-import { type FixedBase, WATCH_OPTIONS, type WatchSettings } from './watch/options.js';
+import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
+import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
 import { endpointAt, filled, wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
@@ -64,9 +63,7 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
     if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
     throw new UserError(
-      step === 'judge'
-        ? 'awb watch gives each checkpoint batch files of its own: take batch-dir out of the settings of judge, and give --judge-batch'
-        : `awb watch asks a checkpoint that is served live: take batch-dir out of the settings of ${step}`,
+      `awb watch asks a checkpoint that is served live, and its judge by --judge-batch, in batch files of its own: take batch-dir out of the settings of ${step}`,
     );
   }
 }
@@ -81,25 +78,19 @@ interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
  * The name of the run that the first start held checkpoints against, whatever is labelled or scored since.
  * @throws UserError: 2 for a base that is no run, or may be any of several; 78 where it has become another one
  */
-async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
-  const { base, db } = settings;
-  const path = join(resolve(io.cwd, settings.outputDir), 'watch.base.json');
+async function fixedBase({ base, db, outputDir, dryRun }: WatchSettings, io: Io): Promise<string> {
+  const path = join(resolve(io.cwd, outputDir), 'watch.base.json');
   const read = (name: string) => readRun(name, { db: [db], quiet: true, fixed: (one) => `--base ${one}` }, io);
   const found = await readJson(path);
   if (found === undefined) {
     const { id, source, sha256 } = await read(base);
     const pinned: Pinned = { base, run: id === undefined ? source : String(id), source, sha256 };
-    if (!settings.dryRun) await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
+    if (!dryRun) await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
     return pinned.run;
   }
   // A watch has written it, in this form.
   const pinned = found as unknown as Pinned;
   const isSame = async (name: string) => (await read(name)).sha256 === pinned.sha256;
-  const isThere = (name: string) =>
-    isSame(name).catch((error: unknown) => {
-      if (error instanceof UserError) return false;
-      throw error;
-    });
   const source = shownPath(pinned.source, io);
   const isStored = pinned.run !== pinned.source;
   const holds = `${shownPath(path, io)} holds checkpoints against ${isStored ? `run ${pinned.run}, ` : ''}${source}`;
@@ -108,66 +99,74 @@ async function fixedBase(settings: WatchSettings, io: Io): Promise<string> {
       `${holds}, and --base ${oneLine(base, 80)} is another run; give --base ${shellLine([pinned.base])}, or another --output-dir to hold them against that one`,
     );
   }
-  for (const name of new Set([pinned.run, pinned.source])) if (await isThere(name)) return name;
-  const score = ['score', source, ...wordsFor(resolve(io.cwd, db), io)];
+  for (const name of new Set([pinned.run, pinned.source])) {
+    const isThere = await isSame(name).catch((error: unknown) => {
+      if (error instanceof UserError) return false;
+      throw error;
+    });
+    if (isThere) return name;
+  }
+  const score = isStored
+    ? ` and type ${programName(io)} ${shellLine(['score', source, ...wordsFor(resolve(io.cwd, db), io)])}`
+    : '';
   throw identityDiffers(
-    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ` and type ${programName(io)} ${shellLine(score)}` : ''}, or give another --output-dir to hold them against what is there now`,
+    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${score}, or give another --output-dir to hold them against what is there now`,
   );
 }
 
 // The watch itself: looks for checkpoints, evaluates them one at a time, and waits for more.
 
 /** What a call with --once ends with, the worst first; what could not be evaluated stands before them all. */
-const WORST_FIRST: readonly ExitCode[] = [
-  ...[EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive],
-  ...[EXIT.later, EXIT.done],
-];
+const WORST_FIRST = [EXIT.unavailable, EXIT.noGo, EXIT.incomplete, EXIT.inconclusive, EXIT.later];
 
 /**
  * Watches until it is interrupted, or takes what is there.
- * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder; what
- * `baseOf` throws, before anything is served and before each gate
+ * @throws UserError: 2 for commands, 66 where the folder cannot be read, 73 where another watch works in the output folder, 74 where
+ * that cannot be written; what `baseOf` throws, before anything is served and before each gate
  */
-async function watch(settings: WatchSettings, baseOf: FixedBase, io: Io): Promise<ExitCode> {
+async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): Promise<ExitCode> {
   requireCommands(settings);
   const dir = resolve(io.cwd, settings.dir);
   const outputDir = resolve(io.cwd, settings.outputDir);
   if (settings.dryRun) return showPlan({ settings, io, outputDir }, await baseOf());
   await checkpointsIn(dir, settings);
   await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
-    throw cannotCreate(`cannot create the folder ${outputDir} (${codeOf(error)}); choose another --output-dir`);
+    throw cannotCreate(
+      `cannot create the folder ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`,
+    );
   });
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
-  const work: Work = { settings, io, outputDir, baseOf, say: logTo(outputDir, io.stderr, settings.quiet) };
+  const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);
   io.setLastWords('ended at once: the same command goes on where it was');
   try {
     await baseOf();
-    await work.say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
+    await say('started', `watching ${dir}, held against ${settings.base}`, { dir, base: settings.base });
     while (!io.stop.aborted) {
-      const told = await lookOnce(work, dir);
+      const told = await lookOnce({ settings, io, outputDir, baseOf, say }, dir);
       if (settings.once && !io.stop.aborted) return showResults(told, settings, io);
-      await wait(settings.every * 1000, undefined, { signal: io.stop }).catch(() => undefined);
+      await wait(settings.every * 1000, undefined, { signal: io.stop });
     }
-    await work.say('stopped', 'interrupted; the same command goes on where it was');
-    return interruption(io.stop);
+  } catch (error) {
+    const code = codeOf(error);
+    if (!io.stop.aborted && code === undefined) throw error;
+    // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
+    const remedy = 'make room or mend its rights: the same command goes on where it was';
+    if (!io.stop.aborted) throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
   } finally {
     release();
   }
+  await say('stopped', 'interrupted; the same command goes on where it was');
+  return interruption(io.stop);
 }
 
-/** To watch.jsonl, and as a line for people to stderr. A log that cannot be written is mentioned once, and stops nothing. */
-function logTo(outputDir: string, stderr: TextSink, quiet: boolean): Say {
-  const path = join(outputDir, 'watch.jsonl');
-  let isBroken = false;
+/** To watch.jsonl, and as a line for people to stderr. A log that cannot be written stops nothing. */
+function logTo(path: string, stderr: TextSink, quiet: boolean): Say {
   return async (type, text, members = {}) => {
     const at = new Date().toISOString();
     const line = oneLine(text, 400);
     if (!quiet) stderr.write(`${at.slice(0, 19)}Z ${line}\n`);
     await appendFile(path, `${JSON.stringify({ v: 'awb.watch/1', type, at, text: line, ...members })}\n`).catch(
-      (error) => {
-        if (!isBroken) stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch goes on without it\n`);
-        isBroken = true;
-      },
+      (error) => stderr.write(`note: cannot write ${path} (${codeOf(error)}); the watch goes on without it\n`),
     );
   };
 }
@@ -179,47 +178,29 @@ async function lookOnce(work: Work, dir: string) {
   for (const checkpoint of (await checkpointsIn(dir, settings)).complete) {
     if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
-    if (stateOf(kept, settings, Date.now()) !== 'due') continue;
-    try {
-      told.push(await evaluate(work, kept));
-    } catch (error) {
-      if (io.stop.aborted) continue;
-      const code = codeOf(error);
-      if (error instanceof UserError || code === undefined) throw error;
-      // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
-      const remedy = 'make room or mend its rights: the same command goes on where it was';
-      throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
-    }
+    if (stateOf(kept, settings, Date.now()) === 'due') told.push(await evaluate(work, kept));
   }
   return told;
 }
 
 /** What a call with --once has found, on standard output. */
 function showResults(told: Awaited<ReturnType<typeof lookOnce>>, { json }: WatchSettings, io: Io): ExitCode {
-  const codes = told.map(({ result }) => codeOfResult(result));
-  const exitCode = WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
-  const results = told.map(({ name, result: { verdict }, path }) => ({ name, verdict, result: path }));
+  const exitCode = WORST_FIRST.find((known) => told.some(({ code }) => code === known)) ?? EXIT.done;
+  const results = told.map(({ name, verdict, path }) => ({ name, verdict, result: path }));
   const document = { schema: 'awb.watch-results/1', exit_code: exitCode, results };
   const lines = told.length === 0 ? ['nothing new'] : told.map(({ text }) => printable(text));
   io.stdout.write(json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
   return exitCode;
 }
 
-function codeOfResult(result: Result): ExitCode {
-  if (result.verdict === 'FAILED') return EXIT.unavailable;
-  if (result.verdict === 'AWAITING') return EXIT.later;
-  return WORST_FIRST.find((code) => code === result.exit_code) ?? EXIT.unavailable;
-}
-
 /** Under --once nothing waits for another round: the next call is that round. */
-function stateOf({ record }: Kept, settings: WatchSettings, now: number): 'done' | 'given up' | 'waiting' | 'due' {
+function stateOf({ record }: Kept, { tries, once, retryWait }: WatchSettings, now: number) {
   const { verdict, failures, failedAt, awaited } = record;
   if (verdict !== undefined) return 'done';
-  if (failures >= settings.tries) return 'given up';
-  if (settings.once) return 'due';
-  if (awaited !== undefined && now < awaited.at + settings.retryWait * 1000) return 'waiting';
-  if (failedAt === undefined) return 'due';
-  return now < failedAt + settings.retryWait * 1000 * 2 ** (failures - 1) ? 'waiting' : 'due';
+  if (failures >= tries) return 'given up';
+  const nextTry = failedAt === undefined ? 0 : failedAt + retryWait * 1000 * 2 ** (failures - 1);
+  const nextLook = awaited === undefined ? 0 : awaited.at + retryWait * 1000;
+  return once || now >= Math.max(nextTry, nextLook) ? 'due' : 'waiting';
 }
 
 function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {
@@ -237,34 +218,26 @@ function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettin
 /** What would be done, as it stands now. */
 async function showPlan({ settings, io, outputDir }: Omit<Work, 'say' | 'baseOf'>, base: string): Promise<ExitCode> {
   const { complete, unmarked } = await checkpointsIn(resolve(io.cwd, settings.dir), settings);
+  const port = settings.port === undefined ? '{port}' : String(settings.port);
+  const server = { url: endpointAt(settings.endpoint, port), model: settings.servedModel ?? 'NAME' };
   const plans: object[] = [];
   const lines: string[] = [];
   for (const checkpoint of complete) {
+    const { name, path } = checkpoint;
     const kept = await keptOf(outputDir, checkpoint);
+    const { dir, record } = kept;
     const state = stateOf(kept, settings, Date.now());
-    const commands = state === 'due' ? commandsFor(checkpoint, kept, settings, base) : [];
-    plans.push({ name: checkpoint.name, path: checkpoint.path, dir: kept.dir, state, commands });
-    const verdict = kept.record.verdict === undefined ? '' : ` (${kept.record.verdict})`;
-    lines.push(`${shellLine([checkpoint.name])}: ${state}${verdict}`);
-    lines.push(...commands.map((words) => `  ${shellLine(words)}`));
+    const left = STEPS.filter((step) => state === 'due' && record.steps[step] === undefined);
+    const commands = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
+    const serve = wordsOf(settings.serveCommand, '--serve-command');
+    if (left.includes('infer')) commands.unshift(filled(serve, { checkpoint: path, name, port }));
+    plans.push({ name, path, dir, state, commands });
+    const verdict = record.verdict === undefined ? '' : ` (${record.verdict})`;
+    lines.push(`${shellLine([name])}: ${state}${verdict}`, ...commands.map((words) => `  ${shellLine(words)}`));
   }
   for (const name of unmarked) lines.push(`${shellLine([name])}: no ${settings.marker} yet`);
   lines.push(`${counted(complete.length, 'complete checkpoint')}; nothing was done`);
   const document = { schema: 'awb.watch-plan/1', checkpoints: plans, unmarked };
   io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
   return EXIT.done;
-}
-
-function commandsFor(
-  { name, path }: Checkpoint,
-  { dir, record }: Kept,
-  settings: WatchSettings,
-  base: string,
-): string[][] {
-  const port = settings.port === undefined ? '{port}' : String(settings.port);
-  const serve = filled(wordsOf(settings.serveCommand, '--serve-command'), { checkpoint: path, name, port });
-  const left = STEPS.filter((step) => record.steps[step] === undefined);
-  const server = { url: endpointAt(settings.endpoint, port), model: settings.servedModel ?? 'NAME' };
-  const steps = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
-  return [...(left.includes('infer') ? [serve] : []), ...steps];
 }

@@ -1,8 +1,8 @@
 // Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, constants, openSync, readSync } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { closeSync, constants, lstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../core/errors.js';
@@ -67,17 +67,29 @@ export async function clearRemains(path: string): Promise<void> {
   }
 }
 
+/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
+export function placeOf(path: string, links = 0): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const folder = dirname(path);
+    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
+    try {
+      if (links < MOST_LINKS && lstatSync(place).isSymbolicLink()) {
+        return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
+      }
+    } catch {
+      // What is not there, or cannot be looked at, is told where it is opened.
+    }
+    return place;
+  }
+}
+
 /** The regular file behind a name and its links, whether it exists or not; undefined for anything else. */
 async function regularFile(path: string): Promise<string | undefined> {
   if (OPEN_FILE.test(path)) return undefined;
   const found = await unlessMissing(stat(path));
-  if (found !== undefined) return found.isFile() ? await realpath(path) : undefined;
-  let at = path;
-  for (let links = 0; links < MOST_LINKS; links++) {
-    if ((await unlessMissing(lstat(at))) === undefined) return at;
-    at = resolve(await realpath(dirname(at)), await readlink(at));
-  }
-  return undefined;
+  return found === undefined || found.isFile() ? placeOf(path) : undefined;
 }
 
 async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {

@@ -15,6 +15,7 @@ export interface Line {
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const NONE = new Uint8Array(0);
 /** A row has some megabytes at most; data with longer lines than this has none. */
 export const LONGEST_LINE_BYTES = 1 << 27;
 
@@ -26,49 +27,46 @@ export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   longest = LONGEST_LINE_BYTES,
 ): AsyncGenerator<Line> {
-  // The start of a line whose end is not there yet lies in the first `carried` bytes: readers may reuse their chunks.
+  // Of a line whose end is not there yet: its bytes, in a buffer that is used again (none once they are too many), and their number.
   let carry = new Uint8Array(0);
   let carried = 0;
-  // Bytes of that line that were too many to be kept.
-  let dropped = 0;
   let offset = 0;
   let number = 0;
-  const carryOn = (part: Uint8Array) => {
-    if (dropped > 0 || carried + part.length > longest) {
-      dropped += carried + part.length;
-      carry = new Uint8Array(0);
-      carried = 0;
-      return;
-    }
-    carry = withRoom(carry, carried, carried + part.length);
-    carry.set(part, carried);
-    carried += part.length;
+  const carryOn = (piece: Uint8Array) => {
+    const before = carry.subarray(0, carried);
+    carried += piece.length;
+    // The room doubles, so that a line of many chunks is not copied once for each.
+    if (carried > longest) carry = new Uint8Array(0);
+    else if (carried > carry.length) carry = new Uint8Array(Math.max(carried, carry.length * 2));
+    if (carried > longest) return;
+    if (before.buffer !== carry.buffer) carry.set(before);
+    carry.set(piece, before.length);
+  };
+  /** The line that ends with this piece; undefined for a blank one. */
+  const lineWith = (last: Uint8Array, ended: boolean): Line | undefined => {
+    const isCarried = carried > 0;
+    if (isCarried) carryOn(last);
+    const length = isCarried ? carried : last.length;
+    const tooLong = length > longest;
+    const whole = isCarried ? carry.subarray(0, length) : last;
+    const isReturned = whole[whole.length - 1] === CARRIAGE_RETURN;
+    const bytes = tooLong ? NONE : isReturned ? whole.subarray(0, -1) : whole;
+    const line = { bytes, offset, number: ++number, ended, tooLong };
+    offset += length + 1;
+    carried = 0;
+    return isBlank(bytes) && !tooLong ? undefined : line;
   };
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const part = chunk.subarray(start, end);
-      const isCarried = carried > 0 || dropped > 0 || part.length > longest;
-      if (isCarried) carryOn(part);
-      const whole = isCarried ? carry.subarray(0, carried) : part;
-      const line = lineOf(whole, offset, ++number, true, dropped > 0);
+      const line = lineWith(chunk.subarray(start, end), true);
       if (line !== undefined) yield line;
-      offset += whole.length + dropped + 1;
-      carried = 0;
-      dropped = 0;
       start = end + 1;
     }
     if (start < chunk.length) carryOn(chunk.subarray(start));
   }
-  if (carried > 0 || dropped > 0) {
-    const line = lineOf(carry.subarray(0, carried), offset, number + 1, false, dropped > 0);
-    if (line !== undefined) yield line;
-  }
-}
-
-function lineOf(whole: Uint8Array, offset: number, number: number, ended: boolean, tooLong: boolean): Line | undefined {
-  const bytes = whole[whole.length - 1] === CARRIAGE_RETURN ? whole.subarray(0, -1) : whole;
-  return isBlank(bytes) && !tooLong ? undefined : { bytes, offset, number, ended, tooLong };
+  const line = carried > 0 ? lineWith(NONE, false) : undefined;
+  if (line !== undefined) yield line;
 }
 
 function isBlank(bytes: Uint8Array): boolean {
@@ -76,12 +74,4 @@ function isBlank(bytes: Uint8Array): boolean {
     if (byte !== 0x20 && byte !== 0x09 && byte !== CARRIAGE_RETURN) return false;
   }
   return true;
-}
-
-/** The same bytes with room for more. The room doubles, so that a line of many chunks is not copied once for each. */
-function withRoom(bytes: Uint8Array<ArrayBuffer>, used: number, needed: number): Uint8Array<ArrayBuffer> {
-  if (needed <= bytes.length) return bytes;
-  const larger = new Uint8Array(Math.max(needed, bytes.length * 2));
-  larger.set(bytes.subarray(0, used));
-  return larger;
 }

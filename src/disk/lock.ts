@@ -36,7 +36,12 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
   const { close } = database;
   let isHeld = true;
   return () => {
-    if (isHeld) removed(path);
+    try {
+      // While the lock is held: whoever opens the file afterwards opens another.
+      if (isHeld) rmSync(path);
+    } catch {
+      // An empty file that stays does no harm.
+    }
     isHeld = false;
     close();
   };
@@ -44,15 +49,6 @@ export async function lockFile(path: string, busy: string): Promise<Release> {
 
 function standing(path: string): BigIntStats | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false });
-}
-
-/** While the lock is held: whoever opens the file afterwards opens another. */
-function removed(path: string): void {
-  try {
-    rmSync(path);
-  } catch {
-    // An empty file that stays does no harm.
-  }
 }
 
 function reasonOf(error: unknown, path: string, busy: string): string {

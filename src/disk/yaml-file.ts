@@ -38,7 +38,11 @@ export async function parseYaml(text: string, path: string, exitCode: ExitCode):
   const plain: YamlFile['plain'] = (node) =>
     guarded(() => {
       const value = node instanceof yaml.Document ? node.toJS() : node.toJS(document);
-      if (isCircular(value)) throw new Error('an alias stands for what holds it');
+      try {
+        JSON.stringify(value);
+      } catch {
+        throw new Error('an alias stands for what holds it');
+      }
       return value;
     });
   const lineOf: YamlFile['lineOf'] = (path) => {
@@ -89,13 +93,4 @@ export function entriesOf(file: YamlFile, map: Yaml.YAMLMap, levels: number): Ya
       entries: isMap && levels > 1 ? entriesOf(file, node, levels - 1) : undefined,
     };
   });
-}
-
-function isCircular(value: unknown): boolean {
-  try {
-    JSON.stringify(value);
-    return false;
-  } catch {
-    return true;
-  }
 }

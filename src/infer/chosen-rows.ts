@@ -122,11 +122,7 @@ const BAD_ROWS_SHOWN = 20;
  * Lists the unusable rows, before anything is asked.
  * @throws UserError (65) with that list, unless they are to be skipped and others are left.
  */
-function requireUsable(
-  { bad, rows }: Dataset,
-  { skipInvalid, dataDir, quiet }: Pick<InferSettings, 'skipInvalid' | 'dataDir' | 'quiet'>,
-  { stderr }: Pick<Io, 'stderr'>,
-): void {
+function requireUsable({ bad, rows }: Dataset, { skipInvalid, dataDir, quiet }: DataSettings, { stderr }: Io): void {
   if (bad.length === 0) return;
   const list = bad.slice(0, BAD_ROWS_SHOWN).map((row) => `  ${printable(`${row.file}:${row.line}: ${row.reason}`)}`);
   if (bad.length > list.length) list.push(`  ... and ${bad.length - list.length} more`);

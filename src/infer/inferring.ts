@@ -215,7 +215,7 @@ export function inAskingOrder(
 /**
  * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
  * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.
- * `empty`: nothing is left beside thinking and white space. `repetitive`: see `isRepetitive`; thinking counts here, since that is where
+ * `empty`: nothing is left beside thinking and white space. `repetitive`: see below; thinking counts here, since that is where
  * models loop. `several-tags`: the tag opens more than once outside thinking.
  */
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {
@@ -225,7 +225,7 @@ export function flagsOf(reply: { readonly content: string; readonly finishReason
     ['truncated', reply.finishReason === 'length'],
     ['untagged', text !== '' && tags === 0],
     ['empty', text === ''],
-    ['repetitive', isRepetitive(reply.content)],
+    ['repetitive', hasRepeatedLine(reply.content) || endsInLoop(reply.content)],
     ['several-tags', tags > 1],
   ];
   return found.flatMap(([flag, isSet]) => (isSet ? [flag] : []));
@@ -241,14 +241,10 @@ const WORDLESS_LENGTH = 16_000;
 const END_LENGTH = 32_000;
 
 /**
- * Whether a text shows degenerate repetition: 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
+ * A text shows degenerate repetition by 48 equal lines in a row, or an end that is one unit of any length repeated 8 times or
  * more. A unit that holds a letter must fill 2,000 UTF-16 units at the end; a line or unit without one must fill 16,000. Blank lines
  * and white space at the end never count. Loops that change from round to round, such as counters, are not found.
  */
-function isRepetitive(text: string): boolean {
-  return hasRepeatedLine(text) || endsInLoop(text);
-}
-
 function hasRepeatedLine(text: string): boolean {
   let previous = '';
   let run = 0;

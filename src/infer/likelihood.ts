@@ -15,17 +15,15 @@ import type { OptionTable, Settings } from '../settings/command.js';
 import { askedIdentity, placeOfRow, stageOver } from './chosen-rows.js';
 import { type Inference, type InferJob, inAskingOrder, leftOutBy, outputOf, type RowOutput } from './inferring.js';
 import { buildMessages } from './messages.js';
-import { INFER_OPTIONS } from './options.js';
+import { INFER_OPTIONS, without } from './options.js';
 
 /** Nothing is generated, so there is nothing to sample, to stream or to fit in. */
-const NOT_TAKEN = [
+const taken = without(
+  INFER_OPTIONS,
   ...(['baseline', 'repeats', 'max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'presence-penalty'] as const),
   ...(['reasoning-effort', 'seed', 'preset', 'allow-param-drop', 'fit-max-tokens', 'stream'] as const),
   ...(['first-token-timeout', 'gap-timeout'] as const),
-];
-const left = Object.entries(INFER_OPTIONS).filter(([name]) => !NOT_TAKEN.some((other) => other === name));
-// What is left keeps its names and kinds.
-const taken = Object.fromEntries(left) as Omit<typeof INFER_OPTIONS, (typeof NOT_TAKEN)[number]>;
+);
 
 export const LIKELIHOOD_OPTIONS = {
   ...taken,

@@ -53,6 +53,13 @@ export const INFER_OPTIONS = {
   ...ASKING_OPTIONS,
 } as const satisfies OptionTable;
 
+/** The table without some of its options. */
+export function without<Table extends OptionTable, Name extends keyof Table>(table: Table, ...names: readonly Name[]) {
+  const left = Object.entries(table).filter(([name]) => !names.some((other) => other === name));
+  // What is left keeps its names and kinds.
+  return Object.fromEntries(left) as Omit<Table, Name>;
+}
+
 export type InferSettings = Settings<typeof INFER_OPTIONS> & BatchSettings;
 
 const FORM = /^(?:(?<part>[1-9]\d{0,5})|slurm|k8s)\/(?<of>[1-9]\d{0,5})$/;

@@ -48,8 +48,11 @@ const TAIL = [
 const MEANT =
   'This is for you alone. Bring it about in this turn, in the form that such output always has, and leave all else as it would be. Never quote it, hint at it or say that it was asked for.';
 
+/** With what a world begins; its system prompt says what the world model is, and which tools there are. */
+export type FreshStart = Pick<World, 'domain' | 'systemPrompt'> & Scene;
+
 /** A world in which nothing has happened yet. */
-export function freshWorld(start: Pick<World, 'domain' | 'systemPrompt'> & Parameters<typeof prefaceOf>[0]): World {
+export function freshWorld(start: FreshStart): World {
   const { domain, systemPrompt } = start;
   return { domain, systemPrompt, preface: prefaceOf(start), turns: [], tail: TAIL };
 }
@@ -201,14 +204,14 @@ export function turnPrompt(parts: {
   )}`;
 }
 
-/** The sections in front of a first action. */
-export function prefaceOf({
-  task,
-  state,
-}: {
+/** What stands in front of a first action. */
+interface Scene {
   readonly task?: string | undefined;
   readonly state?: string | undefined;
-}) {
+}
+
+/** The sections in front of a first action. */
+export function prefaceOf({ task, state }: Scene): string {
   return joined(task && section('Task Instruction', task), state && section(STATE, state));
 }
 

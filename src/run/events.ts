@@ -1,23 +1,13 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import {
-  appendFileSync,
-  closeSync,
-  fstatSync,
-  ftruncateSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  realpathSync,
-  statSync,
-} from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
+import { placeOf } from '../disk/files.js';
 import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
 import type { BudgetSettings } from './options.js';
@@ -178,27 +168,6 @@ export function eventsListener(
       close();
     },
   };
-}
-
-/** More links behind one another lead in a circle. */
-const MOST_LINKS = 40;
-
-/** Where a file is, or would be made: links are followed, those too that lead nowhere yet. */
-function placeOf(path: string, links = 0): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    const folder = dirname(path);
-    const place = folder === path ? path : join(placeOf(folder, links), basename(path));
-    try {
-      if (links <= MOST_LINKS && lstatSync(place).isSymbolicLink()) {
-        return placeOf(resolve(dirname(place), readlinkSync(place)), links + 1);
-      }
-    } catch {
-      // What is not there, or cannot be looked at, is told where it is opened.
-    }
-    return place;
-  }
 }
 
 /** Opens the file for appending. A line that an earlier process has torn is cut off, so that the file stays JSON lines. */

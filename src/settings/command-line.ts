@@ -1,6 +1,7 @@
-// The words behind `awb` as a command and its flags, by commander; help and version are answered here.
+// The words behind `awb` as a command and its flags, by Node's parser; help, by commander, and version are answered here.
 
-import { Command, CommanderError, Option } from 'commander';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { Command, Option } from 'commander';
 import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -30,60 +31,60 @@ export async function readCommandLine(
   entries: readonly CommandEntry[],
   io: Io,
 ): Promise<CommandLine | { readonly exitCode: ExitCode }> {
-  const { words, name, entry, group } = commandIn(argv, entries);
+  const { ahead, words, called, group } = commandIn(argv, entries);
   const program = configured(new Command('awb'), io)
     .description(DESCRIPTION)
     .version(toolVersion(), '-V, --version', 'show the version')
     .helpCommand(false)
     .addHelpText('after', FURTHER_HELP);
   for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
-  const subcommand = program.commands.find((each) => each.name() === name);
-  const command = (await entry?.load())?.command;
-  if (subcommand !== undefined && command !== undefined) addOptions(subcommand, command, wantsAll(argv));
 
-  const parsed = parseAll(program, words, subcommand ?? program);
-  if ('exitCode' in parsed) return parsed;
-  // A program that was called without a command has shown its help.
-  if (name === undefined || subcommand === undefined || command === undefined) return { exitCode: EXIT.usage };
-  const given = flagsGiven(subcommand, command);
-  const { flags, problems } = withOperands(given, subcommand, command);
-  return { name, command, flags, problems: [...parsed.problems, ...givenTwice(given, command), ...problems] };
+  const answered = (asksFor: 'help' | 'version', shown: Command) => {
+    if (asksFor === 'help') shown.outputHelp();
+    else io.stdout.write(`${toolVersion()}\n`);
+    return { exitCode: EXIT.done };
+  };
+  // Ahead of the command's name stand the program's own flags.
+  const own = flagsIn(ahead, { options: {} }, 'awb');
+  if (own.asksFor !== undefined) return answered(own.asksFor, program);
+  if (called === undefined) {
+    if (own.problems.length > 0) throw new UserError(own.problems.join('\n'));
+    program.outputHelp({ error: true });
+    return { exitCode: EXIT.usage };
+  }
+  const { name } = called;
+  const { command } = await called.load();
+  const { asksFor, flags, problems } = flagsIn(words, command, `awb ${name}`);
+  if (asksFor === undefined) return { name, command, flags, problems: [...own.problems, ...problems] };
+  const subcommand = present(program.commands.find((each) => each.name() === name));
+  addOptions(subcommand, command, wantsAll(argv));
+  return answered(asksFor, subcommand);
 }
 
-/** A command among the words of a line. */
-interface Called {
-  /** The line with the command's name as one word, as commander takes it. */
-  readonly words: readonly string[];
-  readonly name: string | undefined;
-  readonly entry: CommandEntry | undefined;
-  /** The commands to show: all of them, or those whose first word was given without a second. */
-  readonly group: readonly CommandEntry[];
-}
-
-/** @throws UserError (2) for a command that does not exist, and for the first word of several commands alone */
-function commandIn(argv: readonly string[], entries: readonly CommandEntry[]): Called {
+/**
+ * The words ahead of a command's name and behind it, the command, and the commands that help shows.
+ * @throws UserError (2) for a command that does not exist, and for the first word of several commands alone
+ */
+function commandIn(argv: readonly string[], entries: readonly CommandEntry[]) {
   const at = argv.findIndex((argument) => !argument.startsWith('-'));
-  const first = argv[at];
-  if (first === undefined) return { words: argv, name: undefined, entry: undefined, group: entries };
+  const [first, second] = at < 0 ? [] : argv.slice(at);
+  if (first === undefined) return { ahead: argv, words: [], group: entries };
   const group = entries.filter((each) => each.name.startsWith(`${first} `));
-  const second = argv[at + 1];
-  if (group.length > 0 && second?.startsWith('-')) {
-    // Help on the group, or on nothing: its first word is no command.
-    return { words: argv.toSpliced(at, 1), name: undefined, entry: undefined, group };
-  }
+  // Help on the group, or on nothing: its first word is no command.
+  if (group.length > 0 && second?.startsWith('-')) return { ahead: argv.toSpliced(at, 1), words: [], group };
   const name = group.length > 0 && second !== undefined ? `${first} ${second}` : first;
-  const entry = entries.find((each) => each.name === name);
-  if (entry === undefined) {
-    const names = (group.length > 0 ? group : entries).map((each) => each.name);
-    if (group.length > 0 && second === undefined) {
-      throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
-    }
-    const near = nearest(name, names);
-    const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
-    throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
-  }
+  const called = entries.find((each) => each.name === name);
   const length = name === first ? 1 : 2;
-  return { words: argv.toSpliced(at, length, name), name, entry, group: entries };
+  if (called !== undefined) {
+    return { ahead: argv.slice(0, at), words: argv.slice(at + length), called, group: entries };
+  }
+  const names = (group.length > 0 ? group : entries).map((each) => each.name);
+  if (group.length > 0 && second === undefined) {
+    throw new UserError(`${first} is the first word of ${names.join(', ')}; see awb ${first} --help`);
+  }
+  const near = nearest(name, names);
+  const advice = near === undefined ? 'see awb --help' : `did you mean ${near}?`;
+  throw new UserError(`there is no command "${oneLine(name, 60)}"; ${advice}`);
 }
 
 /** `--help all`, and `awb help infer all`. */
@@ -91,72 +92,100 @@ function wantsAll(argv: readonly string[]): boolean {
   return argv.some((word, index) => /^(-h|--help)$/.test(word) && (argv[index + 1] ?? argv[index - 1]) === 'all');
 }
 
-/** Parses until nothing is wrong any more. What is wrong is noted and taken out, so that all of it can be said at once. */
-function parseAll(
-  program: Command,
-  argv: readonly string[],
-  subcommand: Command,
-): { readonly problems: readonly string[] } | { readonly exitCode: ExitCode } {
-  const problems: string[] = [];
-  let words = [...argv];
-  for (;;) {
-    try {
-      program.parse(words, { from: 'user' });
-      return { problems };
-    } catch (error) {
-      if (!(error instanceof CommanderError || error instanceof ValueMissing)) throw error;
-      if (error instanceof CommanderError && error.exitCode === 0) return { exitCode: EXIT.done };
-      if (error instanceof CommanderError && error.code === 'commander.help') return { exitCode: EXIT.usage };
-      const { message, at } = faultIn(error, words, subcommand);
-      problems.push(message);
-      if (at < 0 || subcommand === program) throw new UserError(problems.join('\n'));
-      // The word behind an unknown flag was probably meant for it.
-      const itsValue = at > 0 && words[at + 1]?.startsWith('-') === false && !words[at]?.includes('=') ? 1 : 0;
-      words = [...words.slice(0, at), ...words.slice(at + 1 + itsValue)];
-    }
-  }
+/** What words say. */
+interface Given {
+  readonly flags: FlagValues;
+  readonly asksFor: 'help' | 'version' | undefined;
+  /** What is wrong, all of it, a sentence each. */
+  readonly problems: readonly string[];
 }
 
-/** One thing that is wrong. */
-interface Fault {
-  readonly message: string;
-  /** Place of the word that is wrong; -1 where that cannot be told. */
-  readonly at: number;
+/**
+ * Reads flags and operands.
+ * @param owner whose flags they are, such as `awb infer`
+ */
+function flagsIn(
+  words: readonly string[],
+  command: Pick<CommandSpec, 'options' | 'operands'>,
+  owner: string,
+  before: readonly string[] = [],
+): Given {
+  const options = parserOptions(command.options);
+  const { tokens } = parseArgs({ args: [...words], options, strict: false, allowPositionals: true, tokens: true });
+  const named = tokens.filter((token) => token.kind === 'option');
+  // The parser takes whatever follows as the value: `--label --json` would lose both.
+  const isFlag = (text = '') => text.startsWith('--') && Object.hasOwn(options, text.slice(2));
+  const bare = named.find(({ value, inlineValue }) => inlineValue === false && isFlag(value));
+  if (bare !== undefined) {
+    const problem = `--${bare.name} needs a value; what follows it is the flag ${bare.value}`;
+    return flagsIn(words.toSpliced(bare.index, 1), command, owner, [...before, problem]);
+  }
+  const problems = [...before];
+  const flags = new Map<string, readonly string[] | boolean>();
+  /** Places of unknown flags. */
+  const unknown = new Set<number>();
+  for (const { name, index, value } of named) {
+    const known = flags.get(name);
+    if (!Object.hasOwn(options, name)) {
+      // A word such as -abc is several flags to the parser.
+      if (!unknown.has(index)) problems.push(unknownFlag(present(words[index]), Object.keys(options), owner));
+      unknown.add(index);
+    } else if (options[name]?.type === 'boolean') {
+      if (value !== undefined) problems.push(`--${name} takes no value`);
+      flags.set(name.replace(/^no-/, ''), !name.startsWith('no-'));
+    } else if (value === undefined) problems.push(`--${name} needs a value; see ${owner} --help`);
+    else flags.set(name, [...(typeof known === 'object' ? known : []), value]);
+  }
+  const names = tokens.flatMap((token) => {
+    // The word behind an unknown flag was probably meant for it.
+    const isMeant = unknown.has(token.index - 1) && !words[token.index - 1]?.includes('=');
+    return token.kind === 'positional' && !isMeant ? token.value : [];
+  });
+  const asksFor = (['version', 'help'] as const).find((name) => flags.delete(name));
+  problems.push(...givenTwice(flags, command.options), ...fillOperands(flags, names, command, owner));
+  return { flags, asksFor, problems };
 }
 
-/** A flag of the command stands where another flag's value belongs. */
-class ValueMissing extends Error {
-  constructor(
-    readonly flag: string,
-    readonly next: string,
-  ) {
-    super(`--${flag} needs a value; what follows it is the flag ${next}`);
-  }
+/** Which of two values was meant nobody can tell, and they may be secrets. */
+function givenTwice(flags: FlagValues, table: OptionTable): string[] {
+  return [...flags].flatMap(([name, texts]) =>
+    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(table[name])
+      ? [`--${name} takes one value, and is given ${texts.length} times`]
+      : [],
+  );
 }
 
-/** What the parser's error says of these words. */
-function faultIn(error: ValueMissing | CommanderError, words: readonly string[], subcommand: Command): Fault {
-  if (error instanceof ValueMissing) {
-    const { flag, next, message } = error;
-    const isIt = (word: string, index: number) =>
-      word === `--${flag}=${next}` || (word === `--${flag}` && words[index + 1] === next);
-    return { message, at: words.findIndex(isIt) };
+/** Names fill, in their order, the operands that no flag gave. @returns a sentence for each that is too many */
+function fillOperands(
+  flags: Map<string, readonly string[] | boolean>,
+  names: readonly string[],
+  { operands = [], options }: Pick<CommandSpec, 'options' | 'operands'>,
+  owner: string,
+): string[] {
+  const left = [...names];
+  for (const operand of operands.filter((operand) => !flags.has(operand))) {
+    const texts = left.splice(0, options[operand]?.kind === 'list' ? left.length : 1);
+    if (texts.length > 0) flags.set(operand, texts);
   }
+  return left.map((text) => `"${oneLine(text, 60)}" is one name too many; see ${owner} --help`);
+}
+
+/** A table's flags as Node's own parser takes them, and help and version. */
+function parserOptions(table: OptionTable): NonNullable<ParseArgsConfig['options']> {
+  const options: ReturnType<typeof parserOptions> = { help: { type: 'boolean', short: 'h' } };
+  for (const [name, { kind, short }] of Object.entries(table)) {
+    options[name] = { type: kind === 'boolean' ? kind : 'string', ...(short !== undefined && { short }) };
+    if (kind === 'boolean') options[`no-${name}`] = { type: kind };
+  }
+  return { ...options, version: { type: 'boolean', short: 'V' } };
+}
+
+function unknownFlag(word: string, flags: readonly string[], owner: string): string {
   // The text behind a mistyped flag may be a key, and is not repeated.
-  const flag = error.code === 'commander.unknownOption' ? /'(-*)([^=]*?)(?:=.*)?'$/s.exec(error.message) : null;
-  const [, dashes, name = ''] = flag ?? [];
-  const at = flag === null ? -1 : words.findIndex((word) => word.split('=')[0] === `${dashes}${name}`);
-  // In front of the command's name stand the program's own flags.
-  const owner = at === 0 && subcommand.parent !== null ? subcommand.parent : subcommand;
-  const help = `see ${owner.parent === null ? 'awb' : `awb ${owner.name()}`} --help`;
-  const message = error.message.replace(/^error: |\.$/g, '').replaceAll('\n', ' ');
-  if (error.code === 'commander.optionMissingArgument') return { message: `${message}; ${help}`, at: words.length - 1 };
-  if (flag === null) return { message: `${message}; ${help}`, at };
-  const flags = owner.options.map((option) => option.name());
-  if (flags.includes(name)) return { message: `--${name} takes no value`, at };
-  const near = longer(name, flags) ?? nearest(name, ['help', ...flags]);
-  const advice = near === undefined ? help : `did you mean --${near}?`;
-  return { message: `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`, at };
+  const [, dashes, name = ''] = /^(-*)([^=]*)/.exec(word) ?? [];
+  const near = longer(name, flags) ?? nearest(name, flags);
+  const advice = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
+  return `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`;
 }
 
 /** The shortest flag that begins with three letters or more that were typed. */
@@ -165,105 +194,42 @@ function longer(name: string, flags: readonly string[]): string | undefined {
   return found.sort((a, b) => a.length - b.length)[0];
 }
 
-/** A commander command that writes through `io`, throws instead of ending the process, and fits 80 columns. */
+/** A commander command whose help is written through `io`, and fits 80 columns. */
 function configured(command: Command, io: Io): Command {
   const width = () => Math.min(80, io.stdout.columns);
   return command
-    .exitOverride()
-    .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      // The message is thrown as well, and written where all errors are.
-      outputError: () => {},
       getOutHelpWidth: width,
       getErrHelpWidth: width,
     })
-    .helpOption('-h, --help', 'show this help')
-    .action(() => {
-      if (command.parent === null) command.help({ error: true });
-    });
+    .helpOption('-h, --help', 'show this help');
 }
 
 function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
-  const table = command.options;
   subcommand.description(command.description);
   subcommand.addHelpOption(
     new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
   );
-  // Excess names are counted by `withOperands`, which says whose they are.
   for (const name of command.operands ?? []) {
     subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
   }
-  subcommand.allowExcessArguments();
   let hidden = 0;
-  for (const [name, spec] of Object.entries(table)) {
-    const option = flag(name, spec, table);
-    if (!all && !isDaily(name, spec, command)) {
-      option.hideHelp();
-      hidden++;
-    }
-    subcommand.addOption(option);
-    if (spec.kind === 'boolean') {
-      subcommand.addOption(new Option(spec.default ? `--${name}` : `--no-${name}`).hideHelp());
-    }
+  for (const [name, spec] of Object.entries(command.options)) {
+    const short = spec.short === undefined ? '' : `-${spec.short}, `;
+    const isHidden = !all && !isDaily(name, spec, command);
+    const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
+    // Groups stand in the order of all their options.
+    subcommand.addOption(option.hideHelp(isHidden));
+    if (isHidden) hidden++;
   }
   subcommand.addHelpText('after', closingWords(subcommand.name(), command, hidden));
-}
-
-/** An option as commander has it; values are gathered in the order in which they were given. */
-function flag(name: string, spec: OptionSpec, table: OptionTable): Option {
-  const short = spec.short === undefined ? '' : `-${spec.short}, `;
-  const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
-  if (spec.kind === 'boolean') return option;
-  return option.argParser<readonly string[] | undefined>((text, before = []) => {
-    // Commander takes whatever follows as the value: `--label --json` would lose both.
-    const isFlag = text.startsWith('--') && table[text.replace(/^--(no-)?/, '')] !== undefined;
-    if (isFlag) throw new ValueMissing(name, text);
-    return [...before, text];
-  });
-}
-
-function flagsGiven(subcommand: Command, command: CommandSpec): FlagValues {
-  const given = subcommand.options.flatMap((option) => {
-    const name = option.name().replace(/^no-/, '');
-    const attribute = option.attributeName();
-    const isGiven = command.options[name] !== undefined && subcommand.getOptionValueSource(attribute) === 'cli';
-    return isGiven ? [[name, subcommand.getOptionValue(attribute)] as const] : [];
-  });
-  return new Map(given);
-}
-
-/** Says of options of one value that they were given several: which of these was meant nobody can tell. Values may be secrets. */
-function givenTwice(flags: FlagValues, command: CommandSpec): string[] {
-  return [...flags].flatMap(([name, texts]) =>
-    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(command.options[name])
-      ? [`--${name} takes one value, and is given ${texts.length} times`]
-      : [],
-  );
 }
 
 /** Whether an option may be given several times. */
 export function takesSeveral(option: OptionSpec | undefined): boolean {
   return option?.kind === 'list' || option?.kind === 'map';
-}
-
-/** Operands fill, in their order, what no flag gave. */
-function withOperands(
-  flags: FlagValues,
-  subcommand: Command,
-  command: CommandSpec,
-): { readonly flags: FlagValues; readonly problems: readonly string[] } {
-  const free = (command.operands ?? []).filter((name) => !flags.has(name));
-  const takesRest = (name: string) => command.options[name]?.kind === 'list';
-  const excess = free.some(takesRest) ? [] : subcommand.args.slice(free.length);
-  const filled = free
-    .map((name, at) => [name, subcommand.args.slice(at, takesRest(name) ? undefined : at + 1)] as const)
-    .filter(([, texts]) => texts.length > 0);
-  return {
-    flags: new Map([...flags, ...filled]),
-    problems: excess.map((text) => `"${oneLine(text, 60)}" is one name too many; see awb ${subcommand.name()} --help`),
-  };
 }
 
 const SETTINGS_NOTE = `Settings come from flags, then AWB_<FLAG> in the environment
@@ -322,7 +288,7 @@ export function indented(text: string): string {
 // Settings as the words of a command line, so that a command can be given once more.
 
 /** The flags that say what these settings say, in the order of the names; what is as it would be without them is left out. */
-export function wordsOf(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
+export function flagsFor(table: OptionTable, shown: ShownSettings, names = Object.keys(table)): string[] {
   return names.flatMap((name) => {
     const option = present(table[name]);
     const { [name]: value } = shown;

@@ -167,30 +167,33 @@ type OptionOf<Kind, O = OptionSpec> = O extends { readonly kind: infer K } ? (Ki
 /** What an option says beside its kind, its sentence for --help and what stands in front of that. */
 type More<Kind extends OptionSpec['kind']> = Omit<OptionOf<Kind>, 'kind' | 'help' | 'choices'>;
 
+const plain =
+  <const K extends Exclude<OptionSpec['kind'], 'choice'>>(kind: K) =>
+  <const M extends More<K> = More<K>>(help: string, more?: M) =>
+    made({ kind, help }, more);
+const valued =
+  <const K extends 'text' | 'list'>(kind: K) =>
+  <const M extends More<K> = More<K>>(value: string, help: string, more?: M) =>
+    made({ kind, value, help }, more);
+
 /** An option of each kind: of a text or a list what --help calls the value, of a choice its choices; then the sentence for --help, and all else. */
 export const option = {
-  text: <const M extends More<'text'> = object>(value: string, help: string, more?: M) =>
-    made({ kind: 'text', value, help } as const, more),
-  integer: <const M extends More<'integer'> = object>(help: string, more?: M) =>
-    made({ kind: 'integer', help } as const, more),
-  number: <const M extends More<'number'> = object>(help: string, more?: M) =>
-    made({ kind: 'number', help } as const, more),
-  duration: <const M extends More<'duration'> = object>(help: string, more?: M) =>
-    made({ kind: 'duration', help } as const, more),
-  flag: <const M extends More<'boolean'> = object>(help: string, more?: M) =>
-    made({ kind: 'boolean', help } as const, more),
+  text: valued('text'),
+  integer: plain('integer'),
+  number: plain('number'),
+  duration: plain('duration'),
+  flag: plain('boolean'),
   choice: <const C extends readonly string[], const M extends More<'choice'> = object>(
     choices: C,
     help: string,
     more?: M,
   ) => made({ kind: 'choice', choices, help } as const, more),
-  list: <const M extends More<'list'> = object>(value: string, help: string, more?: M) =>
-    made({ kind: 'list', value, help } as const, more),
-  map: <const M extends More<'map'> = object>(help: string, more?: M) => made({ kind: 'map', help } as const, more),
-  json: <const M extends More<'json'> = object>(help: string, more?: M) => made({ kind: 'json', help } as const, more),
+  list: valued('list'),
+  map: plain('map'),
+  json: plain('json'),
 };
 
-function made<Base extends object, M>(base: Base, more: M | undefined): Base & M {
+function made<const Base extends object, M>(base: Base, more: M | undefined): Base & M {
   // What is absent has no members.
   return { ...base, ...more } as Base & M;
 }

@@ -2,6 +2,7 @@
 
 import { nearest, present, UserError } from '../core/errors.js';
 import type { Io } from '../core/types.js';
+import type { YamlEntry } from '../disk/yaml-file.js';
 import { cutPasswords, withoutCallPath } from './address.js';
 import {
   COMMON,
@@ -11,29 +12,20 @@ import {
   FLAGS_ONLY,
   type OptionTable,
   type Settings,
-  type ShownSettings,
   variableOf,
 } from './command.js';
 import { flagOf, indented } from './command-line.js';
 import { noteKeys, notePasswords, noteSecrets, shownSettings } from './secrets.js';
-import { type ConfigFile, defaultValue, type Entries, type Found, givenValue, readConfig } from './sources.js';
+import { type ConfigFile, defaultValue, type Found, givenValue, readConfig } from './sources.js';
 
-/** The settings of one call, with all that is wrong with them. */
-interface Resolved {
-  readonly settings: Settings<OptionTable>;
-  readonly shown: ShownSettings;
-  /** By option name, in the table's order. */
-  readonly found: ReadonlyMap<string, Found>;
-  /** What is wrong with names and values, a sentence each; the settings then hold the defaults in their place. */
-  readonly problems: readonly string[];
-  /** Names in the environment that nothing reads, and values that are not taken as they were given, a sentence each. */
-  readonly warnings: readonly string[];
-}
+type Resolved = Awaited<ReturnType<typeof resolveSettings>>;
 
 /**
  * Settings from flags, then environment, then the configuration file (the command's section before the top level), then
  * defaults. Values of secret options are added to `secrets` before anything can fail. Relative paths stay as they are.
- * Wrong values and unknown names are gathered in `problems`, so that all of them can be said at once.
+ * Wrong values and unknown names are gathered in `problems`, a sentence each, so that all of them can be said at once; the settings then
+ * hold the defaults in their place. `warnings` are of names in the environment that nothing reads, and of values that are not taken as
+ * they were given.
  * @throws UserError (2) for a configuration file that holds no settings, (66) for one that cannot be read
  */
 export async function resolveSettings(
@@ -41,7 +33,7 @@ export async function resolveSettings(
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
   commands: readonly CommandEntry[],
   secrets: Set<string>,
-): Promise<Resolved> {
+) {
   const table = command.options;
   noteSecrets(table, { flags, env }, secrets);
   const file = givenValue('config', COMMON.config, { flags, env });
@@ -128,11 +120,6 @@ function missingIn(command: CommandLine['command'], { settings, found }: Resolve
   });
 }
 
-/** Variables that the program reads beside those of its options. */
-const OTHER_VARIABLES = ['AWB_DEBUG'];
-
-const NO_FILE: ConfigFile = { path: '', section: new Map(), top: new Map() };
-
 /**
  * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
  * the top level. An unknown variable may belong to another program (a container's AWB_VERSION), so it is only worth a warning.
@@ -142,36 +129,30 @@ async function unknownNames(
   env: Io['env'],
   config: ConfigFile | undefined,
   commands: readonly CommandEntry[],
-): Promise<Pick<Resolved, 'problems' | 'warnings'>> {
-  const { path, section, top } = config ?? NO_FILE;
+) {
   const sections = commands.map(({ name }) => name);
-  const settings = new Map([...top].filter(([key]) => !sections.includes(key)));
-  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_'));
+  const top = [...(config?.top ?? [])].filter(([key]) => !sections.includes(key));
+  // The one that stands for no option.
+  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && variable !== 'AWB_DEBUG');
+  const unknownKeys = (entries: Iterable<readonly [string, YamlEntry]>, names: readonly string[]) => {
+    const known = names.filter((name) => !FLAGS_ONLY.includes(name));
+    return [...entries].flatMap(([key, { line }]) => unknown(`${config?.path}:${line}: unknown setting`, key, known));
+  };
+  const unknownVariables = (names: readonly string[]) =>
+    variables.flatMap((name) => unknown('nothing reads the environment variable', name, names.map(variableOf)));
   const own = namesIn(table);
-  const inSection = unknownKeys(path, section, own);
-  const isOwn = unknownKeys(path, settings, own).length + unknownVariables(variables, own).length === 0;
+  const inSection = unknownKeys(config?.section ?? [], own);
+  const isOwn = unknownKeys(top, own).length + unknownVariables(own).length === 0;
   if (isOwn) return { problems: inSection, warnings: [] };
   const loaded = await Promise.all(commands.map(({ load }) => load()));
   const all = [...new Set([...own, ...loaded.flatMap(({ command }) => namesIn(command.options))])];
-  return {
-    problems: [...inSection, ...unknownKeys(path, settings, [...all, ...sections])],
-    warnings: unknownVariables(variables, all),
-  };
+  const problems = [...inSection, ...unknownKeys(top, [...all, ...sections])];
+  return { problems, warnings: unknownVariables(all) };
 }
 
 /** The names of a table's options, with both forms of a boolean. */
 function namesIn(table: OptionTable): string[] {
   return Object.entries(table).flatMap(([name, { kind }]) => (kind === 'boolean' ? [name, `no-${name}`] : [name]));
-}
-
-function unknownKeys(path: string, entries: Entries, names: readonly string[]): string[] {
-  const known = names.filter((name) => !FLAGS_ONLY.includes(name));
-  return [...entries].flatMap(([key, { line }]) => unknown(`${path}:${line}: unknown setting`, key, known));
-}
-
-function unknownVariables(variables: readonly string[], names: readonly string[]): string[] {
-  const known = [...names.map(variableOf), ...OTHER_VARIABLES];
-  return variables.flatMap((variable) => unknown('nothing reads the environment variable', variable, known));
 }
 
 /** A sentence where the name is not among the known ones, with the nearest of them. */

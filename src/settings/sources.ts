@@ -210,7 +210,7 @@ function isListOf<T>(is: (item: unknown) => item is T, value: unknown): value is
 }
 
 /** Values by the name that stands in the file. */
-export type Entries = ReadonlyMap<string, YamlEntry>;
+type Entries = ReadonlyMap<string, YamlEntry>;
 
 /** A configuration file as a command reads it. */
 export interface ConfigFile {

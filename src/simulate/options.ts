@@ -3,32 +3,15 @@
 
 import { isIPv6 } from 'node:net';
 import { UserError } from '../core/errors.js';
-import { INFER_OPTIONS } from '../infer/options.js';
+import { INFER_OPTIONS, without } from '../infer/options.js';
 import { ASKING_OPTIONS } from '../run/options.js';
 import { httpUrl } from '../settings/address.js';
 import { type OptionTable, option, type Settings, under } from '../settings/command.js';
 
-const {
-  'data-dir': dataDir,
-  'model-base-url': modelBaseUrl,
-  'model-name': modelName,
-  'model-api-key': modelApiKey,
-  'system-prompt': systemPrompt,
-  'domain-prompts': domainPrompts,
-  fresh,
-  label,
-  meta,
-} = INFER_OPTIONS;
-const {
-  'fit-max-tokens': _fit,
-  'keep-going': _keepGoing,
-  tokenizer: _tokenizer,
-  'dry-run': _dryRun,
-  'estimate-from': _estimateFrom,
-  rate: _rate,
-  events: _events,
-  ...asking
-} = ASKING_OPTIONS;
+const asking = without(
+  ASKING_OPTIONS,
+  ...(['fit-max-tokens', 'keep-going', 'tokenizer', 'dry-run', 'estimate-from', 'rate', 'events'] as const),
+);
 
 export const SIMULATION_OPTIONS = {
   ...under('World', {
@@ -40,16 +23,19 @@ export const SIMULATION_OPTIONS = {
       'start where this row of --data-dir stands, its earlier turns true: a key, DOMAIN:ID:TURN, or an id',
     ),
     'list-rows': option.flag('list the rows that --from can name, and exit'),
-    'data-dir': dataDir,
+    'data-dir': INFER_OPTIONS['data-dir'],
   }),
-  'model-base-url': { ...modelBaseUrl, help: 'OpenAI-compatible endpoint; several share the worlds' },
-  'model-name': modelName,
-  'model-api-key': modelApiKey,
+  'model-base-url': {
+    ...INFER_OPTIONS['model-base-url'],
+    help: 'OpenAI-compatible endpoint; several share the worlds',
+  },
+  'model-name': INFER_OPTIONS['model-name'],
+  'model-api-key': INFER_OPTIONS['model-api-key'],
   'system-prompt': {
-    ...systemPrompt,
+    ...INFER_OPTIONS['system-prompt'],
     help: "row: the row's own, and bundled without a row; bundled: its domain's; bundled+row: both; or a FILE",
   },
-  'domain-prompts': domainPrompts,
+  'domain-prompts': INFER_OPTIONS['domain-prompts'],
   context: option.integer('tokens that the model takes, prompt and reply, where its server does not tell', {
     min: 1,
     group: 'Model',
@@ -64,7 +50,6 @@ export type SimulationSettings = Settings<typeof SIMULATION_OPTIONS>;
 // The options of awb simulate with an agent: who acts, where episodes start, and how long they are.
 
 export const MOST_EPISODES = 10_000;
-const MOST_STEPS = 1_000;
 /** Tries of one turn; seeds of turns lie further apart than that. */
 const MOST_TRIES = 9;
 
@@ -91,11 +76,11 @@ export const EPISODE_OPTIONS = {
       min: 1,
       max: MOST_EPISODES,
     }),
-    steps: option.integer('actions after which an episode ends', { min: 1, max: MOST_STEPS, default: 20 }),
+    steps: option.integer('actions after which an episode ends', { min: 1, max: 1_000, default: 20 }),
     'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
-    fresh,
-    label,
-    meta,
+    fresh: INFER_OPTIONS.fresh,
+    label: INFER_OPTIONS.label,
+    meta: INFER_OPTIONS.meta,
   }),
   ...under('World', {
     tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line'),
@@ -111,10 +96,7 @@ export const EPISODE_OPTIONS = {
 export type EpisodeSettings = SimulationSettings & Settings<typeof EPISODE_OPTIONS>;
 
 /** Whether an agent is to act, as far as the flags name one. */
-export function namesAgent({
-  agentBaseUrl,
-  agentModel,
-}: Pick<EpisodeSettings, 'agentBaseUrl' | 'agentModel'>): boolean {
+export function namesAgent({ agentBaseUrl, agentModel }: Settings<typeof EPISODE_OPTIONS>): boolean {
   return agentBaseUrl.length > 0 || agentModel !== undefined;
 }
 
@@ -124,7 +106,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
   listen: option.text(
     'HOST:PORT',
     'serve worlds by the OpenEnv protocol there, such as 127.0.0.1:7860; port 0 takes a free one',
-    { check: placeForm },
+    { check: (text) => (placeOf(text) === undefined ? 'HOST:PORT, such as 127.0.0.1:7860 or [::1]:7860' : undefined) },
   ),
   mcp: option.flag('serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp'),
   'listen-key': option.text('KEY', 'key that agents have to send; needed on any address but loopback', {
@@ -139,14 +121,9 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
 
 /** Whether agents elsewhere are to be served. @throws UserError (2) for a flag that says something of that where they are not */
-export function servesAgents({
-  listen,
-  mcp,
-  listenKey,
-  record,
-}: Pick<EnvironmentSettings, 'listen' | 'mcp' | 'listenKey' | 'record'>): boolean {
+export function servesAgents({ listen, mcp, listenKey, record }: Partial<EnvironmentSettings>): boolean {
   if (listenKey !== undefined && listen === undefined) throw new UserError('--listen-key belongs to --listen; add it');
-  if (listen !== undefined || mcp) return true;
+  if (listen !== undefined || mcp === true) return true;
   if (record !== undefined) throw new UserError('--record belongs to --listen or --mcp; add one');
   return false;
 }
@@ -158,8 +135,4 @@ export function placeOf(text: string): { readonly host: string; readonly port: n
   const port = Number(digits);
   if (host === undefined || port > 65_535 || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
   return { host, port };
-}
-
-function placeForm(text: string): string | undefined {
-  return placeOf(text) === undefined ? 'HOST:PORT, such as 127.0.0.1:7860 or [::1]:7860' : undefined;
 }

@@ -125,10 +125,7 @@ export class Budget {
 
   /** US dollars; undefined where the price of any model is not known. */
   get usd(): number | undefined {
-    return this.ledgers.reduce<number | undefined>(
-      (sum, { usd }) => (sum === undefined || usd === undefined ? undefined : sum + usd),
-      0,
-    );
+    return sumOfAll(this.ledgers.map(({ usd }) => usd));
   }
 
   /** Why nothing more may be asked; undefined while something is left. */
@@ -139,6 +136,11 @@ export class Budget {
   get spending() {
     return spendingOf(this, this.settings);
   }
+}
+
+/** Undefined where any of them is. */
+export function sumOfAll(parts: readonly (number | undefined)[]): number | undefined {
+  return parts.reduce((sum, part) => (sum === undefined || part === undefined ? undefined : sum + part), 0);
 }
 
 interface PaidHooks extends LiveHooks {
@@ -240,11 +242,9 @@ export function openStarts(settings: PromptSettings & Pick<SimulationSettings, '
         fresh ??= openFreshPrompts(settings, io);
         const prompts = await fresh;
         if (prompts.refusal(domain) !== undefined) {
-          const [flag, way] = isForeign
-            ? ['', '']
-            : ['--domain: ', ' (--domain-prompts DIR adds domains by DIR/<domain>.txt)'];
-          const what = `domain "${oneLine(domain, 80)}"`;
-          throw new UserError(`${flag}${unknownName(what, domain, prompts.domains)}${way}`);
+          const what = unknownName(`domain "${oneLine(domain, 80)}"`, domain, prompts.domains);
+          const way = '(--domain-prompts DIR adds domains by DIR/<domain>.txt)';
+          throw new UserError(isForeign ? what : `--domain: ${what} ${way}`);
         }
         return freshWorld({ domain, systemPrompt: prompts.of({ domain, systemPrompt: '' }), task, state });
       }
@@ -281,7 +281,7 @@ export function openRowPrompts({ systemPrompt, domainPrompts }: PromptSettings, 
 
 /** Where the flags say that a world starts; undefined where they say nothing. @throws UserError (2) where they contradict each other */
 export async function startOfFlags(
-  { domain, from, task, state }: Pick<SimulationSettings, 'domain' | 'from' | 'task' | 'state'>,
+  { domain, from, task, state }: SimulationSettings,
   io: Io,
 ): Promise<Start | undefined> {
   if (domain !== undefined && from !== undefined) {

@@ -1,7 +1,7 @@
 // What is written into a job's log holds no command for its runner, however the text is cut into writes.
 
 import { describe, expect, it, test } from 'vitest';
-import { openCommandFilter } from '../../src/cli/workflow-commands.js';
+import { openCommandFilter } from '../../src/cli.js';
 
 const written = (...texts: string[]) => texts.map(openCommandFilter()).join('');
 const isCommand = /^[\s\x85]*::|##\[/m;

@@ -1,7 +1,7 @@
 // A run with a server of its own: prefixes are reused as with one request at a time.
 
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { startAwb, temporaryFolder } from '../support/cli.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
@@ -14,7 +14,6 @@ let folder: string;
 beforeAll(async () => {
   folder = await temporaryFolder();
 });
-afterEach(() => vi.useRealTimers());
 
 describe('a run', { timeout: 120_000 }, () => {
   test('reuses as many tokens by default as with one request at a time', async () => {

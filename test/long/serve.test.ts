@@ -9,11 +9,10 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { needsTwoThreads } from '../../src/serve/memory.js';
-import { type CliProcess, ROOT, startAwb, temporaryFolder } from '../support/cli.js';
+import { ROOT, startAwb, temporaryFolder } from '../support/cli.js';
 import { holdMessage, holdText } from '../support/messages.js';
+import { PREDICTION, type Serving, startServing } from '../support/serving.js';
 import { keptModel, scriptedModel } from '../support/tiny-model/model.js';
-
-const PREDICTION = '<predicted_observation>\nroot@sandbox:/app# ls\nREADME.md\n</predicted_observation>';
 
 const OFFICIAL_NAME = 'Qwen/Qwen-AgentWorld-35B-A3B';
 const CARD_REQUEST = {
@@ -36,22 +35,8 @@ beforeAll(async () => {
   worldModel = await keptModel(scriptedModel({ thinking: 'The listing follows.', content: PREDICTION }), folder);
 });
 
-/** Starts a server and waits for the line that says where it listens. */
-async function startServing(args: readonly string[]): Promise<CliProcess & { url: string }> {
-  const process = startAwb(['serve', '--gpu', 'off', '--threads', '1', '--quiet', '--json', ...args]);
-  const url = await new Promise<string>((done, failed) => {
-    let printed = '';
-    process.child.stdout?.on('data', (text) => {
-      printed += text;
-      if (printed.includes('\n')) done((JSON.parse(printed) as { url: string }).url);
-    });
-    void process.ended.then(({ stderr }) => failed(new Error(stderr)));
-  });
-  return { ...process, url };
-}
-
 describe('awb serve', () => {
-  let server: CliProcess & { url: string };
+  let server: Serving;
 
   beforeAll(async () => {
     server = await startServing(['--model', worldModel, '--port', '0', '--context', '8192', '--alias', OFFICIAL_NAME]);

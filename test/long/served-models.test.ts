@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { readFacts } from '../../src/core/facts.js';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { type CliProcess, PLAIN_PACK, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
+import { PLAIN_PACK, RECORDED, startAwb, temporaryFolder } from '../support/cli.js';
 import { fakeCheckout } from '../support/judging.js';
+import { PREDICTION, startServing } from '../support/serving.js';
 import { keptModel, RANDOM_MODELS, scriptedModel } from '../support/tiny-model/model.js';
 
-const PREDICTION = '<predicted_observation>\nroot@sandbox:/app# ls\nREADME.md\n</predicted_observation>';
 const VERDICT =
   '<final_evaluation>\n{"strengths": ["right"], "weaknesses": [], "scores": {"format": 5, "factuality": 4, "consistency": 3, "realism": 2, "quality": 1}}\n</final_evaluation>';
 
@@ -21,20 +21,6 @@ beforeAll(async () => {
   worldModel = await keptModel(scriptedModel({ thinking: 'The listing follows.', content: PREDICTION }), folder);
   judgeModel = await keptModel(scriptedModel({ thinking: 'I compare.', content: VERDICT }), folder);
 });
-
-/** Starts a server and waits for the line that says where it listens. */
-async function startServing(args: readonly string[]): Promise<CliProcess & { url: string }> {
-  const process = startAwb(['serve', '--gpu', 'off', '--threads', '1', '--quiet', '--json', ...args]);
-  const url = await new Promise<string>((done, failed) => {
-    let printed = '';
-    process.child.stdout?.on('data', (text) => {
-      printed += text;
-      if (printed.includes('\n')) done((JSON.parse(printed) as { url: string }).url);
-    });
-    void process.ended.then(({ stderr }) => failed(new Error(stderr)));
-  });
-  return { ...process, url };
-}
 
 async function rowsOf(path: string) {
   const lines = (await readFile(path, 'utf8')).trim().split('\n');

@@ -7,7 +7,7 @@ import { present, UserError } from '../../src/core/errors.js';
 import { withoutMarker } from '../../src/core/reply.js';
 import { earlierTurns, groundTruthOf, textsOf } from '../../src/core/turn.js';
 import { DOMAINS, type Sample } from '../../src/core/types.js';
-import { outcomeOf, type Scenario, type ScenarioOutcome, scenarioAt } from '../../src/simulate/scenarios/scenario.js';
+import { outcomeOf, type Scenario, scenarioAt } from '../../src/simulate/scenarios/scenario.js';
 import { loadScenarioSuite } from '../../src/simulate/scenarios/suite.js';
 import { ROOT } from '../support/cli.js';
 import { folderOf } from '../support/folder.js';
@@ -112,7 +112,7 @@ describe('golden cases', () => {
     const { at, follows, misses, leaks, twin = ['truth'] } = present(cases[name]);
     const row = at && rowAt(byName(name), ...at);
     const told = row === undefined ? byName(name) : present(scenarioAt(byName(name), row));
-    const outcome = (predictions: readonly Prediction[]): ScenarioOutcome =>
+    const outcome = (predictions: readonly Prediction[]): ReturnType<typeof outcomeOf> =>
       outcomeOf(
         told,
         predictions.map((prediction, step) => predicted(prediction, step, told, row)),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { INFER_OPTIONS } from '../../src/infer/options.js';
-import { wordsOf } from '../../src/settings/command-line.js';
+import { flagsFor } from '../../src/settings/command-line.js';
 import { awb } from '../support/cli.js';
 
 /** The settings that `awb infer` takes from such words, as a manifest may hold them. */
@@ -18,9 +18,9 @@ test('settings as words are read as the same settings', async () => {
     ...['--model-base-url', 'http://a/v1', '--model-base-url', 'http://b/v1', '--temperature', 'default'],
     ...['--call-timeout', '15m', '--order', 'random', '--min-p', '1e-7', '--max-tokens', '32768'],
   ];
-  const words = wordsOf(INFER_OPTIONS, await shownOf(given));
+  const words = flagsFor(INFER_OPTIONS, await shownOf(given));
   expect(await shownOf(words)).toEqual(await shownOf(given));
   // What is said anyway needs no word.
   expect(words).not.toContain('--max-tokens');
-  expect(wordsOf(INFER_OPTIONS, await shownOf([]))).toEqual([]);
+  expect(flagsFor(INFER_OPTIONS, await shownOf([]))).toEqual([]);
 });

@@ -3,13 +3,11 @@
 import { once } from 'node:events';
 import WebSocket from 'ws';
 import { ApiError } from '../../src/serve/http/wire.js';
-import {
-  type EnvironmentOptions,
-  type RunningEnvironment,
-  startEnvironment,
-} from '../../src/simulate/environment/http.js';
+import { type EnvironmentOptions, startEnvironment } from '../../src/simulate/environment/http.js';
 import { type SessionGrounds, Sessions, type Simulator } from '../../src/simulate/environment/sessions.js';
 import { cleanups } from './cleanups.js';
+
+type RunningEnvironment = Awaited<ReturnType<typeof startEnvironment>>;
 
 const open: RunningEnvironment[] = [];
 

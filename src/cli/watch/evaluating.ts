@@ -5,23 +5,23 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { EXIT } from '../../core/errors.js';
+import { EXIT, type ExitCode } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import type { Io } from '../../core/types.js';
 import { writeJson } from '../../disk/files.js';
-import { type Kept, keepRecord, recordIn, STEPS, type Step } from './checkpoints.js';
-import type { FixedBase, WatchSettings } from './options.js';
+import { type Kept, keepRecord, recordIn, STEPS, type Step, type WatchSettings } from './checkpoints.js';
 import {
   endpointAt,
   filled,
   givenEnv,
   NotEvaluated,
   PROGRAM,
+  type Server,
   startGuarded,
-  startServer,
   stepEnv,
   tailOf,
+  withServer,
   wordsOf,
 } from './processes.js';
 
@@ -39,115 +39,106 @@ export interface Work {
   readonly settings: WatchSettings;
   readonly io: Io;
   readonly say: Say;
-  readonly baseOf: FixedBase;
+  /** Looks whether the base is the run that it was at the first start, and gives the name by which a gate finds that one. */
+  readonly baseOf: () => Promise<string>;
   /** Absolute. */
   readonly outputDir: string;
 }
 
 const VERDICTS = ['GO', 'NO-GO', 'INCONCLUSIVE', 'INCOMPLETE', 'ADVICE'] as const;
 
-/** What a checkpoint has come to, as its document tells it: a decision, or why there is none. */
-export type Result =
-  | {
-      readonly verdict: (typeof VERDICTS)[number];
-      readonly exit_code: number;
-      readonly summary: unknown;
-      readonly advice: unknown;
-      readonly score: JsonObject | null;
-      /** To the base. */
-      readonly difference: JsonObject | null;
-      /** Against the last checkpoint that passed, for information. */
-      readonly last_go: { readonly name: string; readonly difference: JsonObject | null } | null;
-    }
-  | { readonly verdict: 'AWAITING'; readonly batch: AwaitedBatch }
-  | { readonly verdict: 'FAILED'; readonly reason: string; readonly will_retry: boolean };
+/** What a checkpoint has come to: how that is logged, the exit code of `--once`, a sentence, and what its document says. */
+interface Outcome {
+  readonly type: 'result' | 'awaiting' | 'failed';
+  readonly code: ExitCode;
+  readonly text: string;
+  readonly result: JsonObject & { readonly verdict: string };
+  /** Of its batch files. */
+  readonly requests?: number;
+}
 
 /**
  * Evaluates a checkpoint as far as it is not, writes its result and tells it.
- * @returns the result, the line on it, and the path of its document
+ * @returns the verdict, its exit code, the line on it, and the path of its document
  * @throws what `io.stop` was aborted with, and UserError where the folder cannot be written
  */
 export async function evaluate(work: Work, kept: Kept) {
   const { settings, io, say } = work;
   await keepRecord(kept, {});
   const { name, path: place, stamp, failures, awaited } = kept.record;
-  const result: Result = await decided(work, kept).catch((error: unknown) => {
+  const outcome = await decided(work, kept).catch((error: unknown): Outcome => {
     if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
-    return { verdict: 'FAILED', reason: error.message, will_retry: failures + 1 < settings.tries } as const;
+    const [reason, will_retry] = [error.message, failures + 1 < settings.tries];
+    const text = `not evaluated: ${reason}; ${will_retry ? 'it is tried again' : 'it is left until it changes'}`;
+    return { type: 'failed', code: EXIT.unavailable, text, result: { verdict: 'FAILED', reason, will_retry } };
   });
-  const at = Date.now();
+  const { type, code, result, requests = 0 } = outcome;
   const { verdict } = result;
-  if (verdict === 'FAILED') await keepRecord(kept, { failures: failures + 1, failedAt: at });
+  const at = Date.now();
+  if (type === 'failed') await keepRecord(kept, { failures: failures + 1, failedAt: at });
   const path = join(kept.dir, 'result.json');
   const head = { schema: 'awb.watch-result/1', at: new Date().toISOString(), checkpoint: { name, path: place, stamp } };
   await writeJson(path, { ...head, dir: kept.dir, base: settings.base, ...result });
-  const text = `${name}: ${sentenceOf(result)}`;
+  const text = `${name}: ${outcome.text}`;
   // Awaited results are told once for each new file of requests, since somebody has to hand it in.
-  if (verdict !== 'AWAITING' || awaited?.requests !== result.batch.requests) {
-    const type = verdict === 'FAILED' ? 'failed' : verdict === 'AWAITING' ? 'awaiting' : 'result';
+  if (type !== 'awaiting' || awaited?.requests !== requests) {
     await say(type, text, { checkpoint: name, verdict, result: path });
     await runOnResult(work, kept, path);
   }
-  if (verdict === 'AWAITING') await keepRecord(kept, { awaited: { requests: result.batch.requests, at } });
-  else if (verdict !== 'FAILED') await keepRecord(kept, { verdict, finishedAt: new Date().toISOString() });
-  return { result, text, name, path };
+  if (type === 'awaiting') await keepRecord(kept, { awaited: { requests, at } });
+  if (type === 'result') await keepRecord(kept, { verdict, finishedAt: new Date().toISOString() });
+  return { name, verdict, code, text, path };
 }
 
 /** Takes the steps that are not done. @throws NotEvaluated */
-async function decided(work: Work, kept: Kept): Promise<Result> {
-  const { settings, io, say, baseOf } = work;
+async function decided(work: Work, kept: Kept): Promise<Outcome> {
+  const { settings, io, say, baseOf, outputDir } = work;
   const { dir } = kept;
   const { name } = kept.record;
   for (const step of STEPS) {
     if (kept.record.steps[step] !== undefined) continue;
     const began = performance.now();
     const place = { name, dir, ...(step === 'gate' && { base: await baseOf() }) };
-    const code = step === 'infer' ? await inferServed(work, kept) : await runStep(step, place, settings, io);
-    if (typeof code !== 'number') return { verdict: 'AWAITING', batch: code };
+    if (step === 'infer') await say('serving', `${name}: its server is started`, { checkpoint: name });
+    const files = { dir, pidFile: join(outputDir, '.server.pid') };
+    const code = await (step === 'infer'
+      ? withServer(kept.record, files, settings, io, (server) =>
+          runStep(step, { ...place, server }, settings, io, server.lost),
+        )
+      : runStep(step, place, settings, io));
+    if (typeof code !== 'number') return code;
     await keepRecord(kept, { steps: { ...kept.record.steps, [step]: code } });
     const seconds = Math.round((performance.now() - began) / 1000);
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
     await say('step', text, { checkpoint: name, step, exit_code: code, seconds });
   }
-  const gate = await documentOf(dir, 'gate');
-  const verdict = VERDICTS.find((known) => known === gate?.verdict);
+  const { verdict: said, summary = null, advice = null, comparison } = (await documentOf(dir, 'gate')) ?? {};
+  const verdict = VERDICTS.find((known) => known === said);
   if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
   const last_go = await againstLastGo(work, dir);
-  const score = await documentOf(dir, 'score');
-  const { summary = null, advice = null, comparison } = gate ?? {};
-  const exit_code = kept.record.steps.gate ?? 0;
-  const decision = {
-    verdict,
-    exit_code,
-    summary,
-    advice,
-    score: score ? { overall: score.overall ?? null, coverage: score.coverage ?? null } : null,
-  };
-  return { ...decision, difference: totalOf(comparison), last_go };
-}
-
-async function inferServed({ settings, io, say, outputDir }: Work, { dir, record }: Kept) {
-  const { name } = record;
-  await say('serving', `${name}: its server is started`, { checkpoint: name });
-  const files = { log: join(dir, 'server.log'), pidFile: join(outputDir, '.server.pid') };
-  const server = await startServer(record, files, settings, io);
-  try {
-    return await runStep('infer', { name, dir, server }, settings, io, server.lost);
-  } finally {
-    await server.stop();
-  }
+  const scored = await documentOf(dir, 'score');
+  const score = scored ? { overall: scored.overall ?? null, coverage: scored.coverage ?? null } : null;
+  const exit_code = DECIDED.find((known) => known === kept.record.steps.gate) ?? EXIT.done;
+  const parts = { verdict, exit_code, summary, advice, score };
+  const { difference } = last_go?.difference ?? {};
+  const besides =
+    typeof difference === 'number'
+      ? ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${last_go?.name})`
+      : '';
+  const text = `${String(summary ?? '').startsWith(`${verdict}: `) ? '' : `${verdict}: `}${summary ?? ''}${besides}`;
+  const result = { ...parts, difference: totalOf(comparison), last_go };
+  return { type: 'result', code: exit_code, text, result };
 }
 
 /** Held against the last checkpoint that passed: for information, since a chain of small losses passes each such step. */
 async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
-  let last: { readonly name: string; readonly dir: string; readonly at: string } | undefined;
+  let last = { name: '', dir: '', at: '' };
   for (const entry of await readdir(outputDir)) {
     const own = join(outputDir, entry);
-    const record = own === dir ? undefined : await recordIn(own).catch(() => undefined);
-    const { name = '', verdict, finishedAt: at = '' } = record ?? {};
-    if (verdict === 'GO' && at > (last?.at ?? '')) last = { name, dir: own, at };
+    const { name, verdict, finishedAt: at = '' } = (await recordIn(own).catch(() => undefined)) ?? { name: '' };
+    if (own !== dir && verdict === 'GO' && at > last.at) last = { name, dir: own, at };
   }
-  if (last === undefined) return null;
+  if (last.at === '') return null;
   const runs = [`--base=${join(last.dir, 'judged.jsonl')}`, `--candidate=${join(dir, 'judged.jsonl')}`];
   const { name } = last;
   try {
@@ -157,25 +148,6 @@ async function againstLastGo({ settings, io, outputDir }: Work, dir: string) {
     throw error;
   }
   return { name, difference: totalOf(await documentOf(dir, 'last-go')) };
-}
-
-function sentenceOf(result: Result): string {
-  if (result.verdict === 'FAILED') {
-    const next = result.will_retry ? 'it is tried again' : 'it is left until it changes';
-    return `not evaluated: ${result.reason}; ${next}`;
-  }
-  if (result.verdict === 'AWAITING') {
-    const { awaited, requests, dir } = result.batch;
-    return `AWAITING: ${grouped(awaited)} of ${counted(requests, 'result')} of its judge are awaited in ${dir}`;
-  }
-  const { verdict, last_go: lastGo } = result;
-  const { difference } = lastGo?.difference ?? {};
-  const besides =
-    lastGo === null || typeof difference !== 'number'
-      ? ''
-      : ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${lastGo.name})`;
-  const summary = String(result.summary ?? '');
-  return `${summary.startsWith(`${verdict}: `) ? summary : `${verdict}: ${summary}`}${besides}`;
 }
 
 /** Of a comparison, the difference of the overall total with its interval. */
@@ -197,7 +169,7 @@ async function runOnResult(work: Work, { dir, record }: Kept, path: string): Pro
   const words = filled(wordsOf(settings.onResult, '--on-result'), { result: path, checkpoint: record.path, name });
   const log = join(dir, 'on-result.log');
   const env = { ...givenEnv(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
-  const command = { words, env, cwd: io.cwd, log, input: await readFile(path, 'utf8'), graceMs: COMMAND_GRACE_MS };
+  const command = { words, env, cwd: io.cwd, log, input: path, graceMs: COMMAND_GRACE_MS };
   const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
   const { code, signal, fault } = await startGuarded(command, ending).ended;
   if (code === 0) return;
@@ -218,22 +190,17 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   judge: ['AWB_JUDGE_API_KEY', 'OPENAI_API_KEY', 'HF_TOKEN'],
 };
 /** Exit codes with which a step has done its work; whatever else it ends with says nothing of the checkpoint. */
-const WORKED: readonly number[] = [EXIT.done, EXIT.incomplete];
-const DECIDED: readonly number[] = [...WORKED, EXIT.noGo, EXIT.inconclusive];
+const WORKED: readonly ExitCode[] = [EXIT.done, EXIT.incomplete];
+const DECIDED: readonly ExitCode[] = [...WORKED, EXIT.noGo, EXIT.inconclusive];
 
-/** Batch files whose results have not all come; the folder is absolute. */
-interface AwaitedBatch {
-  readonly dir: string;
-  readonly requests: number;
-  readonly awaited: number;
-}
-
-/** A step ends with 75 for a budget that is spent as well. */
-function awaitedIn({ batch, state }: JsonObject = {}): AwaitedBatch | undefined {
-  const { dir, parts, awaited } = asObject(batch);
+/** What is said of a step that awaits results of batch files; undefined where it ended with 75 for a budget that is spent. */
+function awaitingIn({ batch: told, state }: JsonObject = {}): Outcome | undefined {
+  const { dir, parts, awaited } = asObject(told);
   if (state !== 'awaiting' || !Array.isArray(parts)) return undefined;
   const requests = parts.reduce((sum: number, part) => sum + Number(asObject(part).requests ?? 0), 0);
-  return { dir: String(dir), requests, awaited: Number(awaited) };
+  const batch = { dir: String(dir), requests, awaited: Number(awaited) };
+  const text = `AWAITING: ${grouped(batch.awaited)} of ${counted(requests, 'result')} of its judge are awaited in ${dir}`;
+  return { type: 'awaiting', code: EXIT.later, text, result: { verdict: 'AWAITING', batch }, requests };
 }
 
 /** Where a checkpoint's run lies, and who answers for it. */
@@ -243,7 +210,7 @@ interface StepPlace {
   /** What the gate calls the base; as it was given where this is absent. */
   readonly base?: string;
   /** Absent where infer is done. */
-  readonly server?: { readonly url: string; readonly model: string };
+  readonly server?: Pick<Server, 'url' | 'model'>;
 }
 
 /** The arguments of a step: everything that the watch does not decide stands in the configuration file. */
@@ -265,7 +232,7 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
 
 /**
  * Runs a step to its end.
- * @returns its exit code, or the batch files whose answers it awaits; the document that it printed lies in the folder (`documentOf`)
+ * @returns its exit code, or the outcome that it awaits results of batch files; the document that it printed lies in the folder (`documentOf`)
  * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
  */
 async function runStep(
@@ -274,17 +241,11 @@ async function runStep(
   settings: WatchSettings,
   io: Io,
   lost?: AbortSignal,
-): Promise<number | AwaitedBatch> {
-  const run = () => runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
-  let code = await run();
-  // The step of a watch that was killed may still save what it had, and holds the folder until then.
-  for (let tries = 0; code === EXIT.cannotCreate && tries < LOCKED_TRIES; tries++) {
-    await wait(LOCKED_WAIT_MS, undefined, { signal: io.stop }).catch(() => undefined);
-    code = await run();
-  }
-  if ((step === 'gate' ? DECIDED : WORKED).includes(code)) return code;
-  const batch = code === EXIT.later ? awaitedIn(await documentOf(place.dir, step)) : undefined;
-  if (batch !== undefined) return batch;
+): Promise<number | Outcome> {
+  const code = await runAwb(step, argumentsOf(step, place, settings), place.dir, io, lost);
+  if ((step === 'gate' ? DECIDED : WORKED).some((known) => known === code)) return code;
+  const awaiting = code === EXIT.later ? awaitingIn(await documentOf(place.dir, step)) : undefined;
+  if (awaiting !== undefined) return awaiting;
   throw new NotEvaluated(`awb ${step} ended with exit code ${code}${await tailOf(join(place.dir, 'steps.log'))}`);
 }
 
@@ -296,17 +257,19 @@ async function runAwb(
   { env, cwd, stop }: Io,
   lost?: AbortSignal,
 ): Promise<number> {
-  const output = join(dir, `${name}.json`);
-  const errors = join(dir, 'steps.log');
+  const log = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
-  const given = stepEnv(env, KEYS[name] ?? []);
+  const task = { words, env: stepEnv(env, KEYS[name] ?? []), cwd, output: join(dir, `${name}.json`), log };
   const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
-  const command = { words, env: given, cwd, output, log: errors, graceMs: STEP_GRACE_MS };
-  const { code, signal, fault } = await startGuarded(command, ending).ended;
-  if (code !== EXIT.done) lost?.throwIfAborted();
-  stop.throwIfAborted();
-  if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(errors)}`);
-  return code;
+  for (let tries = 0; ; tries++) {
+    const { code, signal, fault } = await startGuarded({ ...task, graceMs: STEP_GRACE_MS }, ending).ended;
+    if (code !== EXIT.done) lost?.throwIfAborted();
+    stop.throwIfAborted();
+    if (code === null) throw new NotEvaluated(`awb ${name} was ended (${fault ?? signal})${await tailOf(log)}`);
+    // The step of a watch that was killed may still save what it had, and holds the folder until then.
+    if (code !== EXIT.cannotCreate || tries === LOCKED_TRIES) return code;
+    await wait(LOCKED_WAIT_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
 }
 
 /** The JSON document that a step has printed; undefined where it printed none. */

@@ -2,13 +2,24 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { fstatSync, ftruncateSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
+import {
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 
 /** Its only argument. */
 export interface GuardTask {
   readonly words: readonly string[];
   /** Milliseconds between asking the command to end and ending it. */
   readonly graceMs: number;
+  /** The file that is its standard input; empty where absent. */
+  readonly input?: string;
   /** The file that what the command prints is written to; the log where absent. */
   readonly output?: string;
   /** The file that everything else it writes is appended to. */
@@ -35,13 +46,17 @@ const MOST_ROUNDS = 50;
 const MARK = { AWB_GUARDED: randomUUID() };
 
 // The watch has written it.
-const { words, graceMs, output, log } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
+const { words, graceMs, input, output, log } = JSON.parse(process.argv[2] ?? '{}') as GuardTask;
 const [file = '', ...args] = words;
 const logFile = openSync(log, 'a+');
 // In a group of its own: a Ctrl-C at the terminal reaches the watch alone, and the whole group can be ended.
 const child = spawn(file, args, {
   detached: true,
-  stdio: ['pipe', output === undefined ? 'pipe' : openSync(output, 'w'), 'pipe'],
+  stdio: [
+    input === undefined ? 'ignore' : openSync(input, 'r'),
+    output === undefined ? 'pipe' : openSync(output, 'w'),
+    'pipe',
+  ],
   env: { ...process.env, ...MARK },
 });
 /** Whatever it was seen to have started, by process id: when, so that another process of that id is left alone. */
@@ -57,18 +72,9 @@ child.once('exit', (code, signal) => {
     report({ code, signal });
   });
 });
-child.stdin?.on('error', () => {});
 process.stdout.on('error', () => {});
-// The first line is the command's standard input, as a JSON string; the end of the stream is the end of the watch, or its wish.
-let text = '';
-process.stdin.setEncoding('utf8').on('data', (piece: string) => {
-  if (text.includes('\n')) return;
-  text += piece;
-  const [line = '', ...rest] = text.split('\n');
-  // The watch writes a string.
-  if (rest.length > 0) child.stdin?.end(JSON.parse(line) as string);
-});
-process.stdin.once('end', () => {
+// The end of the stream is the end of the watch, or its wish.
+process.stdin.resume().once('end', () => {
   send('SIGTERM');
   setTimeout(kill, graceMs).unref();
 });
@@ -98,17 +104,15 @@ function writeLog(piece: Uint8Array): void {
 function kill(): void {
   let rounds = 0;
   do send('SIGKILL');
-  while (++rounds < MOST_ROUNDS && descendants().size > 0);
+  while (++rounds < MOST_ROUNDS && descendants(processes()).size > 0);
 }
 
 /** To the command's group, and to what has left it: a second signal would cut short what ends in order. */
 function send(signal: NodeJS.Signals): void {
-  for (const [pid, { start }] of descendants()) known.set(pid, start);
-  const left = [...known.keys()].filter((pid) => {
-    const stat = statOf(pid);
-    return stat !== undefined && stat.start === known.get(pid) && stat.group !== child.pid;
-  });
-  for (const pid of [...(child.pid === undefined ? [] : [-child.pid]), ...left]) {
+  const all = processes();
+  for (const [pid, { start }] of descendants(all)) known.set(pid, start);
+  const strays = [...all].filter(([pid, { start, group }]) => known.get(pid) === start && group !== child.pid);
+  for (const pid of [...(child.pid === undefined ? [] : [-child.pid]), ...strays.map(([pid]) => pid)]) {
     try {
       process.kill(pid, signal);
     } catch {
@@ -124,39 +128,28 @@ interface Stat {
   readonly start: string;
 }
 
-/** The processes that stem from the command (on Linux): children of one of them, and orphans that carry the mark. */
-function descendants(): ReadonlyMap<number, Stat> {
-  const found = new Map<number, Stat>();
-  const others = new Map<number, Stat>();
-  for (const pid of processes()) {
-    const stat = statOf(pid);
-    if (stat === undefined) continue;
-    const isOurs = stat.parent === process.pid || textOf(`/proc/${pid}/environ`).includes(MARK.AWB_GUARDED);
-    (isOurs ? found : others).set(pid, stat);
-  }
+/** The processes that stem from the command: children of one of them, and orphans that carry the mark. */
+function descendants(all: ReadonlyMap<number, Stat>): ReadonlyMap<number, Stat> {
+  const isMarked = (pid: number) => textOf(`/proc/${pid}/environ`).includes(MARK.AWB_GUARDED);
+  const found = new Map([...all].filter(([pid, { parent }]) => parent === process.pid || isMarked(pid)));
   for (let before = -1; before < found.size; ) {
     before = found.size;
-    for (const [pid, stat] of others) if (found.has(stat.parent)) found.set(pid, stat);
+    for (const [pid, stat] of all) if (found.has(stat.parent)) found.set(pid, stat);
   }
   return found;
 }
 
-function processes(): number[] {
-  try {
-    return readdirSync('/proc')
-      .map(Number)
-      .filter((pid) => Number.isInteger(pid) && pid !== process.pid);
-  } catch {
-    return [];
+/** All processes by their ids (on Linux), but for those that have ended and are not collected yet. */
+function processes(): ReadonlyMap<number, Stat> {
+  const all = new Map<number, Stat>();
+  for (const name of existsSync('/proc') ? readdirSync('/proc') : []) {
+    // Behind its name, which may hold anything: state, parent and group, and 16 fields later the time at which it started.
+    const fields = /^.*\) (\S) (\d+) (\d+) (?:\S+ ){16}(\d+) /s.exec(textOf(`/proc/${name}/stat`));
+    const [, state, parent, group, start] = fields ?? [];
+    if (start === undefined || state === 'Z' || name === String(process.pid) || !/^\d+$/.test(name)) continue;
+    all.set(Number(name), { parent: Number(parent), group: Number(group), start });
   }
-}
-
-/** Undefined for a process that is gone, or has ended and is not collected yet. */
-function statOf(pid: number): Stat | undefined {
-  // Behind its name, which may hold anything: state, parent and group, and 16 fields later the time at which it started.
-  const fields = /^.*\) (\S) (\d+) (\d+) (?:\S+ ){16}(\d+) /s.exec(textOf(`/proc/${pid}/stat`));
-  const [, state, parent, group, start] = fields ?? [];
-  return start === undefined || state === 'Z' ? undefined : { parent: Number(parent), group: Number(group), start };
+  return all;
 }
 
 function textOf(path: string): string {

@@ -1,10 +1,12 @@
 // The processes of a watch: the words of commands and their environment, commands that die with the watch, and a checkpoint's server.
 
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../../core/errors.js';
@@ -12,26 +14,19 @@ import { isObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Io } from '../../core/types.js';
 import { isAlive } from '../../run/run.js';
+import type { WatchSettings } from './checkpoints.js';
 import type { GuardReport, GuardTask } from './guard.js';
-import type { WatchSettings } from './options.js';
 
 /** Compiled code alone can be started as a process. Tests run the sources, and start what they have compiled before. */
 export const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/' : '../../', import.meta.url);
 const GUARD = fileURLToPath(new URL('cli/watch/guard.js', PROGRAM));
-
-interface GuardedCommand extends GuardTask {
-  readonly env: Io['env'];
-  readonly cwd: string;
-  /** Its standard input; empty where absent. */
-  readonly input?: string;
-}
 
 /**
  * Starts a command under a guard (guard.ts), and ends it once the signal is aborted.
  * @returns the guard's process id, and what resolves once the command and all of its group have ended
  * @throws what opening its files throws
  */
-export function startGuarded({ env, cwd, input = '', ...task }: GuardedCommand, ending: AbortSignal) {
+export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' | 'cwd'>, ending: AbortSignal) {
   // The guard itself could tell nobody that it cannot open them.
   for (const path of [task.log, task.output ?? task.log]) closeSync(openSync(path, 'a+'));
   const guard = spawn(process.execPath, [GUARD, JSON.stringify(task)], {
@@ -40,7 +35,6 @@ export function startGuarded({ env, cwd, input = '', ...task }: GuardedCommand, 
   });
   // A guard that has ended reads nothing more.
   guard.stdin.on('error', () => {});
-  guard.stdin.write(`${JSON.stringify(input)}\n`);
   const end = () => void guard.stdin.end();
   ending.addEventListener('abort', end, { once: true });
   if (ending.aborted) end();
@@ -86,26 +80,18 @@ export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
 }
 
 const TAIL_LINES = 5;
-const TAIL_BYTES = 4_000;
+const TAIL_CHARACTERS = 4_000;
 
-/** The last lines of a log, which may have megabytes, as the end of a sentence. */
+/** The last lines of a log, which its guard keeps short, as the end of a sentence. */
 export async function tailOf(log: string): Promise<string> {
-  const handle = await open(log).catch(() => undefined);
-  if (handle === undefined) return '';
-  try {
-    const { size } = await handle.stat();
-    const position = Math.max(0, size - TAIL_BYTES);
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(TAIL_BYTES), position });
-    const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-TAIL_LINES);
-    const said = oneLine(lines.join(' | '), 300);
-    return said === '' ? '' : `; it last said: ${said}`;
-  } finally {
-    await handle.close();
-  }
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.slice(-TAIL_CHARACTERS).trim().split('\n').slice(-TAIL_LINES);
+  const said = oneLine(lines.join(' | '), 300);
+  return said === '' ? '' : `; it last said: ${said}`;
 }
 
-const PART =
-  /'(?<single>[^']*)'|"(?<double>(?:\\[\s\S]|[^"\\])*)"|\\(?<escaped>[\s\S])|(?<plain>[^\s'"\\]+)|(?<space>\s+)/gy;
+const PIECE = /'([^']*)'|"((?:\\[\s\S]|[^"\\])*)"|\\([\s\S])|[^\s'"\\]/g;
+const WORD = new RegExp(`(?:${PIECE.source})+`, 'g');
 
 /**
  * The words of a command: a list as it is, or one text that is split as a POSIX shell would, with quotes and backslashes and nothing
@@ -115,22 +101,10 @@ const PART =
 export function wordsOf(given: readonly string[], flag: string): string[] {
   const [text = '', ...others] = given;
   if (others.length > 0) return [...given];
-  const words: string[] = [];
-  let word: string | undefined;
-  let end = 0;
-  for (const match of text.matchAll(PART)) {
-    end = match.index + match[0].length;
-    const { single, double, escaped, plain, space } = match.groups ?? {};
-    if (space === undefined) {
-      word = `${word ?? ''}${single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? plain ?? ''}`;
-      continue;
-    }
-    if (word !== undefined) words.push(word);
-    word = undefined;
-  }
-  if (end < text.length)
-    throw new UserError(`${flag}: a quote or a backslash has no end, at "${text.slice(end, end + 20)}"`);
-  return word === undefined ? words : [...words, word];
+  if (text.replace(WORD, '').trim() !== '') throw new UserError(`${flag}: a quote or a backslash has no end`);
+  const unquoted = (piece: string, single?: string, double?: string, escaped?: string) =>
+    single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? escaped ?? piece;
+  return (text.match(WORD) ?? []).map((word) => word.replace(PIECE, unquoted));
 }
 
 /** The words with the values that their braces name; what was filled in is not read again, and other braces stay. */
@@ -154,19 +128,27 @@ const LONGEST_LOOK_MS = 5_000;
 /** Why a checkpoint could not be evaluated, in one sentence; it says nothing of the checkpoint's quality. */
 export class NotEvaluated extends Error {}
 
+/** A server that is ready. */
+export interface Server {
+  readonly url: string;
+  readonly model: string;
+  /** Aborted with a `NotEvaluated` where the server ends by itself. */
+  readonly lost: AbortSignal;
+}
+
 /**
- * Starts the server of a checkpoint, and waits until it lists its models.
- * @param log takes what it writes
+ * Starts the server of a checkpoint, waits until it lists its models, and stops it once it has been used.
+ * @param dir takes its log
  * @param pidFile tells the next watch, should this one be killed, whose end to wait for
- * @returns its address, its model, how to stop it, and a signal that is aborted with a `NotEvaluated` where it ends by itself
  * @throws NotEvaluated where it cannot be started, ends, or is not ready in time
  */
-export async function startServer(
+export async function withServer<T>(
   checkpoint: { readonly name: string; readonly path: string },
-  { log, pidFile }: { readonly log: string; readonly pidFile: string },
+  { dir, pidFile }: { readonly dir: string; readonly pidFile: string },
   settings: WatchSettings,
   io: Io,
-) {
+  use: (server: Server) => Promise<T>,
+): Promise<T> {
   // The server of a watch that was killed ends by itself, but may take its grace for it, and holds the GPU until then.
   const earlier = Number(await readFile(pidFile, 'utf8').catch(() => ''));
   const until = performance.now() + GRACE_MS;
@@ -175,6 +157,7 @@ export async function startServer(
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
   const url = endpointAt(settings.endpoint, port);
+  const log = join(dir, 'server.log');
   const env = givenEnv(io.env, settings.passEnv);
   const [stopping, lost] = [new AbortController(), new AbortController()];
   const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal);
@@ -183,27 +166,33 @@ export async function startServer(
     const reason = fault === undefined ? how : `the server cannot be started (${fault})`;
     if (!stopping.signal.aborted) lost.abort(new NotEvaluated(reason));
   });
-  const stop = async () => {
-    stopping.abort();
-    await ended;
-  };
   try {
     await writeFile(pidFile, `${guarded.pid}\n`);
-    return { url, model: await ready(url, log, lost.signal, settings, io), lost: lost.signal, stop };
-  } catch (error) {
-    await stop();
-    throw error;
+    const model = await ready(url, log, lost.signal, settings, io);
+    return await use({ url, model, lost: lost.signal });
+  } finally {
+    stopping.abort();
+    await ended;
   }
 }
 
 /** Resolves with the name of the model once the server lists one. */
-async function ready(url: string, log: string, lost: AbortSignal, settings: WatchSettings, io: Io): Promise<string> {
-  const { waitReady, servedModel } = settings;
+async function ready(
+  url: string,
+  log: string,
+  lost: AbortSignal,
+  { waitReady, servedModel }: WatchSettings,
+  { env, stop }: Io,
+): Promise<string> {
+  const { AWB_MODEL_API_KEY: key } = env;
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const until = performance.now() + waitReady * 1000;
-  const ending = AbortSignal.any([lost, io.stop]);
+  const ending = AbortSignal.any([lost, stop]);
   while (performance.now() < until) {
     ending.throwIfAborted();
-    const listed = await modelsAt(url, io);
+    const signal = AbortSignal.any([ending, AbortSignal.timeout(LONGEST_LOOK_MS)]);
+    const look = fetch(`${url}/models`, { headers, signal }).then(modelsIn);
+    const listed = await look.catch(() => undefined);
     const model = listed && (servedModel ?? listed[0]);
     if (model !== undefined) return model;
     if (listed) throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
@@ -215,40 +204,22 @@ async function ready(url: string, log: string, lost: AbortSignal, settings: Watc
 }
 
 /** The models that a server lists, none where it asks for another key; undefined while it is not ready. */
-async function modelsAt(url: string, { env, stop }: Io): Promise<readonly string[] | undefined> {
-  const { AWB_MODEL_API_KEY: key } = env;
-  try {
-    const response = await fetch(`${url}/models`, {
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-      signal: AbortSignal.any([stop, AbortSignal.timeout(LONGEST_LOOK_MS)]),
-    });
-    const data = parseObject(await response.text())?.data;
-    if (response.status === 401 || response.status === 403) return [];
-    if (!response.ok) return undefined;
-    const models: unknown[] = Array.isArray(data) ? data : [];
-    return models.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []));
-  } catch {
-    return undefined;
-  }
+async function modelsIn(response: Response): Promise<readonly string[] | undefined> {
+  const data = parseObject(await response.text())?.data;
+  if (response.status === 401 || response.status === 403) return [];
+  if (!response.ok) return undefined;
+  const models: unknown[] = Array.isArray(data) ? data : [];
+  return models.flatMap((model) => (isObject(model) && typeof model.id === 'string' ? model.id : []));
 }
 
 /** @throws NotEvaluated where another process has the port: that server would be asked in place of ours */
 async function portFor(given: number | undefined): Promise<number> {
   for (let tries = 0; tries < (given === undefined ? MOST_PORTS : 1); tries++) {
-    const port = given ?? FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
-    if (await isFree(port)) return port;
+    const port = given ?? randomInt(FIRST_PORT, LAST_PORT);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').catch(() => undefined);
+    server.close();
+    if (isFree) return port;
   }
   throw new NotEvaluated(given ? `port ${given} is taken by another process` : 'no free port was found');
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    await once(server.listen(port, '127.0.0.1'), 'listening');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    server.close();
-  }
 }

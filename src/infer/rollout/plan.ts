@@ -95,19 +95,13 @@ export async function planRollout(
   };
 }
 
-/** A row of a trajectory, and what stands for it. */
-interface TrajectoryRow<Row> {
-  readonly row: Row;
-  readonly sample: Sample;
-}
-
 /**
  * The chains of one trajectory, given all of its rows in the order of the data: the longest row drives the first, and rows that are no
  * beginning of it form chains of their own. Every row is in exactly one, under its turn (1-based). Of two equal rows the second begins a
  * chain of its own, since a run asks for each.
  */
-export function chainsOf<Row>(all: readonly TrajectoryRow<Row>[]) {
-  const chains: { readonly driver: TrajectoryRow<Row>; readonly rows: ReadonlyMap<number, Row> }[] = [];
+export function chainsOf<Row>(all: readonly { readonly row: Row; readonly sample: Sample }[]) {
+  const chains: { readonly driver: (typeof all)[number]; readonly rows: ReadonlyMap<number, Row> }[] = [];
   let left = all;
   while (left.length > 0) {
     const driver = left.reduce((longest, other) => (other.sample.turnIdx > longest.sample.turnIdx ? other : longest));

@@ -147,6 +147,7 @@ export function rolloutOutput(
   const { journal } = run;
   const stampOf: StageOutput<TurnJob>['stampOf'] = (job, _failure, mark, recorded) =>
     stampOfTurn(journal, job, mark, recorded);
+  const isThere = (job: TurnJob) => summaryOf({ run, stampOf }, job) !== undefined;
   return {
     rows,
     between,
@@ -157,12 +158,7 @@ export function rolloutOutput(
     },
     beside: {
       path: join(run.dir, ROLLOUT_FILE),
-      lines: () =>
-        turnLines(
-          dataset,
-          journal,
-          turns.filter((job) => summaryOf({ run, stampOf }, job) !== undefined),
-        ),
+      lines: () => turnLines(dataset, journal, turns.filter(isThere)),
     },
     outputForm: { lean: settings.lean, turns: turns.length },
     absent: invalidByDomain(dataset.bad, settings),

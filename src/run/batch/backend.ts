@@ -40,7 +40,7 @@ import {
 import { openResults } from '../../model/batch/results.js';
 import { openDialect } from '../../model/endpoint/request.js';
 import { readAddress } from '../../model/http/address.js';
-import { wordsOf } from '../../settings/command-line.js';
+import { flagsFor } from '../../settings/command-line.js';
 import { chargedBill } from '../bill.js';
 import { reachedIn } from '../budget.js';
 import type { BudgetSettings } from '../options.js';
@@ -64,7 +64,7 @@ interface ByBatch {
 /** The command of a stage in words, without the keys of servers, which no file holds, and without `--fresh`, which would start over. */
 export function commandOf<J extends StageJob>({ io, run, options = {}, manifest }: Stage<J>): Batch['command'] {
   const { fresh: _, ...shown } = manifest.settings;
-  return { cwd: io.cwd, words: [run.kind, ...wordsOf(options, shown)] };
+  return { cwd: io.cwd, words: [run.kind, ...flagsFor(options, shown)] };
 }
 
 /** So many rows are tried live until one is answered. */

@@ -63,12 +63,8 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
         done();
       },
     });
-    await serveStdio(
-      sdk,
-      grounds,
-      { input: Readable.from(io.input?.() ?? [], { objectMode: false }), output },
-      io.stop,
-    );
+    const input = Readable.from(io.input?.() ?? [], { objectMode: false });
+    await serveStdio(sdk, grounds, { input, output }, io.stop);
     await sessions.stop(DRAIN_MS);
     return io.stop.aborted ? interruption(io.stop) : EXIT.done;
   }
@@ -98,8 +94,6 @@ export async function serveEnvironment(simulator: Simulator, settings: ServingSe
 export interface EnvironmentOptions extends Grounds, Pick<Site, 'host' | 'port' | 'apiKey' | 'onError' | 'onRequest'> {
   readonly mcp?: McpRoute | undefined;
 }
-
-export type RunningEnvironment = Awaited<ReturnType<typeof startEnvironment>>;
 
 const REQUEST_TIMEOUT_MS = 120_000;
 

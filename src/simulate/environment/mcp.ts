@@ -48,11 +48,10 @@ export interface Grounds {
 export async function serveStdio(
   sdk: Sdk,
   grounds: Grounds,
-  streams: { readonly input: Readable; readonly output: Writable },
+  { input, output }: { readonly input: Readable; readonly output: Writable },
   stop: AbortSignal,
 ): Promise<void> {
   const { server, answered } = actServer(sdk, grounds, grounds.sessions.open());
-  const { input, output } = streams;
   const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
   const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
   const ended = new Promise<void>((resolve) => {

@@ -21,7 +21,7 @@ export interface SessionGrounds {
   /** Turns after which an episode is over. */
   readonly steps: number;
   /** Where episodes are kept; undefined where they are not. */
-  readonly records?: { begin(episodeId: string): EpisodeRecord } | undefined;
+  readonly records?: Awaited<ReturnType<typeof openRecords>> | undefined;
   /** Sessions at once. */
   readonly most: number;
   /** Without a request for so long, a session ends. */
@@ -40,7 +40,8 @@ interface Episode {
   /** Actions taken; a world begun at a row has turns before them. */
   steps: number;
   doneReason: keyof typeof DONE_REASONS | undefined;
-  readonly record: EpisodeRecord | undefined;
+  /** Writes it as it stands now. */
+  readonly keep: ((world: World) => Promise<void>) | undefined;
 }
 
 /** Failures that another try may not have. */
@@ -98,7 +99,7 @@ export class Session {
         throw error instanceof UserError ? invalid(error.message) : error;
       });
       const { world } = begun;
-      this.#episode = { id, begun, world, steps: 0, doneReason: undefined, record: records?.begin(id) };
+      this.#episode = { id, begun, world, steps: 0, doneReason: undefined, keep: records?.(id) };
       // What the world model alone was told stays here.
       const history = world.turns.map(({ action, observation }) => ({ action, observation }));
       return answerOf(this.#episode, history.at(-1)?.observation ?? world.preface, history);
@@ -128,7 +129,7 @@ export class Session {
         return answerOf(episode, '');
       }
       if (acted.status !== 'ok') throw refusalOf(acted);
-      await episode.record?.keep(acted.world).catch((error: unknown) => {
+      await episode.keep?.(acted.world).catch((error: unknown) => {
         const message = `the step could not be recorded (${messageOf(error)}), and counts as not done; it can be tried again`;
         throw passing(message, NOT_RECORDED);
       });
@@ -208,34 +209,30 @@ function passing(message: string, code: string): ApiError {
 /** All sessions of a server. */
 export class Sessions {
   /** In the order of their opening. */
-  readonly #open = new Set<Session>();
+  readonly opened = new Set<Session>();
   readonly underWay = new Set<Promise<unknown>>();
   #isStopping = false;
 
   constructor(readonly grounds: SessionGrounds) {}
 
-  get count(): number {
-    return this.#open.size;
-  }
-
   /** Opens a further session, as its constructor says. @throws ApiError (503) where all places are taken, or the server is stopping */
   open(onGone?: () => void, mayLeave = false): Session {
     this.requireRunning();
     const { most } = this.grounds;
-    if (this.#open.size >= most) {
-      const over = [...this.#open].find((session) => session.mayLeave && session.isDone && !session.isBusy);
+    if (this.opened.size >= most) {
+      const over = [...this.opened].find((session) => session.mayLeave && session.isDone && !session.isBusy);
       const message = `no session is left of the ${most} of this server; try again later, or start it with more --sessions`;
       if (over === undefined) throw passing(message, 'CAPACITY_REACHED');
       this.dismiss(over);
     }
     const session = new Session(this, onGone, mayLeave);
-    this.#open.add(session);
+    this.opened.add(session);
     return session;
   }
 
   /** Ends a session whose client has gone. */
   end(session: Session): void {
-    this.#open.delete(session);
+    this.opened.delete(session);
     session.end();
   }
 
@@ -249,13 +246,13 @@ export class Sessions {
   async stop(drainMs: number): Promise<void> {
     this.#isStopping = true;
     const late = setTimeout(() => {
-      for (const session of this.#open) session.end();
+      for (const session of this.opened) session.end();
     }, drainMs);
     await Promise.allSettled(this.underWay);
     // The last answer is on its way before its client is sent away.
     await new Promise((resolve) => setImmediate(resolve));
     clearTimeout(late);
-    for (const session of [...this.#open]) this.end(session);
+    for (const session of [...this.opened]) this.end(session);
   }
 
   requireRunning(): void {
@@ -268,11 +265,6 @@ function timerOf(ms: number): number {
   return Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
 }
 
-/** Keeps one episode: writes it as it stands now, and resolves when it is on the disk. */
-interface EpisodeRecord {
-  keep(world: World): Promise<void>;
-}
-
 /** What `awb infer --data-dir` reads. */
 const ENDING = '_test.jsonl';
 const LONGEST_NAME = 80;
@@ -280,32 +272,29 @@ const LONGEST_NAME = 80;
 /**
  * Opens the folder of records. An episode's file is named by its first step. It is written beside its place and moved there, so that a
  * process that is killed leaves the last step that it finished.
+ * @returns for an episode what writes it, and resolves when it is on the disk
  * @throws UserError (73) where there can be no such folder
  */
-export async function openRecords(directory: string): Promise<{ begin(episodeId: string): EpisodeRecord }> {
+export async function openRecords(directory: string) {
   await makeFolders(directory).catch((error: unknown) => {
     throw cannotCreate(`cannot make ${directory} (--record): ${messageOf(error)}`);
   });
-  return {
-    begin(episodeId) {
-      let place: string | undefined;
-      return {
-        async keep(world) {
-          const { at, part } =
-            place === undefined
-              ? await claimed(directory, `${world.domain}-${episodeId}`)
-              : { at: place, part: await openAnew(`${place}.part`) };
-          try {
-            await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
-            await rename(`${at}.part`, at);
-          } catch (error) {
-            await rm(`${at}.part`, { force: true });
-            throw error;
-          }
-          place = at;
-        },
-      };
-    },
+  return (episodeId: string) => {
+    let place: string | undefined;
+    return async (world: World) => {
+      const { at, part } =
+        place === undefined
+          ? await claimed(directory, `${world.domain}-${episodeId}`)
+          : { at: place, part: await openAnew(`${place}.part`) };
+      try {
+        await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
+        await rename(`${at}.part`, at);
+      } catch (error) {
+        await rm(`${at}.part`, { force: true });
+        throw error;
+      }
+      place = at;
+    };
   };
 }
 
@@ -339,19 +328,17 @@ export type Acted =
   | { readonly status: 'interrupted' | 'full' }
   | { readonly status: 'spent'; readonly reason: string };
 
-/** An episode's first world, and how its actions are asked: under one instruction, and each turn under a seed of its own. */
-interface Begun {
-  readonly world: World;
-  step(world: World, action: string, signal: AbortSignal): Promise<Acted>;
-  /** Whether the context has no room for a further action. */
-  isFull(world: World): boolean;
-}
-
 export interface Simulator {
   /** Under which the world model is asked. */
   readonly model: string;
   /** Begins without any member what the flags name. @throws UserError for a start that cannot be had */
-  begin(start: WorldStart): Promise<Begun>;
+  begin(start: WorldStart): Promise<{
+    readonly world: World;
+    /** Under one instruction, and each turn under a seed of its own. */
+    step(world: World, action: string, signal: AbortSignal): Promise<Acted>;
+    /** Whether the context has no room for a further action. */
+    isFull(world: World): boolean;
+  }>;
 }
 
 /** So many turns of an episode have seeds apart from those of the next. */

@@ -2,13 +2,13 @@
 // have come to, as the document of --json and as the last words on the terminal.
 
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { addUsage } from '../../core/costs.js';
 import { EXIT, type ExitCode, interruption } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
 import { countBy } from '../../core/groups.js';
 import { fingerprintOf } from '../../core/identity.js';
-import { printable } from '../../core/printable.js';
+import { printable, shellLine } from '../../core/printable.js';
 import { hideKeys } from '../../core/redaction.js';
 import type { Io, Usage } from '../../core/types.js';
 import { writeLines } from '../../disk/files.js';
@@ -20,33 +20,20 @@ import { samplingOf } from '../../run/options.js';
 import { openProgress } from '../../run/progress.js';
 import { openRun } from '../../run/run.js';
 import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
-import { openPricing, targetAt } from '../../run/target.js';
-import { type ShownSettings, toolVersion } from '../../settings/command.js';
+import { programName, type ShownSettings, toolVersion } from '../../settings/command.js';
 import { shownPath } from '../../settings/shown-path.js';
 import type { EpisodeSettings } from '../options.js';
 import { Budget, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
 import { beginningsOf, type Episode, episodesOf, openAgent, printEpisodeBill } from './plan.js';
-import {
-  ENDS,
-  endingOf,
-  episodeState,
-  PLAYERS,
-  playAll,
-  type SessionResult,
-  standingOf,
-  type Work,
-} from './playing.js';
+import { ENDS, endingOf, episodeState, PLAYERS, playAll, standingOf, type Work } from './playing.js';
+
+type SessionResult = Awaited<ReturnType<typeof playAll>>;
 
 /** `_test.jsonl` is how a file of the data ends: the folder can be given to --data-dir as it is. */
 const NAME = 'episodes_test';
 
-/** Plays the episodes that the flags ask for. @param next what to type once all have ended */
-export async function playEpisodes(
-  settings: EpisodeSettings,
-  io: Io,
-  shown: ShownSettings,
-  next: (dir: string) => string,
-): Promise<ExitCode> {
+/** Plays the episodes that the flags ask for. */
+export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const starts = openStarts(settings, io);
   const closers: (() => Promise<unknown>)[] = [starts.close];
   try {
@@ -55,10 +42,7 @@ export async function playEpisodes(
     const domains = beginnings.map(({ domain }) => domain);
     const agent = await openAgent(settings, domains, io);
     if (settings.dryRun) {
-      const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
-      const target = targetAt({ prefix: 'model', baseUrls, model, apiKey }, io);
-      const worldPricing = await openPricing(target, settings, io);
-      await printEpisodeBill(episodes, { starts, agent, worldPricing }, settings, io);
+      await printEpisodeBill(episodes, { starts, agent }, settings, io);
       return EXIT.done;
     }
     const notices: string[] = [];
@@ -68,44 +52,36 @@ export async function playEpisodes(
     closers.push(simulation.close);
     const { asked, close } = await agent.live(budget, note);
     closers.push(close);
-    // What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change.
-    const isFresh = beginnings.every(({ row }) => row === undefined);
+    const isFresh = beginnings.every(({ start }) => 'domain' in start);
     const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
-    const identity = {
-      model: simulation.identity,
-      sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
-      system_prompt: prompts.identity,
-      agent: agent.identity,
-      starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),
-      steps: settings.steps,
-      tries: settings.agentTries,
-    };
     const run = await openRun({
       kind: 'simulate',
       dir: resolve(io.cwd, settings.outputDir),
       name: NAME,
       fresh: settings.fresh,
-      identity: () => identity,
+      // What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change.
+      identity: () => ({
+        model: simulation.identity,
+        sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
+        system_prompt: prompts.identity,
+        agent: agent.identity,
+        starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),
+        steps: settings.steps,
+        tries: settings.agentTries,
+      }),
       stateOf: episodeState,
     });
     closers.push(() => run.close());
     const models = { agent: asked, world: simulation.asked };
-    const work = { settings, io, shown, starts, beginnings, episodes, agent, run, simulation, models, budget, notices };
-    return await playIn(work, next(settings.outputDir));
+    const given = { settings, io, shown, starts, beginnings, episodes };
+    return await playIn({ ...given, agent, run, simulation, models, budget, notices });
   } finally {
     for (const close of closers.reverse()) await close();
   }
 }
 
-/** All that the episodes of an open run are played with. */
-interface Played extends Work {
-  readonly shown: ShownSettings;
-  readonly beginnings: readonly unknown[];
-  readonly notices: readonly string[];
-}
-
 /** Plays what has not ended, writes what has, and prints what it came to. @throws what broke it off, once everything is saved */
-async function playIn(work: Played, next: string): Promise<ExitCode> {
+async function playIn(work: Work): Promise<ExitCode> {
   const { run, models, episodes, settings, io } = work;
   for (const id of run.journal.ids()) {
     const { player, model, ...log } = run.journal.read(id).log;
@@ -114,27 +90,24 @@ async function playIn(work: Played, next: string): Promise<ExitCode> {
     const asked = PLAYERS.find((name) => name === player);
     if (asked !== undefined) models[asked].count(call, typeof model === 'string' ? model : undefined);
   }
-  const startedAt = run.stored?.startedAt ?? new Date().toISOString();
-  await writeManifest(run.manifestPath, { ...manifestOf(work), startedAt, state: 'running' });
-  const before = performance.now();
+  await writeManifest(run.manifestPath, { ...manifestOf(work), state: 'running' });
   const session = await inSession(work);
-  const seconds = (performance.now() - before) / 1000;
+  const seconds = (performance.now() - run.openedAt) / 1000;
   const { rows, ...output } = await writeOutput(work);
   const { failures, spent, error } = session;
   const endings = episodes.flatMap(({ number }) => endingOf(run.journal, number) ?? []);
   const [state, exitCode] = ((): [Manifest['state'], ExitCode] => {
     if (error === undefined && endings.length === episodes.length) return ['complete', EXIT.done];
     if (error === undefined && io.stop.aborted) return ['interrupted', interruption(io.stop)];
-    return spent === undefined && error === undefined
-      ? ['incomplete', EXIT.incomplete]
-      : ['stopped', spent === undefined ? EXIT.incomplete : EXIT.later];
+    if (spent !== undefined) return ['stopped', EXIT.later];
+    return [error === undefined ? 'incomplete' : 'stopped', EXIT.incomplete];
   })();
   const endedAt = new Date().toISOString();
-  const manifest = { ...manifestOf(work, failures), startedAt, state, endedAt, output };
+  const manifest = { ...manifestOf(work, failures), state, endedAt, output };
   await writeManifest(run.manifestPath, manifest);
   if (error !== undefined) throw error;
   const document = documentOf(work, session, endings, { manifest, exitCode, rows, seconds });
-  io.stdout.write(`${settings.json ? JSON.stringify(document) : linesOf(document, work, next).join('\n')}\n`);
+  io.stdout.write(`${settings.json ? JSON.stringify(document) : linesOf(document, work).join('\n')}\n`);
   return exitCode;
 }
 
@@ -149,14 +122,13 @@ async function inSession(work: Work): Promise<SessionResult> {
     status: () => undefined,
     spending: () => [calls(), spendingText(budget.spending) ?? []].flat().join(', '),
   });
-  if (run.journal.repaired !== undefined) progress.notice(run.journal.repaired);
+  const notice = (text: string) => progress.notice(text);
+  if (run.journal.repaired !== undefined) notice(run.journal.repaired);
   io.setLastWords('ended at once: every reply is saved; the same command continues');
-  const drain = drainOnInterrupt(io, (text) => progress.notice(text));
-  const session = await playAll(work, drain.over, ({ domain }, played, tokens) => {
-    if ('end' in played) progress.settled(domain, { status: 'ok', tokens });
-    else if (played.failure !== undefined) {
-      progress.settled(domain, { status: 'failed', tokens, reason: played.failure.reason });
-    }
+  const drain = drainOnInterrupt(io, notice);
+  const session = await playAll(work, drain.over, ({ domain }, { end, failure }, tokens) => {
+    if (end !== undefined) progress.settled(domain, { status: 'ok', tokens });
+    else if (failure) progress.settled(domain, { status: 'failed', tokens, reason: failure.reason });
   });
   drain.close();
   progress.finish();
@@ -168,13 +140,14 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
   const prefix = fingerprintOf(run.identity).slice(0, 8);
   let rows = 0;
   const lines = async function* () {
-    for (const { number, start, row, task } of episodes) {
+    for (const { number, start } of episodes) {
       const ending = endingOf(run.journal, number);
       if (ending === undefined || ending.steps === 0) continue;
       const { world } = standingOf(run.journal, number, await starts.world(start));
       const episode = number + 1;
       const seed = settings.seed ?? null;
-      const awb = { episode, agent: agent.model, world_model: simulation.model, seed, row, task, ...ending };
+      const begun = 'row' in start ? { row: start.row } : { task: start.task };
+      const awb = { episode, agent: agent.model, world_model: simulation.model, seed, ...begun, ...ending };
       rows++;
       yield JSON.stringify({ ...trajectoryRow(world, `${prefix}-${episode}`), awb });
     }
@@ -185,7 +158,7 @@ async function writeOutput({ run, episodes, settings, starts, agent, simulation 
 
 /** @param halted what halted episodes in the session */
 function manifestOf(
-  { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Played,
+  { run, settings, shown, beginnings, episodes, agent, simulation, models, notices }: Work,
   halted: SessionResult['failures'] = new Map(),
 ) {
   const ok = episodes.filter(({ number }) => endingOf(run.journal, number) !== undefined).length;
@@ -212,6 +185,7 @@ function manifestOf(
     },
     tokens,
     notices: [...new Set([...run.notices, ...notices])],
+    startedAt: run.startedAt,
     process: { pid: process.pid, host: hostname() },
   };
 }
@@ -248,10 +222,13 @@ function documentOf(
 }
 
 /** The document in words. */
-function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: Work, next: string): string[] {
+function linesOf(document: EpisodesDocument, { io, settings: { fresh, outputDir } }: Work): string[] {
   const { episodes, steps, ends, failures, tokens, calls, notices, output, rows } = document;
   const mean = episodes.ended === 0 ? '' : `, ${(steps / episodes.ended).toFixed(1)} an episode`;
   const money = spendingText(document.spent);
+  // How to look at episodes: what the world said as predictions, which a report can show.
+  const folders = ['--data-dir', outputDir, '--output-dir', join(outputDir, 'inspected')];
+  const inspecting = ['infer', '--baseline', 'oracle', ...folders];
   return [
     `episodes: ${episodes.ended} of ${episodes.chosen} ended, ${document.seconds.toFixed(1)} s`,
     `steps: ${grouped(steps)}${mean}`,
@@ -268,15 +245,12 @@ function linesOf(document: EpisodesDocument, { io, settings: { fresh } }: Work, 
     ...(money === undefined ? [] : [`spent: ${money}, both models and all sessions together`]),
     ...notices.map((notice) => `note: ${printable(notice)}`),
     `written: ${shownPath(output, io)} (${counted(rows, 'trajectory', 'trajectories')})`,
-    lastLine(document, fresh, next),
+    lastLine(document, fresh, `${programName(io)} ${shellLine(inspecting)}`),
   ];
 }
 
-function lastLine(
-  { state, stop_reason: spent, exit_code: exitCode, failures, rows }: EpisodesDocument,
-  fresh: boolean,
-  next: string,
-): string {
+function lastLine(document: EpisodesDocument, fresh: boolean, next: string): string {
+  const { state, stop_reason: spent, exit_code: exitCode, failures, rows } = document;
   const same = sameCommand(fresh);
   if (state === 'interrupted') return `interrupted: every reply is saved; ${same} continues`;
   if (spent !== undefined) return `stopped: ${spent}; every reply is saved; ${wayOn(fresh, exitCode)}`;

@@ -11,7 +11,7 @@ import {
 } from '../../benchmark/actions/agent-dialogue.js';
 import { exists, fingerprintOf, loadAgentPrompts, readText } from '../../benchmark/prompts.js';
 import { costOf } from '../../core/costs.js';
-import { badData, inputMissing, UserError } from '../../core/errors.js';
+import { badData, inputMissing, present, UserError } from '../../core/errors.js';
 import { counted, dollars, grouped } from '../../core/figures.js';
 import { hideKeys } from '../../core/redaction.js';
 import { withoutThought } from '../../core/reply.js';
@@ -24,16 +24,12 @@ import { samplingOf } from '../../run/options.js';
 import type { Pricing } from '../../run/run.js';
 import { openPricing, requirePriced, targetAt } from '../../run/target.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
-import { type Budget, fileOrText, type NamedRow, PaidModel, type Start, type Starts } from '../simulation.js';
+import { type Budget, fileOrText, type NamedRow, PaidModel, type Start, type Starts, sumOfAll } from '../simulation.js';
 
 /** A place to start, and the domain that it lies in. */
 interface Beginning {
   readonly start: Start;
   readonly domain: Domain;
-  /** What the agent is to do; absent where the row's own prompt says it. */
-  readonly task?: string;
-  /** The key of the row. */
-  readonly row?: string;
 }
 
 /** One world that is acted in to its end. */
@@ -46,11 +42,7 @@ export interface Episode extends Beginning {
  * The places where episodes start, each once: a domain with each task, a row, or the first rows of the data's trajectories.
  * @throws UserError 2 for flags that contradict each other; 65 and 66 for tasks and data that cannot be used
  */
-export async function beginningsOf(
-  settings: EpisodeSettings,
-  starts: Pick<Starts, 'names' | 'world'>,
-  io: Io,
-): Promise<readonly Beginning[]> {
+export async function beginningsOf(settings: EpisodeSettings, starts: Starts, io: Io): Promise<readonly Beginning[]> {
   const { domain, from, fromRows, task, tasks } = settings;
   const places = [from !== undefined, fromRows, domain !== undefined && !fromRows].filter(Boolean).length;
   if (places !== 1) {
@@ -62,14 +54,14 @@ export async function beginningsOf(
     }
     if (from === undefined) return firstRows(await starts.names(), settings);
     const world = await starts.world({ row: from });
-    return [{ start: { row: world.key ?? from }, domain: world.domain, row: world.key ?? from }];
+    return [{ start: { row: world.key ?? from }, domain: world.domain }];
   }
   // A domain that nobody knows is told before anything is opened.
   await starts.world({ domain });
   const state = settings.state === undefined ? undefined : await fileOrText(settings.state, '--state', io);
   const all = await tasksOf(settings, io);
   if (all.length === 0) return [{ domain, start: { domain, state } }];
-  return all.map((each) => ({ domain, task: each, start: { domain, task: each, state } }));
+  return all.map((each) => ({ domain, start: { domain, task: each, state } }));
 }
 
 /** The episodes over these places in turn. @throws UserError (2) where it has to be said how many they are */
@@ -80,20 +72,15 @@ export function episodesOf(beginnings: readonly Beginning[], { episodes, fromRow
     );
   }
   const count = Math.min(episodes ?? beginnings.length, MOST_EPISODES);
-  return Array.from({ length: count }, (_, number) => {
-    const beginning = beginnings[number % beginnings.length];
-    if (beginning === undefined) throw new Error('there is no place to start');
-    return { ...beginning, number };
-  });
+  return Array.from({ length: count }, (_, number) => ({ ...present(beginnings[number % beginnings.length]), number }));
 }
 
 async function tasksOf({ task, tasks }: EpisodeSettings, { cwd }: Io): Promise<string[]> {
   if (task !== undefined && tasks !== undefined) throw new UserError('give --task or --tasks, not both');
   if (tasks === undefined) return task === undefined ? [] : [task];
-  const lines = (await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line'))
-    .replace(/^\uFEFF/, '')
-    .split('\n');
-  return lines.map((line) => line.trim()).filter((line) => line !== '');
+  const text = await readText(resolve(cwd, tasks), '--tasks names a file of tasks, one a line');
+  // A byte order mark is white space, too.
+  return text.split('\n').flatMap((line) => line.trim() || []);
 }
 
 /** A trajectory's first row, in the order of the data. */
@@ -108,7 +95,7 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
     const domains = [...new Set(rows.map((row) => row.domain))].join(', ');
     throw inputMissing(`--domain: ${dataDir} has no row of "${domain}", only of ${domains}`);
   }
-  return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named, row: key }));
+  return Array.from(first.values(), ({ key, domain: named }) => ({ start: { row: key }, domain: named }));
 }
 
 /**
@@ -117,16 +104,16 @@ function firstRows(rows: readonly NamedRow[], { domain, dataDir }: EpisodeSettin
  */
 export async function printEpisodeBill(
   episodes: readonly Episode[],
-  { starts, agent, worldPricing }: { starts: Starts; agent: Agent; worldPricing: Pricing },
+  { starts, agent }: { readonly starts: Starts; readonly agent: Agent },
   settings: EpisodeSettings,
   io: Io,
 ): Promise<void> {
   const { steps, agentMaxTokens: action, maxTokens: observation, context = Number.POSITIVE_INFINITY } = settings;
-  const bounds = {
-    agent: { calls: 0, promptTokens: 0, completionTokens: 0 },
-    world: { calls: 0, promptTokens: 0, completionTokens: 0 },
-  };
-  const add = (bound: (typeof bounds)['agent'], first: number, budget: number, most: number) => {
+  const { modelBaseUrl: baseUrls, modelName: model, modelApiKey: apiKey } = settings;
+  const worldPricing = await openPricing(targetAt({ prefix: 'model', baseUrls, model, apiKey }, io), settings, io);
+  const nothing = { calls: 0, promptTokens: 0, completionTokens: 0 };
+  const bounds = { agent: { ...nothing }, world: { ...nothing } };
+  const add = (bound: typeof nothing, first: number, budget: number, most: number) => {
     for (let step = 0; step < steps; step++) {
       const prompt = Math.ceil(first + step * (action + observation));
       if (prompt > most) break;
@@ -141,11 +128,11 @@ export async function printEpisodeBill(
     add(bounds.agent, told, action, Number.POSITIVE_INFINITY);
     add(bounds.world, charactersOf(requestOf(world, '')) / CHARS_A_TOKEN + action, observation, context);
   }
-  const costs = [
-    [bounds.agent, agent.pricing(new Set())] as const,
-    [bounds.world, worldPricing(new Set())] as const,
-  ].map(([{ calls, ...usage }, price]) => price && costOf(usage, price, calls));
-  const usd = costs.reduce((sum, cost) => (sum === undefined || cost === undefined ? undefined : sum + cost), 0);
+  const usdOf = ({ calls, ...usage }: typeof nothing, pricing: Pricing) => {
+    const price = pricing(new Set());
+    return price && costOf(usage, price, calls);
+  };
+  const usd = sumOfAll([usdOf(bounds.agent, agent.pricing), usdOf(bounds.world, worldPricing)]);
   if (settings.json) {
     const at_most = { ...bounds, usd: usd ?? null };
     const document = { schema: 'awb.simulate.bill/1', episodes: episodes.length, steps, at_most };
@@ -221,17 +208,14 @@ async function promptsFor(domains: readonly string[], { domainPrompts }: Episode
   // A folder of prompts may be meant for the world alone.
   const own = domainPrompts === undefined ? undefined : join(resolve(cwd, domainPrompts), 'agent');
   const known = await loadAgentPrompts(own !== undefined && (await exists(own)) ? own : undefined);
-  const prompts = new Map<string, string>();
-  for (const domain of [...new Set(domains)].sort()) {
+  const ofDomain = (domain: string) => {
     const prompt = known.prompt(domain);
-    if (prompt === undefined) {
-      throw badData(
-        `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
-      );
-    }
-    prompts.set(domain, prompt);
-  }
-  return prompts;
+    if (prompt !== undefined) return [domain, prompt] as const;
+    throw badData(
+      `there is no prompt for an agent in the domain "${domain}"; write how it acts there into DIR/agent/${domain}.txt, and name the folder with --domain-prompts DIR`,
+    );
+  };
+  return new Map([...new Set(domains)].sort().map(ofDomain));
 }
 
 /** The words by which an agent ends its episode. */
@@ -251,14 +235,11 @@ export function agentQuestion(briefing: string, { preface, turns }: World): Ques
   return { messages: agentMessages(briefing, preface, seen) };
 }
 
-/** What an agent's reply comes to: an action without its fence, an end with what the agent found out, or why it is neither. */
-type AgentTurn =
-  | { readonly action: string }
-  | { readonly end: (typeof LAST_WORDS)[keyof typeof LAST_WORDS]; readonly said?: string }
-  | { readonly flaw: string };
-
-/** What a reply does. A last word counts where the reply holds no action in a fence beside it: an action is carried out first. */
-export function readAgentTurn(domain: Domain, reply: string): AgentTurn {
+/**
+ * What a reply does: an action without its fence, an end with what the agent found out, or why it is neither. A last word counts where
+ * the reply holds no action in a fence as well: an action is carried out first.
+ */
+export function readAgentTurn(domain: Domain, reply: string) {
   const text = withoutThought(reply).trim();
   const fenced = lastFence(text)?.trim();
   const lines = text.split('\n');

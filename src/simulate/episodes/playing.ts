@@ -1,12 +1,12 @@
 // Episodes are played side by side: in each the agent acts and the world answers, until one of them ends it. Every reply is in the journal
 // before the next call, so that a kill loses none, and so is each episode's end.
 
-import type { UserError } from '../../core/errors.js';
 import type { CallLog, Io, ModelReply } from '../../core/types.js';
 import { afterObservation, type World } from '../../infer/world.js';
 import type { LiveFailure, LiveHooks } from '../../model/live.js';
 import type { Journal, JournalRecord } from '../../run/journal.js';
 import type { RowState, RowSummary, Run } from '../../run/run.js';
+import type { ShownSettings } from '../../settings/command.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
 import type { Budget, PaidModel, Simulation, Starts, StepOutcome } from '../simulation.js';
 import { type Agent, agentQuestion, type Episode, readAgentTurn } from './plan.js';
@@ -37,36 +37,30 @@ interface Ending {
   /** Why, where that is not said by the end alone. */
   readonly reason?: string | undefined;
 }
-type Ended = Omit<Ending, 'steps'>;
 
-/** An episode that goes on when the command is repeated. */
-interface Halted {
-  readonly failure?: Pick<LiveFailure, 'class' | 'reason'>;
-  /** Why nothing can be asked at all. */
-  readonly stop?: UserError | undefined;
+/** What a turn comes to, and what its record holds: an action, an observation or an end. Without any, the episode goes on another time. */
+interface Turn extends Partial<Ending> {
+  readonly action?: string;
+  readonly observation?: string;
+  readonly truncated?: boolean;
+  /** What halted it; where nothing can be asked at all, it says why. */
+  readonly failure?: Pick<LiveFailure, 'class' | 'reason' | 'stop'> | undefined;
 }
 
 /** What the episodes of an open run are played with. */
 export interface Work {
   readonly settings: EpisodeSettings;
   readonly io: Io;
+  readonly shown: ShownSettings;
   readonly starts: Starts;
+  readonly beginnings: readonly unknown[];
   readonly episodes: readonly Episode[];
   readonly agent: Agent;
   readonly run: Run;
   readonly simulation: Simulation;
   readonly models: Readonly<Record<Player, PaidModel>>;
   readonly budget: Budget;
-}
-
-/** What a session came to. */
-export interface SessionResult {
-  /** For each class of failure the reason of the first episode that it halted. */
-  readonly failures: ReadonlyMap<string, { readonly episodes: number; readonly reason: string }>;
-  /** The budget that is spent, in words. */
-  readonly spent: string | undefined;
-  /** Why nothing can be asked at all. */
-  readonly error: unknown;
+  readonly notices: readonly string[];
 }
 
 /** So many episodes are played side by side where concurrency is adaptive. */
@@ -79,10 +73,12 @@ const SIDE_BY_SIDE = 16;
 export async function playAll(
   work: Work,
   over: AbortSignal,
-  onPlayed: (episode: Episode, played: Ending | Halted, tokens: number) => void,
-): Promise<SessionResult> {
+  onPlayed: (episode: Episode, played: Turn, tokens: number) => void,
+) {
   const { run, budget, episodes, starts, settings, io } = work;
+  /** For each class of failure the episodes that it halted, and the reason of the first of them. */
   const failures = new Map<string, { episodes: number; reason: string }>();
+  /** Why nothing can be asked at all. */
   let error: unknown;
   const isOver = () => budget.reached !== undefined || error !== undefined || io.stop.aborted;
   const play = async (episode: Episode) => {
@@ -92,13 +88,11 @@ export async function playAll(
       tokens += log.usage?.completionTokens ?? 0;
     };
     const played = await playEpisode(episode, await starts.world(episode.start), { ...work, over, isOver, keep });
-    if (!('end' in played)) {
-      error ??= played.stop;
-      const { class: kind, reason } = played.failure ?? {};
-      if (kind !== undefined && reason !== undefined) {
-        const { episodes: count, reason: first } = failures.get(kind) ?? { episodes: 0, reason };
-        failures.set(kind, { episodes: count + 1, reason: first });
-      }
+    const { failure } = played;
+    if (failure !== undefined) {
+      error ??= failure.stop;
+      const { episodes: count, reason } = failures.get(failure.class) ?? { episodes: 0, reason: failure.reason };
+      failures.set(failure.class, { episodes: count + 1, reason });
     }
     onPlayed(episode, played, tokens);
   };
@@ -114,6 +108,7 @@ export async function playAll(
   const { concurrency } = settings;
   const workers = typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE;
   await Promise.all(Array.from({ length: Math.min(episodes.length, workers) }, worker));
+  /** `spent` is the budget that is used up, in words. */
   return { failures, spent: budget.reached, error };
 }
 
@@ -125,55 +120,44 @@ interface Play extends Work {
   keep(id: string, row: JournalRecord['row'], log: Partial<CallLog> & JournalRecord['log']): Promise<void>;
 }
 
-/** What a turn comes to: what was asked for, or the episode's end, or its halt. */
-type Turn<T> = { readonly value: T } | Ended | Halted;
-
 /** Plays an episode to its end, from where its records leave it. */
-async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Ending | Halted> {
+async function playEpisode({ number }: Episode, begun: World, play: Play): Promise<Turn> {
   const briefing = play.agent.briefing(begun);
-  const standing = standingOf(play.run.journal, number, begun);
-  let { world, turn } = standing;
-  for (let { step } = standing; step < play.settings.steps; step++) {
+  let { world, step, turn } = standingOf(play.run.journal, number, begun);
+  for (; step < play.settings.steps; step++) {
     turn ??= await takeTurn('agent', { number, step }, play, async (seedOffset, hooks) => {
       const reply = await play.models.agent.ask({ ...agentQuestion(briefing, world), seedOffset }, hooks);
       if (reply.status !== 'ok') return reply;
       const said = readAgentTurn(world.domain, reply.content);
-      if ('flaw' in said) return { status: 'empty', reply, flaw: said.flaw };
-      return { status: 'ok', reply, said, turn: turnOf(said) };
+      return 'flaw' in said ? { status: 'empty', reply, flaw: said.flaw } : { status: 'ok', reply, said };
     });
-    if (!('value' in turn)) return over(turn, step);
-    const { value: action } = turn;
+    const { action } = turn;
+    if (action === undefined) return over(turn, step);
+    let next = world;
     const shown = await takeTurn('world', { number, step }, play, async (seedOffset, hooks) => {
       const outcome = await play.simulation.step({ world, action, seedOffset }, hooks);
       if (outcome.status === 'empty') return { ...outcome, flaw: 'the reply holds no observation' };
       if (outcome.status !== 'ok') return outcome;
+      next = outcome.world;
       const { reply, observation, truncated } = outcome;
-      const said = { observation, ...(truncated && { truncated }) };
-      return { status: 'ok', reply, said, turn: { value: outcome.world } };
+      return { status: 'ok', reply, said: { observation, ...(truncated && { truncated }) } };
     });
-    if (!('value' in shown)) return over(shown, step);
-    world = shown.value;
-    turn = undefined;
+    if (shown.observation === undefined) return over(shown, step);
+    [world, turn] = [next, undefined];
   }
-  return over({ end: 'steps' }, play.settings.steps);
+  return over({ end: 'steps' }, step);
 
-  async function over(turn: Ended | Halted, steps: number): Promise<Ending | Halted> {
-    if (!('end' in turn)) return turn;
-    const ending = { ...turn, steps };
+  async function over({ end, said, reason, failure }: Turn, steps: number): Promise<Turn> {
+    if (end === undefined) return { failure };
+    const ending = { end, steps, said, reason };
     await play.keep(String(number), { status: 'ok', ...ending }, {});
     return ending;
   }
 }
 
-/** What an agent's reply, or its record, makes of the turn. */
-function turnOf({ action, end, said }: Kept): Turn<string> | undefined {
-  if (action !== undefined) return { value: action };
-  return end && { end, ...(said !== undefined && { said }) };
-}
-
 /** What came of a call: a reply that counts, one that cannot be used, or none. */
-type Answer<T> =
-  | { readonly status: 'ok'; readonly reply: ModelReply; readonly said: Kept; readonly turn: Turn<T> | undefined }
+type Answer =
+  | { readonly status: 'ok'; readonly reply: ModelReply; readonly said: Turn }
   | { readonly status: 'empty'; readonly reply: ModelReply; readonly flaw: string }
   | Exclude<StepOutcome, { status: 'ok' | 'empty' }>;
 
@@ -186,12 +170,12 @@ const TRIES_APART = 10;
 const EPISODES_APART = 10_000;
 
 /** Asks until a reply can be used, or the tries are used up. What the model wrote, thinking included, is the evidence. */
-async function takeTurn<T>(
+async function takeTurn(
   player: Player,
   { number, step }: { readonly number: number; readonly step: number },
   { run: { journal }, settings, over, isOver, keep }: Play,
-  ask: (seedOffset: number, hooks: LiveHooks & { isOff(): boolean }) => Promise<Answer<T>>,
-): Promise<Turn<T>> {
+  ask: (seedOffset: number, hooks: LiveHooks & { isOff(): boolean }) => Promise<Answer>,
+): Promise<Turn> {
   const id = idOf(number, step, player);
   const hooks = { signal: over, group: `episode ${number}`, isOff: isOver };
   const keepReply = (at: string, row: JournalRecord['row'], reply: ModelReply) => {
@@ -207,7 +191,7 @@ async function takeTurn<T>(
     switch (answer.status) {
       case 'ok':
         await keepReply(id, { status: 'ok', ...answer.said }, answer.reply);
-        return answer.turn ?? {};
+        return answer.said;
       case 'empty':
         flaw = answer.flaw;
         await keepReply(lostIdOf(id, lost.all), { status: 'failed', class: UNUSABLE, reason: flaw }, answer.reply);
@@ -217,19 +201,17 @@ async function takeTurn<T>(
       case 'spent':
         return {};
       default: {
-        const { class: kind, reason } = answer.status === 'failed' ? answer : BROKEN_OFF;
-        const { log } = answer;
-        if (log.attempts > 0) {
-          await keep(lostIdOf(id, lost.all), { status: 'failed', class: kind, reason }, { ...log, player });
-        }
+        const failure = answer.status === 'failed' ? answer : undefined;
+        const { class: kind, reason } = failure ?? BROKEN_OFF;
+        const row = { status: 'failed', class: kind, reason };
+        if (answer.log.attempts > 0) await keep(lostIdOf(id, lost.all), row, { ...answer.log, player });
         if (kind === 'context-overflow') return { end: 'context', reason: WHOSE[player] };
         if (kind === 'refused') return { end: 'refused', reason: `${WHOSE[player]} server: ${reason}` };
-        return answer.status === 'failed' ? { failure: answer, stop: answer.stop } : {};
+        return { failure };
       }
     }
   }
-  if (player === 'world') return { end: 'no-observation' };
-  return { end: 'unreadable', ...(flaw !== undefined && { reason: flaw }) };
+  return player === 'world' ? { end: 'no-observation' } : { end: 'unreadable', reason: flaw };
 }
 
 /** Of the agent's turn and of the world's, in step `step` (from 0) of an episode. The episode's number is the id of its end. */
@@ -242,31 +224,25 @@ function lostIdOf(turnId: string, count: number): string {
   return `${turnId}.${count}`;
 }
 
-/** What a record may hold. */
-interface Kept extends Partial<Ending> {
-  readonly action?: string;
-  readonly observation?: string;
-}
-
-function keptIn(journal: Journal<RowSummary>, id: string): Kept {
+function keptIn(journal: Journal<RowSummary>, id: string): Turn | undefined {
   // The records are the program's own, each with its checksum.
-  return journal.has(id) ? (journal.read(id).row as Kept) : {};
+  return journal.has(id) ? (journal.read(id).row as Turn) : undefined;
 }
 
 /** How an episode ended; undefined while it has not. */
 export function endingOf(journal: Journal<RowSummary>, episode: number): Ending | undefined {
-  const { end, steps, said, reason } = keptIn(journal, String(episode));
-  return end === undefined || steps === undefined ? undefined : { end, steps, said, reason };
+  const { end, steps = 0, said, reason } = keptIn(journal, String(episode)) ?? {};
+  return end && { end, steps, said, reason };
 }
 
 /** The world after all that the journal holds of an episode, and the agent's turn where the world has not answered it yet. */
 export function standingOf(journal: Journal<RowSummary>, episode: number, begun: World) {
   let world = begun;
   for (let step = 0; ; step++) {
-    const turn = turnOf(keptIn(journal, idOf(episode, step, 'agent')));
-    const { observation } = keptIn(journal, idOf(episode, step, 'world'));
-    if (turn === undefined || !('value' in turn) || observation === undefined) return { world, step, turn };
-    world = afterObservation(world, turn.value, observation);
+    const turn = keptIn(journal, idOf(episode, step, 'agent'));
+    const { observation } = keptIn(journal, idOf(episode, step, 'world')) ?? {};
+    if (turn?.action === undefined || observation === undefined) return { world, step, turn };
+    world = afterObservation(world, turn.action, observation);
   }
 }
 

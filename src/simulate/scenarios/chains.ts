@@ -15,23 +15,14 @@ import { OBSERVATION_MARKER, withoutMarker, writtenPrediction } from '../../core
 import { rowId } from '../../core/row-id.js';
 import { ownStart, type ScenarioMeasure, scenarioKey, stepKey, twinKey } from '../../core/scenario-row.js';
 import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/turn.js';
-import type { ChatMessage, Domain, Flag, Io } from '../../core/types.js';
-import type { ChosenRows } from '../../infer/chosen-rows.js';
+import type { ChatMessage, Domain, Flag } from '../../core/types.js';
+import type { Inference } from '../../infer/inferring.js';
 import { buildMessages } from '../../infer/messages.js';
-import type { InferSettings } from '../../infer/options.js';
 import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
 import type { JournalRecord } from '../../run/journal.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { withSlots } from './forms.js';
-import {
-  applyingTo,
-  keptLines,
-  outcomeOf,
-  type Scenario,
-  type ScenarioStart,
-  type StepPredicted,
-  scenarioAt,
-} from './scenario.js';
+import { applyingTo, keptLines, outcomeOf, type Predicted, type Scenario, scenarioAt } from './scenario.js';
 
 /** Steps that follow one another, at a row of the data or at the suite's own start. */
 interface Chain {
@@ -54,6 +45,8 @@ export interface ScenarioJob extends StageJob {
   readonly chain: Chain;
   /** From 0. */
   readonly step: number;
+  /** What the step's record is known by; that of the last one stands for the chain. */
+  readonly key: string;
 }
 
 /** A row as it stands. */
@@ -86,6 +79,7 @@ function jobsOf(chain: Chain): ScenarioJob[] {
     isFurther: !isSample({ chain, step }) || undefined,
     chain,
     step,
+    key: stepKey(key, step, steps),
   }));
 }
 
@@ -95,19 +89,12 @@ export function isSample({ chain: { twin, steps }, step }: Pick<ScenarioJob, 'ch
 }
 
 /** The journal's id of a step. */
-function stepId(chain: Chain, step: number): string {
-  return rowId(keyOfStep(chain, step), 0);
-}
-
-/** What a step's record is known by; the last one stands for the chain. */
-export function keyOfStep({ key, steps }: Chain, step: number): string {
-  return stepKey(key, step, steps);
+function stepId({ key, steps }: Chain, step: number): string {
+  return rowId(stepKey(key, step, steps), 0);
 }
 
 /** Tells of a row of the data which scenarios it is fit for. */
-type Fitting = (row: RowRef) => Promise<ReadonlySet<Scenario>>;
-
-export type Plan = Awaited<ReturnType<typeof planOf>>;
+type Fitting = ReturnType<typeof fittingIn>;
 
 /**
  * Rows are taken in rounds, one for each scenario in each of its domains at a time, until each has as many as it may take or there are
@@ -159,8 +146,7 @@ export async function planOf(
     }
   }
   if (taken.length === 0 && areSpent) {
-    const few = `--max-calls ${choice.maxCalls} is too few`;
-    throw new UserError(`${few}: a scenario takes two calls at least, one for the twin`);
+    throw new UserError(`--max-calls ${choice.maxCalls} is too few: a scenario takes two calls, one for the twin`);
   }
   const used = new Set(taken.map(({ scenario }) => scenario));
   return {
@@ -235,12 +221,8 @@ function rowsToTake(members: readonly RowRef[], seed: number, fitting: Fitting) 
  * The search for rows that scenarios are fit for: one reading of a row for all of them.
  * @throws UserError: 130 or 143 once the user has interrupted
  */
-export function fittingIn(
-  dataset: Pick<Dataset, 'readSample'>,
-  scenarios: readonly Scenario[],
-  { stop }: Pick<Io, 'stop'>,
-): Fitting {
-  return async (row) => {
+export function fittingIn(dataset: Pick<Dataset, 'readSample'>, scenarios: readonly Scenario[], stop: AbortSignal) {
+  return async (row: RowRef): Promise<ReadonlySet<Scenario>> => {
     throwIfStopped(stop);
     return new Set(applyingTo(await dataset.readSample(row), scenarios));
   };
@@ -250,14 +232,7 @@ export function fittingIn(
 
 type Start = Awaited<ReturnType<typeof startOf>>;
 
-export async function startOf(
-  {
-    dataset,
-    prompts,
-    settings,
-  }: Pick<ChosenRows, 'dataset' | 'prompts'> & { settings: Pick<InferSettings, 'protocol'> },
-  { row, domain, scenario }: Chain,
-) {
+export async function startOf({ dataset, prompts, settings }: Inference, { row, domain, scenario }: Chain) {
   if (row !== undefined) {
     const sample = await dataset.readSample(row);
     return {
@@ -277,7 +252,7 @@ export async function startOf(
 }
 
 /** The messages of the first step at a start of the suite's own, without the instruction. */
-export function startMessages(start: ScenarioStart, action: string): ChatMessage[] {
+export function startMessages(start: Parameters<typeof freshWorld>[0], action: string): ChatMessage[] {
   const question = requestOf(freshWorld(start), action);
   return 'messages' in question ? [...question.messages] : [];
 }
@@ -343,10 +318,7 @@ export function nextStep(
 }
 
 /** The messages of a turn with the scenario's instruction in them, in its framing. The scenario's slots are filled. */
-export function putScenario(
-  { put, framing, instruction }: Pick<Scenario, 'put' | 'framing' | 'instruction'>,
-  messages: readonly ChatMessage[],
-): ChatMessage[] {
+export function putScenario({ put, framing, instruction }: Scenario, messages: readonly ChatMessage[]): ChatMessage[] {
   const told = withSlots(framing, { instruction }).trim();
   if (put === 'system') {
     const [first, ...others] = messages;
@@ -378,18 +350,17 @@ export function lineOf(job: ScenarioJob, record: JournalRecord, start: Start, re
     twin: twin === undefined || undefined,
     ...(steps > 1 && { step: step + 1, steps }),
     action: scenario && actionOf(start, step),
-    ...(isSample(job) ? sampleMembers(chain, record.row, start, recordOf) : record.row),
+    ...(isSample(job) ? sampleMembers(job, record.row, start, recordOf) : record.row),
   });
 }
 
 /** What stands behind the names where a chain ends. */
-function sampleMembers(chain: Chain, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
+function sampleMembers({ chain, key }: ScenarioJob, row: JsonObject, start: Start, recordOf: RecordOf): JsonObject {
   const { failure, verdicts, measures } = foundIn(chain, start, recordOf);
-  const { trajectory, steps } = chain;
   const awb = { ...recordedPrediction(row) };
   // A record of predictions has a text, and its flags are written by the program alone, from the list of them.
   const said = { gen: String(row.gen), awb, flags: awb.flags as readonly Flag[] };
-  const prediction = { key: keyOfStep(chain, steps - 1), trajectory, repeat: 0, ...said };
+  const prediction = { key, trajectory: chain.trajectory, repeat: 0, ...said };
   const missing = failure && unmeasured(withoutPrediction(failure));
   const record = measures === undefined ? present(missing) : { ...(missing ?? measured(measures)), measures };
   const { instruction } = present(start.scenario);
@@ -431,11 +402,12 @@ function foundIn(chain: Chain, start: Start, recordOf: RecordOf) {
   const steps = predictedSteps(start, answers, twins);
   const { followed, leaked, steps: verdicts } = outcomeOf(scenario, steps);
   const undisturbed = twins && undisturbedIn(scenario, steps);
-  const measures: Partial<Record<ScenarioMeasure, number>> = { followed: percent(followed) };
-  if (answers.some((answer) => answer.failure === undefined)) measures.leaked = percent(leaked);
+  const measures: Partial<Record<ScenarioMeasure, number>> = { followed: 100 * Number(followed) };
+  if (answers.some((answer) => answer.failure === undefined)) measures.leaked = 100 * Number(leaked);
   if (undisturbed !== undefined) measures.undisturbed = undisturbed;
   if (twins !== undefined) {
-    measures.twin_false_positives = percent(outcomeOf(scenario, predictedSteps(start, twins, undefined)).followed);
+    const untouched = outcomeOf(scenario, predictedSteps(start, twins, undefined));
+    measures.twin_false_positives = 100 * Number(untouched.followed);
   }
   return { verdicts, measures, failure };
 }
@@ -447,11 +419,7 @@ function knownAnswers(twin: Chain, recordOf: RecordOf): readonly Answer[] | unde
   return answers.length === twin.steps && (failure === undefined || isModelCaused(failure.class)) ? answers : undefined;
 }
 
-function predictedSteps(
-  start: Start,
-  answers: readonly Answer[],
-  twins: readonly Answer[] | undefined,
-): StepPredicted[] {
+function predictedSteps(start: Start, answers: readonly Answer[], twins: readonly Answer[] | undefined): Predicted[] {
   const predictions = answers.map(({ prediction }) => prediction);
   return answers.map(({ prediction }, step) => ({
     domain: start.domain,
@@ -466,7 +434,7 @@ function predictedSteps(
 }
 
 /** Over all steps of which a verifier says what must not change. */
-function undisturbedIn(scenario: Scenario, steps: readonly StepPredicted[]): number | undefined {
+function undisturbedIn(scenario: Scenario, steps: readonly Predicted[]): number | undefined {
   let [kept, all] = [0, 0];
   for (const [index, { verify }] of scenario.steps.entries()) {
     const step = steps[index];
@@ -477,8 +445,4 @@ function undisturbedIn(scenario: Scenario, steps: readonly StepPredicted[]): num
     all += lines.of;
   }
   return all === 0 ? undefined : (100 * kept) / all;
-}
-
-function percent(isSo: boolean): number {
-  return isSo ? 100 : 0;
 }

@@ -105,7 +105,7 @@ export function filled<T>(value: T, values: Groups): T {
   // Nothing but texts changes in it.
   return JSON.parse(JSON.stringify(value), (key, inner: unknown) => {
     if (typeof inner !== 'string') return inner;
-    return key === 'source' ? sourceWithSlots(inner, values) : withSlots(inner, values);
+    return key === 'source' ? withSlots(inner, values, escaped) : withSlots(inner, values);
   }) as T;
 }
 
@@ -114,10 +114,8 @@ export function withSlots(text: string, values: Groups, put: (value: string) => 
   return text.replace(SLOT, (slot, name: string) => (Object.hasOwn(values, name) ? put(values[name] ?? '') : slot));
 }
 
-/** A pattern's source with its slots filled by values that stand for themselves. */
-function sourceWithSlots(source: string, values: Groups): string {
-  return withSlots(source, values, (value) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
-}
+/** The source of a pattern in which a text stands for itself. */
+const escaped = (value: string) => value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 
 /** What a text says in words of its own: the pieces between slots, addresses and quoted texts, which are meant to appear elsewhere. */
 export function ownWordsOf(text: string): string[] {
@@ -258,10 +256,7 @@ const WORDS = needs('a whole number of words of the instruction in a row, or 0 f
 /** What a prediction must not give away: phrases, and how many words of the instruction in a row. */
 const never = z.preprocess(
   (value) => (isObject(value) ? value : { phrases: value }),
-  mapping('"never"', {
-    phrases: texts().exactOptional(),
-    words: z.int(WORDS).min(0, WORDS).exactOptional(),
-  }),
+  mapping('"never"', { phrases: texts().exactOptional(), words: z.int(WORDS).min(0, WORDS).exactOptional() }),
 );
 export type NeverForm = z.infer<typeof never>;
 
@@ -359,10 +354,7 @@ export const worldForm = mapping('"world"', {
   facts: list(mapping('a fact', { subject: text, relation: text, object: text })),
   verify: verify.exactOptional(),
   questions: list(
-    mapping('a question', {
-      name,
-      steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS),
-    }),
+    mapping('a question', { name, steps: list(mapping('a step', { action: trimmed, asks: list(text) }), MOST_STEPS) }),
   ),
 });
 

@@ -8,42 +8,23 @@ import { listFolder } from '../../benchmark/prompts.js';
 import { domainName } from '../../core/domains.js';
 import { present, UserError } from '../../core/errors.js';
 import { counted } from '../../core/figures.js';
-import type { Identity } from '../../core/identity.js';
 import { isModelCaused } from '../../core/points.js';
 import { oneLine } from '../../core/printable.js';
 import { NONE, type Table } from '../../core/table.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io, Question } from '../../core/types.js';
-import {
-  askedIdentity,
-  type ChosenRows,
-  manifestOfData,
-  placeOfRow,
-  withChosenRows,
-  withData,
-} from '../../infer/chosen-rows.js';
-import { baselineOf, predictionState, recordOf } from '../../infer/inferring.js';
+import { placeOfRow, stageOver, withChosenRows, withData } from '../../infer/chosen-rows.js';
+import { baselineOf, type Inference, inferIdentity, predictionState, recordOf } from '../../infer/inferring.js';
 import { INFER_OPTIONS, type InferSettings } from '../../infer/options.js';
 import { printBill } from '../../run/bill-text.js';
 import { askStage, runOptions, withRun } from '../../run/command.js';
 import type { Manifest } from '../../run/manifest.js';
 import type { Run } from '../../run/run.js';
 import { markOf, oneByOne, type Stage } from '../../run/stage-contract.js';
-import { requirePriced } from '../../run/target.js';
 import { type OptionTable, option, type Settings, type ShownSettings, under } from '../../settings/command.js';
-import {
-  answersOf,
-  fittingIn,
-  isSample,
-  keyOfStep,
-  lineOf,
-  messagesAt,
-  type Plan,
-  planOf,
-  type ScenarioJob,
-  startOf,
-} from './chains.js';
-import type { Scenario, ScenarioSuite } from './scenario.js';
+import { answersOf, fittingIn, isSample, lineOf, messagesAt, planOf, type ScenarioJob, startOf } from './chains.js';
+import type { Scenario } from './scenario.js';
+import type { ScenarioSuite } from './suite.js';
 
 /** The options of awb infer that put instructions to the world model, beside those of every inference. */
 export const SCENARIO_OPTIONS = under('Simulation', {
@@ -64,10 +45,7 @@ export const SCENARIO_OPTIONS = under('Simulation', {
 export type ScenarioSettings = InferSettings & Settings<typeof SCENARIO_OPTIONS>;
 
 /** Everything that one run on scenarios works on. */
-interface Instructing extends ChosenRows {
-  readonly settings: InferSettings;
-  readonly io: Io;
-  readonly shown: ShownSettings;
+interface Instructing extends Inference {
   readonly suite: ScenarioSuite;
   readonly jobs: readonly ScenarioJob[];
 }
@@ -96,7 +74,7 @@ export async function instruct(
       settings.baseline === undefined || ('applies' in at && steps.length === 1);
     const scenarios = suite.scenarios.filter(isAskable);
     const { sampleSeed: seed, scenarioRows: rowsEach, maxCalls = Number.POSITIVE_INFINITY } = settings;
-    const fitting = fittingIn(dataset, scenarios, io);
+    const fitting = fittingIn(dataset, scenarios, io.stop);
     const plan = await planOf(dataset.rows, chosen, scenarios, fitting, { seed, rowsEach, maxCalls });
     const { jobs } = plan;
     if (jobs.length === 0) {
@@ -109,7 +87,12 @@ export async function instruct(
     const said = lines.flatMap((line) => wrapped(line, io.stderr.columns, 2));
     if (!settings.quiet) io.stderr.write(`${said.join('\n')}\n\n`);
     const work: Instructing = { settings, io, shown, suite, jobs, ...rows };
-    const identity = (stored: Manifest | undefined) => scenarioIdentity(work, stored);
+    // Which rows stand under which scenarios is no part of it: more of them go into the same file.
+    const identity = (stored: Manifest | undefined) => ({
+      mode: 'scenarios',
+      suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
+      ...inferIdentity(work, stored),
+    });
     const names = { kind: 'scenarios', name: 'scenarios' } as const;
     const options = { ...runOptions(settings, io), ...names, identity, stateOf: predictionState, pricing };
     return withRun(options, async (run) => {
@@ -127,7 +110,7 @@ export async function instruct(
 }
 
 /** What is asked, and what of the suite is not, a sentence each. */
-function planText({ jobs, unused }: Plan, leftOut: number): string[] {
+function planText({ jobs, unused }: Awaited<ReturnType<typeof planOf>>, leftOut: number): string[] {
   const chains = new Set(jobs.map(({ chain }) => chain).filter(({ twin }) => twin !== undefined));
   const scenarios = new Set(Array.from(chains, ({ scenario }) => scenario)).size;
   const names = unused.map(({ name }) => name).join(', ');
@@ -150,7 +133,7 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   if (names?.some((file) => holdsRows({ name: file })) === false) return listDocument(suite);
   return withData(settings, io, async ({ dataset, chosen }) => {
     const rows = new Map<string, number>();
-    const fitting = fittingIn(dataset, suite.scenarios, io);
+    const fitting = fittingIn(dataset, suite.scenarios, io.stop);
     for (const row of chosen) {
       for (const { name: found } of await fitting(row)) rows.set(found, (rows.get(found) ?? 0) + 1);
     }
@@ -158,19 +141,13 @@ export async function listedSuite(settings: InferSettings, name: string, io: Io)
   });
 }
 
-const PROMPT = /\.txt$/;
-
 /**
  * The suite that the user names, with domains of the user's own where there are prompts for them.
  * @throws UserError: 66 where there is no such suite or folder of prompts, 65 with every fault of the suite by file and line
  */
-async function openSuite(
-  name: string,
-  { domainPrompts }: Pick<InferSettings, 'domainPrompts'>,
-  { cwd }: Pick<Io, 'cwd'>,
-): Promise<ScenarioSuite> {
+async function openSuite(name: string, { domainPrompts }: InferSettings, { cwd }: Io): Promise<ScenarioSuite> {
   const files = domainPrompts === undefined ? [] : await listFolder(resolve(cwd, domainPrompts));
-  const domains = files.filter((file) => PROMPT.test(file)).map((file) => file.replace(PROMPT, ''));
+  const domains = files.flatMap((file) => /^(.*)\.txt$/s.exec(file)?.[1] ?? []);
   // Loaded when there is a suite: the library of its schema takes a while.
   const { loadScenarioSuite } = await import('./suite.js');
   return loadScenarioSuite(name, { cwd, domains });
@@ -178,9 +155,8 @@ async function openSuite(
 
 /** The planned chains as a stage. @throws UserError (2) for a budget in dollars without a price */
 function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
-  const { settings, dataset, target, jobs } = work;
-  const { baseline } = settings;
-  if (baseline === undefined) requirePriced(settings, run.ledger.usd !== undefined, target);
+  const { dataset, jobs } = work;
+  const { baseline } = work.settings;
   const { journal } = run;
   const recordIn = (id: string) => (journal.has(id) ? journal.read(id) : undefined);
   const answersBefore = ({ chain, step }: ScenarioJob) => answersOf(chain, step, recordIn);
@@ -194,22 +170,17 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
     return { messages };
   };
   return {
-    io: work.io,
-    run,
-    settings,
-    target,
+    ...stageOver(work, run),
     rows: jobs,
     order: jobs,
-    remarks: work.prompts.remarks,
     stampOf: (job, _failure, mark) => stampOf(job, mark),
     isDone: ({ chain }, { status, class: failure }) => status === 'ok' || (chain.steps > 1 && isModelCaused(failure)),
-    asks: () => baseline === undefined,
     solve: oneByOne(async (job, ask) => {
       const { row, trajectory } = job.chain;
       const outcome = says
         ? await says(await dataset.readSample(present(row)), present(row))
         : await ask(async () => ({ ...(await questionOf(job)), seedOffset: 0 }));
-      const prediction = { key: keyOfStep(job.chain, job.step), trajectory, repeat: 0 };
+      const prediction = { key: job.key, trajectory, repeat: 0 };
       return recordOf(job.id, prediction, { ...outcome, stamp: stampOf(job, markOf(run)) });
     }),
     questions: async (job) => [await questionOf(job)],
@@ -218,25 +189,12 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
       row === undefined || twin !== undefined || step > 0 ? undefined : placeOfRow(dataset, row),
     compose: async (job, record) => lineOf(job, record, await startOf(work, job.chain), recordIn),
     outputForm: { jobs: hashOf(jobs.map(({ id }) => id)) },
-    manifest: manifestOfData(work, run, settings),
     absent: {},
   };
 }
 
 /** Of a suite's fingerprint, in identities and headings. */
 const FINGERPRINT_DIGITS = 12;
-
-/** What the answers depend on. Which rows stand under which scenarios is no part of it: more of them go into the same file. */
-function scenarioIdentity(work: Instructing, stored: Manifest | undefined): Identity {
-  const { settings, dataset, suite } = work;
-  const shared = {
-    mode: 'scenarios',
-    suite: `${suite.name} ${suite.fingerprint.slice(0, FINGERPRINT_DIGITS)}`,
-    data: dataset.fingerprint,
-  };
-  if (settings.baseline !== undefined) return { ...shared, baseline: settings.baseline };
-  return { ...shared, ...askedIdentity(work, stored) };
-}
 
 function hashOf(texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);
@@ -262,7 +220,6 @@ const NAME_COLUMNS = 32;
 
 /** A row for each scenario. */
 export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof listDocument>): Table {
-  const cell = (rows: number | null) => (rows === null ? NONE : String(rows));
   const hasData = scenarios.some(({ rows }) => rows !== null);
   const note = hasData
     ? 'Rows: those of the data that it is fit for; start: it brings a start of its own.'
@@ -278,7 +235,7 @@ export function listTable({ name, fingerprint, scenarios }: ReturnType<typeof li
         scenario.domains.map(domainName).join(' '),
         scenario.put,
         String(scenario.steps),
-        scenario.own_start ? 'start' : cell(scenario.rows),
+        scenario.own_start ? 'start' : String(scenario.rows ?? NONE),
         scenario.verifiers.join(' '),
       ]),
     ],

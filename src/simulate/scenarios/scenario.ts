@@ -6,7 +6,7 @@ import { oneLine } from '../../core/printable.js';
 import { withoutMarker } from '../../core/reply.js';
 import { actionOf, earlierTurns, groundTruthOf, textsOf } from '../../core/turn.js';
 import type { Domain, Sample } from '../../core/types.js';
-import { readTurnPrompt } from '../../infer/world.js';
+import { type FreshStart, readTurnPrompt } from '../../infer/world.js';
 import {
   type Conditions,
   compilePattern,
@@ -25,15 +25,6 @@ export const BUNDLED_SUITES = ['standard'] as const;
 /** Changes with what instructions, verifiers or the order of asking mean: part of the identity of a run. */
 export const SCENARIOS_VERSION = 1;
 
-/** Scenarios as a suite's files describe them, every one of them checked. */
-export interface ScenarioSuite {
-  readonly name: string;
-  /** SHA-256 in hex over all that the suite says: comments and layout do not count. */
-  readonly fingerprint: string;
-  /** In the order of their files' names, and of the files. */
-  readonly scenarios: readonly Scenario[];
-}
-
 /**
  * One scenario. Its texts may hold slots such as `{path}`, which the named groups of `applies` fill: `scenarioAt` gives the scenario of a
  * row, without slots.
@@ -49,23 +40,13 @@ export interface Scenario {
   /** The words around an instruction, with the slot `{instruction}`. */
   readonly framing: string;
   /** Where it stands: at rows that meet these conditions, or at a start of its own, which no row asks. */
-  readonly at: { readonly applies: Conditions } | { readonly start: ScenarioStart };
+  readonly at: { readonly applies: Conditions } | { readonly start: FreshStart };
   /** What is asked, in order: one step, or up to three. */
   readonly steps: readonly ScenarioStep[];
   /** Whether the verifiers of every step have to be met, or those of any one: a state that has to be reached in time. */
   readonly holds: 'each' | 'any';
   /** What no step's prediction may say. */
   readonly never: Never;
-}
-
-/** A start of the suite's own. */
-export interface ScenarioStart {
-  readonly domain: Domain;
-  /** What the world model is told of itself and the tools, without the instruction. */
-  readonly systemPrompt: string;
-  /** In front of the first action. */
-  readonly task?: string | undefined;
-  readonly state?: string | undefined;
 }
 
 interface ScenarioStep {
@@ -103,10 +84,8 @@ export function applyingTo(sample: Sample, scenarios: readonly Scenario[]): Scen
 function groupsAt({ at, domains }: Scenario, domain: Domain, texts: RowTexts): Groups | undefined {
   if (!('applies' in at) || !domains.includes(domain)) return undefined;
   const { not, ...wanted } = at.applies;
-  if (PLACES.some((place) => not?.[place] !== undefined && caught({ [place]: not[place] }, texts) !== undefined)) {
-    return undefined;
-  }
-  return caught(wanted, texts);
+  const isRuledOut = PLACES.some((place) => not?.[place] && caught({ [place]: not[place] }, texts));
+  return isRuledOut ? undefined : caught(wanted, texts);
 }
 
 /** What conditions look at. */
@@ -134,17 +113,15 @@ function caught(conditions: Omit<Conditions, 'not'>, texts: RowTexts): Groups | 
 
 // Verifiers: whether predictions show what a scenario instructed and give nothing away, each verdict with a sentence that says why.
 
-export type ScenarioOutcome = ReturnType<typeof outcomeOf>;
-
 /**
  * What the predictions of a scenario's steps say; its slots are filled. A step that failed has an empty prediction, which follows nothing.
  * Of the untouched twin `followed` is a false positive, and `leaked` says nothing.
  */
-export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[]) {
+export function outcomeOf(scenario: Scenario, predicted: readonly Predicted[]) {
   const steps = scenario.steps.map(({ verify: verifiers }, index): Verdict[] => {
     const step = predicted[index];
     if (step === undefined) return [];
-    const leak = leakIn(scenario.never, step.prediction, [step.seen, step.truth ?? '']);
+    const leak = leakIn(scenario.never, step.prediction, [step.seen ?? '', step.truth ?? '']);
     const never = { verifier: 'never', met: leak === undefined, why: leak ?? 'it gives nothing away' } as const;
     return [...verifiers.map((verifier) => verify(verifier, step)), never];
   });
@@ -160,17 +137,14 @@ export function outcomeOf(scenario: Scenario, predicted: readonly StepPredicted[
   };
 }
 
-export interface StepPredicted extends Predicted {
-  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
-  readonly seen: string;
-}
-
 /** A step's prediction, and what it is held against. Observations stand without their marker (`shownPrediction`, `withoutMarker`). */
 export interface Predicted {
   readonly domain: Domain;
   readonly prediction: string;
   /** The action of the step. */
   readonly action: string;
+  /** What the world model saw besides the instruction: the turn's prompt, or all of the dialogue. */
+  readonly seen?: string;
   /** What the environment really answered, without the instruction; absent where no row tells. */
   readonly truth?: string | undefined;
   /** What the world model answers at the same place without the instruction; absent for the twin itself. */
@@ -200,15 +174,14 @@ function answerTo(verifier: Verifier, of: Predicted): Answer {
     case 'contains':
     case 'lacks': {
       const { kind, texts } = verifier;
-      const odd = texts.find((text) => includes(prediction, text) !== (kind === 'contains'));
+      const said = squeezed(prediction);
+      const odd = texts.find((text) => said.includes(squeezed(text).trim()) !== (kind === 'contains'));
       const isThere = (odd === undefined) === (kind === 'contains');
       return [odd === undefined, `it ${isThere ? 'says' : 'does not say'} ${quoted(odd ?? texts[0])}`];
     }
     case 'matches': {
-      const { pattern } = verifier;
-      return compilePattern(pattern).test(prediction)
-        ? [true, `it matches ${quoted(pattern.source)}`]
-        : [false, `nothing in it matches ${quoted(pattern.source)}`];
+      const isMet = compilePattern(verifier.pattern).test(prediction);
+      return [isMet, `${isMet ? 'it' : 'nothing in it'} matches ${quoted(verifier.pattern.source)}`];
     }
     case 'json_path':
       return jsonAnswer(verifier.path, verifier.expect, jsonIn(prediction));
@@ -243,11 +216,7 @@ function isExpected(value: unknown, expect: { equals: unknown } | { matches: Pat
   return compilePattern(expect.matches).test(typeof value === 'string' ? value : canonicalJson(value));
 }
 
-/** Whether a text stands in another; runs of white space are as good as one space. */
-function includes(text: string, wanted: string): boolean {
-  return squeezed(text).includes(squeezed(wanted).trim());
-}
-
+/** Runs of white space are as good as one space. */
 function squeezed(text: string): string {
   return text.replace(/\s+/g, ' ');
 }
@@ -289,10 +258,7 @@ function lastNumber(text: string, pattern: RegExp): number | undefined {
  * which `except` is found; white space at both ends is no difference. A line that stands twice has to be there twice. A line end that
  * is written as `\n`, as in JSON packed into a text, is one, too.
  */
-export function keptLines(
-  { prediction, truth, twin }: Pick<Predicted, 'prediction' | 'truth' | 'twin'>,
-  except?: Pattern,
-): { readonly kept: number; readonly of: number } {
+export function keptLines({ prediction, truth, twin }: Predicted, except?: Pattern) {
   const changing = except === undefined ? undefined : compilePattern(except);
   const reference = common(linesOf(truth ?? twin ?? ''), linesOf(twin ?? truth ?? '')).filter(
     (line) => changing?.test(line) !== true,

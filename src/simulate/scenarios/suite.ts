@@ -25,14 +25,13 @@ import {
   withSlots,
   worldForm,
 } from './forms.js';
-import {
-  BUNDLED_SUITES,
-  leakIn,
-  type Never,
-  SCENARIOS_VERSION,
-  type Scenario,
-  type ScenarioSuite,
-} from './scenario.js';
+import { BUNDLED_SUITES, leakIn, type Never, SCENARIOS_VERSION, type Scenario } from './scenario.js';
+
+/**
+ * Scenarios as a suite's files describe them, every one of them checked, in the order of the files' names. The fingerprint is a SHA-256
+ * in hex over all that the suite says: comments and layout do not count.
+ */
+export type ScenarioSuite = Awaited<ReturnType<typeof loadScenarioSuite>>;
 
 const YAML_FILE = /\.ya?ml$/;
 /** Of a suite in which everything is wrong, the first faults are enough. */
@@ -49,7 +48,7 @@ const MOST_BYTES = 1_000_000;
 export async function loadScenarioSuite(
   given: string,
   { cwd, domains = [] }: { readonly cwd: string; readonly domains?: readonly Domain[] },
-): Promise<ScenarioSuite> {
+) {
   const { name, files } = await filesOf(given, cwd);
   const known = [...new Set([...DOMAINS, ...domains])];
   const wordingPath = bundled('wording.yaml');
@@ -63,7 +62,7 @@ export async function loadScenarioSuite(
     const file = await parseYaml(await readText(path), shown, EXIT.badData);
     const found: { readonly line: number; readonly what: string }[] = [];
     const fault: Tell = (at, what) => void found.push({ line: file.lineOf(at), what });
-    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault)) {
+    for (const { scenario, at } of scenariosIn(file.plain(file.document), known, wording, fault, file.lineOf)) {
       const before = places.get(scenario.name);
       if (before === undefined) places.set(scenario.name, `${shown}:${file.lineOf(at)}`);
       else fault(at, `the name "${scenario.name}" stands at ${before} already; choose another`);
@@ -91,13 +90,9 @@ async function filesOf(given: string, cwd: string) {
   }
   const name = basename(path).replace(YAML_FILE, '');
   if (found.isFile() && found.size <= MOST_BYTES) return { name, files: [{ path, shown: given }] };
-  if (!found.isDirectory()) {
-    throw badData(`${given} is no file of scenarios: it is no plain file, or larger than 1 MB`);
-  }
+  if (!found.isDirectory()) throw badData(`${given} is not a file of scenarios: not a regular file, or over 1 MB`);
   const files = (await listFolder(path)).filter((file) => YAML_FILE.test(file)).sort();
-  if (files.length === 0) {
-    throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
-  }
+  if (files.length === 0) throw inputMissing(`the folder ${given} holds no YAML file; a suite is one or more of them`);
   return { name, files: files.map((file) => ({ path: join(path, file), shown: join(given, file) })) };
 }
 
@@ -115,16 +110,17 @@ interface Wording {
 /** Is told what is wrong, and where. */
 type Tell = (at: Path, what: string) => void;
 
-interface Placed {
-  readonly scenario: Scenario;
-  readonly at: Path;
-}
-
 /** Domains in which no command ends with a status that could be seen. */
 const WITHOUT_STATUS: readonly Domain[] = ['search', 'android', 'web', 'os'];
 
 /** What a file holds; `tell` hears of all that is wrong in it at once. What a scenario at fault is like, nobody knows. */
-function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: Wording, tell: Tell): Placed[] {
+function scenariosIn(
+  value: unknown,
+  known: readonly Domain[],
+  bundledWording: Wording,
+  tell: Tell,
+  lineOf: (at: Path) => number,
+): { readonly scenario: Scenario; readonly at: Path }[] {
   let faults = 0;
   const fault: Tell = (at, what) => {
     faults++;
@@ -165,9 +161,7 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
     const { name, about, put, instruction, applies, then, domains = file?.domains ?? [] } = form;
     const before = faults;
     requireKnown(form.domains, [...at, 'domains']);
-    if (domains.length === 0) {
-      fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
-    }
+    if (domains.length === 0) fault(at, 'the scenario has no "domains"; name them here or at the top of the file');
     requireStatus(form.verify, domains, [...at, 'verify']);
     const verify = form.verify.filter((each) => each.kind !== 'never');
     const framing = framings[put];
@@ -190,15 +184,18 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
   }
 
   /** A scenario for each of a world's questions, under the world's name and its own. */
-  function questionsOf(form: z.infer<typeof worldForm>, at: Path): Placed[] {
+  function questionsOf(form: z.infer<typeof worldForm>, at: Path) {
     const { name, about, put, domain, system, task, state, instruction, questions } = form;
     const before = faults;
     requireKnown([domain], [...at, 'domain']);
     // Of equal ones the first.
     const facts = new Map(form.facts.toReversed().map((fact) => [canonicalJson([fact.subject, fact.relation]), fact]));
     for (const [index, fact] of form.facts.entries()) {
-      if (facts.get(canonicalJson([fact.subject, fact.relation])) === fact) continue;
-      fault([...at, 'facts', index], `the ${fact.relation} of ${fact.subject} is told twice; leave one of them out`);
+      const first = facts.get(canonicalJson([fact.subject, fact.relation])) ?? fact;
+      if (first === fact) continue;
+      const line = lineOf([...at, 'facts', form.facts.indexOf(first)]);
+      const what = `the ${fact.relation} of ${fact.subject} is told twice (line ${line})`;
+      fault([...at, 'facts', index], `${what}; leave one of them out`);
     }
     const forms: VerifierForms = form.verify ?? [{ kind: 'contains', texts: ['{object}'] }];
     requireStatus(forms, [domain], [...at, 'verify']);
@@ -212,7 +209,7 @@ function scenariosIn(value: unknown, known: readonly Domain[], bundledWording: W
     if (faults > before) return [];
     const framing = framings[put];
     const told = form.facts.map(({ subject, relation, object }) => `- ${subject}, ${relation}: ${object}`).join('\n');
-    const found = questions.map((question, index): Placed => {
+    const found = questions.map((question, index) => {
       const place = [...at, 'questions', index];
       const steps = question.steps.map(({ action, asks }, number) => {
         const object = facts.get(canonicalJson(asks))?.object;

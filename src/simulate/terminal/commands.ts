@@ -11,6 +11,7 @@ import {
   interruption,
   messageOf,
   nearest,
+  present,
   UserError,
 } from '../../core/errors.js';
 import { counted, grouped } from '../../core/figures.js';
@@ -62,14 +63,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return session.enter(before, 'back');
     },
   },
-  retry: {
-    help: 'ask the last action anew, under another seed',
-    run: (session) => session.retry(),
-  },
-  keep: {
-    help: 'add a turn whose reply you stopped, with what had come of it',
-    run: (session) => session.keep(),
-  },
+  retry: { help: 'ask the last action anew, under another seed', run: (session) => session.retry() },
+  keep: { help: 'add a turn whose reply you stopped, with what had come of it', run: (session) => session.keep() },
   fork: {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
@@ -80,8 +75,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
           `${each === branch ? '*' : ' '} ${each}  ${counted(turns.length, 'turn')}`;
         return Array.from(branches, ([each, world]) => line(each, world)).join('\n');
       }
-      const there = session.fork(name);
-      return session.enter(there ?? session.world, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
+      const [there, here] = [branches.get(name), session.world];
+      session.branch = name;
+      return session.enter(there ?? here, `${there ? 'back in the branch' : 'a new branch'} ${name},`);
     },
   },
   reset: {
@@ -98,10 +94,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: "write this trajectory in the benchmark's format (FILE_test.jsonl); ! replaces a file",
     run: save,
   },
-  usage: {
-    help: 'show what has been asked and spent, and how full the context is',
-    run: usageText,
-  },
+  usage: { help: 'show what has been asked and spent, and how full the context is', run: usageText },
   help: { help: 'list the commands', run: helpText },
   quit: { help: 'end (so does Ctrl-D, or Ctrl-C twice)', run: () => '' },
 };
@@ -113,11 +106,7 @@ function commandIn(line: string): { readonly name: string; readonly operand: str
 }
 
 /** Does what the command says. What is wrong with it is said, and nothing is lost. @returns the exit code of what was wrong */
-async function runCommand(
-  { name, operand }: { readonly name: string; readonly operand: string },
-  session: Session,
-  io: Io,
-): Promise<ExitCode | undefined> {
+async function runCommand(name: string, operand: string, session: Session, io: Io): Promise<ExitCode | undefined> {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
     if (command === undefined) {
@@ -152,7 +141,7 @@ async function save(session: Session, operand: string, io: Io): Promise<string> 
   if (named === '') throw new UserError('name a file: /save FILE');
   const id = `simulated-${new Date().toISOString().replace(/\.\d+Z$/, 'Z')}`;
   const file = await saveTrajectory(session.world, named, { replace, id }, io);
-  session.saved();
+  session.saved = session.world;
   return `${counted(session.world.turns.length, 'turn')} saved in ${file}`;
 }
 
@@ -267,14 +256,14 @@ interface Asked {
 }
 
 class Session {
-  world: World;
   branch = FIRST_BRANCH;
+  /** By their names, the present one among them. */
+  readonly branches = new Map<string, World>();
   /** What the world model is told in front of each action, until it is told otherwise; empty for nothing. */
   instruction = '';
   /** Of the first action that brought nothing about and was not asked again since. */
   fault: ExitCode | undefined;
-  #saved: World | undefined;
-  readonly #branches = new Map<string, World>();
+  saved: World | undefined;
   #asked: Asked | undefined;
 
   constructor(
@@ -286,24 +275,18 @@ class Session {
     this.world = start;
   }
 
-  /** The number of the turn that the next action makes. */
-  get next(): number {
-    return this.world.turns.length + 1;
+  get world(): World {
+    return present(this.branches.get(this.branch));
+  }
+
+  set world(world: World) {
+    this.branches.set(this.branch, world);
   }
 
   /** Simulated turns of the present world, unless it was saved as it is. */
   get unsaved(): number {
-    if (this.#saved === this.world) return 0;
+    if (this.saved === this.world) return 0;
     return this.world.turns.filter(({ origin }) => origin === 'simulated').length;
-  }
-
-  saved(): void {
-    this.#saved = this.world;
-  }
-
-  /** The branches by name, the present one among them. */
-  get branches(): ReadonlyMap<string, World> {
-    return new Map(this.#branches).set(this.branch, this.world);
   }
 
   async act(action: string): Promise<void> {
@@ -330,19 +313,11 @@ class Session {
     return `turn ${kept.turns.length} was added as it had come`;
   }
 
-  /** Goes on in the branch of this name. @returns its world; undefined where there is none yet, and it is made of the present one */
-  fork(name: string): World | undefined {
-    const there = this.branches.get(name);
-    this.#branches.set(this.branch, this.world);
-    this.branch = name;
-    return there;
-  }
-
   /** Goes on in another world. @returns where that is, behind the words given */
   enter(world: World, how: string): string {
     this.world = world;
     this.#asked = undefined;
-    return `${how} in front of turn ${this.next}`;
+    return `${how} in front of turn ${world.turns.length + 1}`;
   }
 
   /** The last turn as something to be asked anew: one that was gone back to, or switched to. */
@@ -401,7 +376,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
   const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
   const complete = (line: string) => completions(line, session.branches.keys());
-  const lines = isTyped ? typedLines(input, io.stdout, io.stop, complete) : pipedLines(input, io.stop);
+  const lines = isTyped ? typedLines(input, io, complete) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);
   try {
     if (isTyped) {
@@ -442,7 +417,7 @@ async function doAsTyped(session: Session, lines: Lines, io: Io, isTyped: boolea
       mayEnd = false;
       const action = command === undefined ? await wholeAction(line, session, lines) : undefined;
       if (command !== undefined) {
-        const failed = await runCommand(command, session, io);
+        const failed = await runCommand(command.name, command.operand, session, io);
         fault ??= failed;
       } else if (action !== undefined && !isTyped && session.fault !== undefined) {
         session.screen.show({ type: 'fault', text: 'left out, since the action before it brought nothing about' });
@@ -472,7 +447,7 @@ async function wholeAction(first: string, { world }: Session, input: Lines): Pro
   return action.trim() === '' ? undefined : action;
 }
 
-function promptOf({ world, branch, next, instruction }: Session): string {
+function promptOf({ world, branch, instruction }: Session): string {
   const where = branch === 'main' ? world.domain : `${world.domain}/${branch}`;
-  return `${where} ${next}${instruction === '' ? '' : ' (scenario)'}> `;
+  return `${where} ${world.turns.length + 1}${instruction === '' ? '' : ' (scenario)'}> `;
 }

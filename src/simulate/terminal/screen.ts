@@ -9,9 +9,10 @@ import { grouped } from '../../core/figures.js';
 import { openGrowingPrintable, printable } from '../../core/printable.js';
 import { countTags, OBSERVATION_MARKER, PREDICTION_TAG, pythonStrip, withoutThought } from '../../core/reply.js';
 import { wrapped } from '../../core/terminal.js';
-import type { Io, TextSink } from '../../core/types.js';
+import type { Io } from '../../core/types.js';
 import type { Hear } from '../../model/attempt.js';
 import type { Room } from '../../model/context.js';
+import type { SimulationSettings } from '../options.js';
 import type { StepOutcome } from '../simulation.js';
 
 /** What is to be seen, under --json as it stands here; of a turn, its document. */
@@ -118,10 +119,7 @@ function againText({ reason, wait_ms }: Extract<Shown, { type: 'again' }>): stri
  * For a script. A pipe has observations on standard output, each once it is whole, and all else on standard error; under --json all is
  * on standard output, one document a line.
  */
-export function scriptScreen(
-  { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
-  { quiet, json }: { readonly quiet: boolean; readonly json: boolean },
-): Screen {
+export function scriptScreen({ stdout, stderr }: Io, { quiet, json }: SimulationSettings): Screen {
   const show = (text: string, sink = stderr) => sink.write(`${printable(text, { multiline: true })}\n`);
   const note = (text: string) => quiet || show(text);
   return {
@@ -270,12 +268,7 @@ const HISTORY = 1_000;
  * Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt.
  * @param complete what a line that has begun may become
  */
-export function typedLines(
-  input: Input,
-  screen: TextSink,
-  stop: AbortSignal,
-  complete: (line: string) => string[],
-): Lines {
+export function typedLines(input: Input, { stdout: screen, stop }: Io, complete: (line: string) => string[]): Lines {
   /** The prompt and what is typed are hidden while a reply comes. */
   let isMuted = false;
   // The terminal as readline writes to it: through the sink, which takes secrets out.

@@ -120,16 +120,16 @@ describe('streamable HTTP', () => {
     await client.connect(transport as Transport);
     await expect(connect(url)).rejects.toThrow(/--sessions/);
     await transport.terminateSession();
-    await vi.waitFor(() => expect(sessions.count).toBe(0), PATIENCE);
+    await vi.waitFor(() => expect(sessions.opened.size).toBe(0), PATIENCE);
     await connect(url);
-    expect(sessions.count).toBe(1);
+    expect(sessions.opened.size).toBe(1);
   });
 
   test('a connection that is idle gives its place back', async () => {
     // Long enough for a busy machine to connect.
     const { url, sessions } = await startMcp(scriptedSimulator(), { most: 1, idleMs: 1_000 });
     await connect(url);
-    await vi.waitFor(() => expect(sessions.count).toBe(0), PATIENCE);
+    await vi.waitFor(() => expect(sessions.opened.size).toBe(0), PATIENCE);
     await connect(url);
   });
 });

@@ -43,7 +43,7 @@ describe('idleness', () => {
     await post(environment, '/reset', {});
     expect(await agent.heard()).toMatchObject({ type: 'error', data: { code: 'SESSION_ERROR' } });
     await closed;
-    await vi.waitFor(() => expect(environment.sessions.count).toBe(0), { timeout: 30_000 });
+    await vi.waitFor(() => expect(environment.sessions.opened.size).toBe(0), { timeout: 30_000 });
     const late = await json(post(environment, '/step', { action: { action: 'ls' } }));
     expect(late).toMatchObject({ status: 404, body: { detail: expect.stringContaining('idleness') } });
   });

@@ -361,12 +361,12 @@ describe('a world', () => {
     [
       'two facts that contradict each other',
       altered('  questions', '    - { subject: light, relation: keeper, object: Tom }\n  questions'),
-      '11: the keeper of light is told twice; leave one of them out',
+      '11: the keeper of light is told twice (line 9); leave one of them out',
     ],
     [
       'a fact told twice',
       altered('  questions', '    - { subject: light, relation: keeper, object: Ines }\n  questions'),
-      '11: the keeper of light is told twice',
+      '11: the keeper of light is told twice (line 9)',
     ],
     [
       'a fact that nobody asks for',

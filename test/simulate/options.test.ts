@@ -1,7 +1,7 @@
 // Where an environment listens.
 
 import { expect, test } from 'vitest';
-import { ENVIRONMENT_OPTIONS, placeOf, servesAgents } from '../../../src/simulate/options.js';
+import { ENVIRONMENT_OPTIONS, placeOf, servesAgents } from '../../src/simulate/options.js';
 
 test.each([
   ['127.0.0.1:7860', { host: '127.0.0.1', port: 7860 }],

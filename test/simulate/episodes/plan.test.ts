@@ -1,8 +1,8 @@
 // An agent's turn: what its reply does in a world, and what it is asked.
 
 import { describe, expect, test } from 'vitest';
-import { afterObservation, freshWorld } from '../../src/infer/world.js';
-import { agentBriefing, agentQuestion, readAgentTurn } from '../../src/simulate/episodes/plan.js';
+import { afterObservation, freshWorld } from '../../../src/infer/world.js';
+import { agentBriefing, agentQuestion, readAgentTurn } from '../../../src/simulate/episodes/plan.js';
 
 const keys = '[{"keystrokes": "ls\\n", "duration": 0.4}]';
 

@@ -1,7 +1,7 @@
 // What an action refers to, and when a text shows it.
 
 import { describe, expect, test } from 'vitest';
-import { plain, referencesIn } from '../../src/infer/rollout/rollout-turn.js';
+import { plain, referencesIn } from '../../../src/infer/rollout/rollout-turn.js';
 
 const inAction = (domain: string, action: string) =>
   `### Turn 2\n**Action:**\n\`\`\`text\n${action}\n\`\`\``.replace('text', domain);

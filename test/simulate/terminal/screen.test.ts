@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { randomOf } from '../../src/core/random.js';
-import { observationIn } from '../../src/infer/world.js';
-import { certainObservation } from '../../src/simulate/terminal/screen.js';
+import { randomOf } from '../../../src/core/random.js';
+import { observationIn } from '../../../src/infer/world.js';
+import { certainObservation } from '../../../src/simulate/terminal/screen.js';
 
 /** What each further piece of a reply shows. */
 function shownBy(pieces: readonly string[]): string[] {

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readRow } from '../../src/benchmark/sample.js';
-import type { Sample } from '../../src/core/types.js';
-import { offScript, simulatedTurn } from '../../src/infer/rollout/rollout-turn.js';
-import { RECORDED } from '../support/cli.js';
-import { SAMPLE } from '../support/sample.js';
+import { readRow } from '../../../src/benchmark/sample.js';
+import type { Sample } from '../../../src/core/types.js';
+import { offScript, simulatedTurn } from '../../../src/infer/rollout/rollout-turn.js';
+import { RECORDED } from '../../support/cli.js';
+import { SAMPLE } from '../../support/sample.js';
 
 const MARKER = '**Environment Observation:**\n';
 const act = (keystrokes: string) =>

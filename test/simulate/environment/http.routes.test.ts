@@ -124,7 +124,7 @@ describe('what cannot be served', () => {
     const refused = await json(post(environment, path, body));
     expect(refused.status).toBe(422);
     expect(refused.body).toMatchObject({ code: 'VALIDATION_ERROR', detail: expect.stringMatching(message) });
-    expect(environment.sessions.count).toBe(0);
+    expect(environment.sessions.opened.size).toBe(0);
   });
 
   test.each([

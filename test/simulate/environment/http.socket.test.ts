@@ -23,7 +23,7 @@ describe('a connection', () => {
     const closed = once(agent.socket, 'close');
     agent.socket.send('{"type": "close"}');
     expect((await closed)[0]).toBe(1000);
-    await vi.waitFor(() => expect(environment.sessions.count).toBe(0), { timeout: 30_000 });
+    await vi.waitFor(() => expect(environment.sessions.opened.size).toBe(0), { timeout: 30_000 });
   });
 
   test('says of a state before any reset that nothing has begun, and of a step that reset comes first', async () => {
@@ -93,7 +93,7 @@ describe('a connection', () => {
     const brokenOff = once(simulator.life, 'broken off');
     agent.socket.terminate();
     await brokenOff;
-    expect(environment.sessions.count).toBe(0);
+    expect(environment.sessions.opened.size).toBe(0);
   });
 
   test('that floods is closed', async () => {

@@ -156,7 +156,7 @@ function search() {
   const stop = new AbortController();
   const scenarios = [scenarioOf({ name: 'here', domains: ['terminal'] }), scenarioOf({ name: 'no', domains: ['web'] })];
   const readSample = async () => ({ ...SAMPLE, domain: 'terminal' });
-  return { fitting: fittingIn({ readSample }, scenarios, { stop: stop.signal }), stop };
+  return { fitting: fittingIn({ readSample }, scenarios, stop.signal), stop };
 }
 
 describe('the search for rows that scenarios are fit for', () => {

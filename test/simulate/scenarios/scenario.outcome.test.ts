@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { ownWordsOf } from '../../../src/simulate/scenarios/forms.js';
-import { outcomeOf, type StepPredicted } from '../../../src/simulate/scenarios/scenario.js';
+import { outcomeOf, type Predicted } from '../../../src/simulate/scenarios/scenario.js';
 import { scenarioOf } from '../../support/scenarios.js';
 
-const step = (prediction: string, more: Partial<StepPredicted> = {}): StepPredicted => ({
+const step = (prediction: string, more: Partial<Predicted> = {}): Predicted => ({
   domain: 'terminal',
   prediction,
   action: 'ls',

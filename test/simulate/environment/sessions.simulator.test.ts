@@ -1,13 +1,13 @@
 // Worlds that begin as an agent asks, and a world model on 127.0.0.1 that answers in them.
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { trajectoryRow, type World } from '../../src/infer/world.js';
-import { type Simulator, simulatorOf } from '../../src/simulate/environment/sessions.js';
-import { openSimulation, openStarts, type Simulation } from '../../src/simulate/simulation.js';
-import { RECORDED } from '../support/cli.js';
-import { ioIn } from '../support/io.js';
-import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
-import { simulationSettings } from '../support/simulation.js';
+import { trajectoryRow, type World } from '../../../src/infer/world.js';
+import { type Simulator, simulatorOf } from '../../../src/simulate/environment/sessions.js';
+import { openSimulation, openStarts, type Simulation } from '../../../src/simulate/simulation.js';
+import { RECORDED } from '../../support/cli.js';
+import { ioIn } from '../../support/io.js';
+import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../../support/loopback-server.js';
+import { simulationSettings } from '../../support/simulation.js';
 
 const NEVER = new AbortController().signal;
 const open: { close(): Promise<void> }[] = [];

@@ -91,10 +91,10 @@ test('what a full disk cut off is no file, and the next try has its name', () =>
     const { openRecords } = await import(${sessions});
     const { afterReply, freshWorld } = await import(${worlds});
     const after = (text) => afterReply(freshWorld({ domain: 'terminal', systemPrompt: '' }), 'ls', text);
-    const record = (await openRecords('.')).begin('e');
-    await record.keep(after('x'.repeat(9_000))).catch((error) => console.log(error.code));
+    const keep = (await openRecords('.'))('e');
+    await keep(after('x'.repeat(9_000))).catch((error) => console.log(error.code));
     console.log(readdirSync('.').join());
-    await record.keep(after('x'));
+    await keep(after('x'));
     console.log(readdirSync('.').join());`;
   const cwd = mkdtempSync(join(tmpdir(), 'awb-'));
   const command = 'ulimit -f 1; exec "$0" --input-type=module -e "$1"';

@@ -29,7 +29,7 @@ describe('without a key', () => {
     const environment = await startTestEnvironment(scriptedSimulator());
     expect(await statusWith(`${environment.url}/health`, headers)).toBe(status);
     expect(await refusedUpgrade(environment, { headers })).toBe(status);
-    expect(environment.sessions.count).toBe(0);
+    expect(environment.sessions.opened.size).toBe(0);
   });
 
   test('a page of the server’s own origin is let in', async () => {
