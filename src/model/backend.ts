@@ -83,11 +83,14 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
   // Whoever asks reports it.
   contexts.catch(() => {});
   const described = await Promise.all(endpoints.map((endpoint) => endpoint.facts()));
+  // Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell their slots.
+  const slots = described.map((facts) => Number(facts?.slots));
+  const isTold = slots.every((count) => isInteger(count) && count > 0);
   const pool = openPool(endpoints, {
     ...options,
     pace,
     concurrency: options.concurrency === 'adaptive' ? (own?.slots ?? 'adaptive') : options.concurrency,
-    ...ceilingOf(described),
+    ...(isTold && { ceiling: Math.min(...slots) }),
   });
   return {
     models: described.filter((facts) => facts !== undefined),
@@ -95,22 +98,13 @@ export async function openEndpoints(named: NamedEndpoints, options: BackendOptio
     dropped: () => dialect.dropped(),
     async work(jobs, solve, signals, hooks) {
       await contexts;
-      if (own === undefined) return pool.work(jobs, solve, signals, hooks);
-      await pool.work(jobs, solve, { ...signals, abort: AbortSignal.any([signals.abort, own.lost]) }, hooks);
-      own.lost.throwIfAborted();
+      const abort = own === undefined ? signals.abort : AbortSignal.any([signals.abort, own.lost]);
+      await pool.work(jobs, solve, { ...signals, abort }, hooks);
+      own?.lost.throwIfAborted();
     },
     status: () => pool.status(),
     close: () => pool.close(),
   };
-}
-
-/**
- * Calls beyond the slots of `awb serve` would wait there, and push out each other's kept states. Other servers do not tell
- * their slots.
- */
-function ceilingOf(described: readonly (JsonObject | undefined)[]): { readonly ceiling?: number } {
-  const slots = described.map((facts) => Number(facts?.slots));
-  return slots.every((count) => isInteger(count) && count > 0) ? { ceiling: Math.min(...slots) } : {};
 }
 
 /** What a server says of the model at /models; undefined is what it does not. */
@@ -126,8 +120,7 @@ export function serverFacts(named: NamedEndpoints) {
     baseUrls.map(async (baseUrl, index) => {
       const wire = new Wire(baseUrl, apiKey, proxies[index]);
       try {
-        const known = openModels(wire);
-        const [names, context] = await Promise.all([known.names(), known.context(model)]);
+        const { names, context } = await openModels(wire, model)();
         const name = names.find((one) => one === model) ?? (names.length === 1 ? names[0] : undefined);
         /** Some servers refuse a prompt that fits without its whole output budget. */
         const { tokens: contextTokens, refusesBudgets } = context ?? {};

@@ -28,6 +28,10 @@ const SHARE = 0.05;
 /** What the run has learned about its servers' contexts, shared by all endpoints. */
 export type ContextWatch = ReturnType<typeof openContextWatch>;
 
+/** Who is asked, and with what output budget. */
+type Budgeted = Readonly<{ host: string; budget: number | undefined }>;
+type AskWith = (maxTokens: number) => Promise<Attempt>;
+
 /** Opens a watch. `maxTokens` is the output budget, `fits` whether it is lowered to what the context leaves. */
 export function openContextWatch(options: {
   readonly maxTokens: number | undefined;
@@ -44,11 +48,7 @@ export function openContextWatch(options: {
      * asked again with the tokens that the context leaves, or is the failure with its reason: the user is told of the first, and once
      * there are many, the failure ends the run. `ask` asks with a given budget.
      */
-    async fitted(
-      first: Attempt,
-      { host, budget }: { readonly host: string; readonly budget: number | undefined },
-      ask: (maxTokens: number) => Promise<Attempt>,
-    ): Promise<Attempt> {
+    async fitted(first: Attempt, { host, budget }: Budgeted, ask: AskWith): Promise<Attempt> {
       const overflow = first.status === 'failed' ? first.overflow : undefined;
       if (first.status === 'ok' || overflow !== undefined) calls++;
       if (first.status !== 'failed' || overflow === undefined) return first;
@@ -108,10 +108,7 @@ type PromptRoom = Readonly<{ context: ServedContext; tokens: number }>;
 type OutputBudget = Readonly<{ maxTokens?: number | undefined; fitMaxTokens: boolean }>;
 
 /** The room of the server with the least of it; undefined where none tells its context. */
-export function leastRoom(
-  contexts: readonly ServedContext[],
-  { maxTokens = 1, fitMaxTokens }: OutputBudget,
-): PromptRoom | undefined {
+export function leastRoom(contexts: readonly ServedContext[], { maxTokens = 1, fitMaxTokens }: OutputBudget) {
   const budget = fitMaxTokens ? LEAST_REPLY : maxTokens;
   return contexts
     .map((context) => ({ context, tokens: context.tokens - (context.refusesBudgets ? budget : 1) }))
@@ -216,12 +213,7 @@ export interface Room {
  * What a prompt of so many characters takes of the context. `before` is a request that it goes on from, and its count exact;
  * `charsAToken` is what other requests have measured.
  */
-export function roomFor(
-  contextTokens: number,
-  chars: number,
-  before?: Measured,
-  charsAToken: number = CHARS_A_TOKEN,
-): Room {
+export function roomFor(contextTokens: number, chars: number, before?: Measured, charsAToken = CHARS_A_TOKEN): Room {
   const ratio = before === undefined || before.promptTokens === 0 ? charsAToken : before.chars / before.promptTokens;
   const known = before ?? { chars: 0, promptTokens: 0 };
   const added = (chars - known.chars) / ratio;

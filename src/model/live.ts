@@ -50,10 +50,8 @@ export async function openLive(named: NamedEndpoints, options: Omit<BackendOptio
   const contextTokens = context ?? Math.min(...contexts.map(({ tokens }) => tokens));
   const all = { chars: 0, promptTokens: 0 };
   const { own } = named;
-  const askOne = async (
-    request: ModelRequest,
-    { signal, group = '', onText, onAgain }: LiveHooks,
-  ): Promise<LiveOutcome> => {
+  const askOne = async (request: ModelRequest, hooks: LiveHooks): Promise<LiveOutcome> => {
+    const { signal, group = '', onText, onAgain } = hooks;
     let partial = { content: '', reasoning: '' };
     const asking: Asking = {
       make: async () => request,

@@ -1,6 +1,7 @@
-// How many calls an endpoint takes is learnt: throughput against servers of many kinds, on a clock that needs no waiting.
+// What the pool does with many calls: throughput against servers of many kinds, on a clock that needs no waiting, and 25,000 jobs.
 
 import { afterEach, describe, expect, it } from 'vitest';
+import { openPool } from '../../src/model/schedule/pool.js';
 import { failed, ok, type Script, singles, stage } from '../support/scheduling.js';
 
 const warnings: Error[] = [];
@@ -126,4 +127,27 @@ describe('adaptive concurrency', () => {
     expect(run.most.get('slow')).toBeLessThanOrEqual(32);
     expect(run.most.get('fast')).toBe(64);
   });
+});
+
+it.each([
+  ['one group', () => 'x'],
+  ['each its own group', (id: number) => `g${id}`],
+  ['groups of ten', (id: number) => `g${id % 2_500}`],
+])('25,000 jobs are asked once each: %s', async (_, groupOf) => {
+  const pool = openPool([{ host: 'a', call: async () => ok(), close: async () => {} }], {
+    concurrency: 64,
+    maxAttempts: 6,
+    retryMs: 600_000,
+  });
+  const never = new AbortController().signal;
+  const seen = new Uint8Array(25_000);
+  await pool.work(
+    Array.from(seen, (_, id) => ({ id, group: groupOf(id) })),
+    async ({ id }, ask) => {
+      const { status } = await ask({ make: async () => ({ messages: [], seedOffset: id }) });
+      if (status === 'ok') seen[id] = (seen[id] ?? 0) + 1;
+    },
+    { stop: never, abort: never },
+  );
+  expect(seen.every((times) => times === 1)).toBe(true);
 });

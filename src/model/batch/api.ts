@@ -8,7 +8,7 @@ import { oneLine } from '../../core/printable.js';
 import type { Redact } from '../../core/redaction.js';
 import { type AttemptFailure, TRIED_AGAIN } from '../attempt.js';
 import { classify } from '../failures/classify.js';
-import { readError } from '../failures/error-body.js';
+import { readError } from '../failures/rules.js';
 import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { systemClock } from '../schedule/pace.js';

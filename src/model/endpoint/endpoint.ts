@@ -4,7 +4,7 @@ import { addUsage, isTokenCount } from '../../core/costs.js';
 import { EXIT, messageOf, nearest, unavailable } from '../../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
-import { keysIn, openGrowingRedaction, redactValue } from '../../core/redaction.js';
+import { keysIn, openGrowingRedaction, type Redact, redactValue } from '../../core/redaction.js';
 import type { ModelRequest, Usage } from '../../core/types.js';
 import { type Attempt, type AttemptFailure, type Hear, INTERRUPTED } from '../attempt.js';
 import type { ContextWatch, ServedContext } from '../context.js';
@@ -16,7 +16,16 @@ import { readStart, Wire, type WireResponse } from '../http/wire.js';
 import { cleaned, tidy } from '../http/wording.js';
 import type { Pace } from '../schedule/pace.js';
 import { countInto, Reading } from './reading.js';
-import { type Asked, bodyText, budgetOf, MAX_COMPLETION_TOKENS, MAX_TOKENS, requestBody, wayOf } from './request.js';
+import {
+  type Asked,
+  type Body,
+  bodyText,
+  budgetOf,
+  MAX_COMPLETION_TOKENS,
+  MAX_TOKENS,
+  requestBody,
+  wayOf,
+} from './request.js';
 
 /** What the schedule asks of an endpoint. */
 export interface Endpoint {
@@ -82,7 +91,7 @@ export function openEndpoint(options: EndpointOptions) {
   const wire = new Wire(options.baseUrl, options.apiKey, proxy, keysIn(sampling.extraBody));
   const { redact, hasKey, secrets } = wire;
   const { host, baseUrl } = wire.address;
-  const models = openModels(wire);
+  const models = openModels(wire, model, baseUrl.replace(/\/v1$/, ''));
   /** What failures are classified by, as far as it is the same for each call. */
   const known = { host, model, flagPrefix, hasKey, isHeld: options.responseFormat !== undefined, proxy, redact };
 
@@ -113,38 +122,28 @@ export function openEndpoint(options: EndpointOptions) {
         if (rejected === undefined || !dialect.learn(rejected) || rejected in dialect.translate(body)) return outcome;
       }
     };
-    const fitting = { host, budget: request.maxTokens ?? sampling.maxTokens };
-    const outcome = await context.fitted(await ask(), fitting, ask);
+    const outcome = await context.fitted(await ask(), { host, budget: request.maxTokens ?? sampling.maxTokens }, ask);
     if (outcome.status === 'interrupted') return outcome;
     if (outcome.status === 'ok') return cleaned({ ...outcome, usage: spent }, redact);
     return { ...(outcome.unknownModel ? await withNames(outcome) : outcome), usage: spent };
   };
 
   /** Sends a body, and has the reply read that follows. It may take `leftMs` in all. */
-  const exchange = async (
-    request: ModelRequest,
-    body: Record<string, unknown>,
-    abort: AbortSignal,
-    leftMs: number,
-    hear: Hear | undefined,
-  ): Promise<Attempt> => {
+  const exchange = async (request: ModelRequest, body: Body, abort: AbortSignal, leftMs: number, hear?: Hear) => {
     const way = wayOf(request);
     const situation = () => ({ ...known, asked: way.words, sent: Object.keys(body), nowMs: Date.now() });
     let reading: Reading | undefined;
     const attempt = await post(way.path, bodyText(body), abort, leftMs, situation, async (response, clocks) => {
       const { status, headers } = response;
-      if (status < 200 || status > 299) {
+      const isError = status < 200 || status > 299;
+      const coding = headers.get('content-encoding')?.trim().toLowerCase() || 'identity';
+      if (isError || coding !== 'identity') {
         clocks.tail();
-        return classify({ status, headers, body: await readStart(response, MOST_ERROR_TEXT) }, situation());
-      }
-      const coding = headers.get('content-encoding')?.trim().toLowerCase();
-      if (coding && coding !== 'identity') {
-        clocks.tail();
-        await readStart(response, 1);
+        const body = await readStart(response, isError ? MOST_ERROR_TEXT : 1);
+        if (isError) return classify({ status, headers, body }, situation());
         // It was not asked for and is not unpacked: a few kilobytes could become gigabytes.
-        const what = `content-encoding ${tidy(coding, redact)}`;
-        const reason = `the reply is compressed (${what}), which it was asked not to be`;
-        return { status: 'failed', class: 'malformed', reason };
+        const what = `compressed (content-encoding ${tidy(coding, redact)})`;
+        return { status: 'failed', class: 'malformed', reason: `the reply is ${what}, which it was asked not to be` };
       }
       const growing = new Reading(clocks, way, budgetOf(body), hear);
       reading = growing;
@@ -217,7 +216,7 @@ export function openEndpoint(options: EndpointOptions) {
 
   /** The failure of an unknown model, with the models that there are. */
   const withNames = async (failure: AttemptFailure): Promise<AttemptFailure> => {
-    const names = await models.names();
+    const { names } = await models();
     if (names.length === 0) return failure;
     const near = nearest(model, names);
     const shown = names.slice(0, MOST_MODELS).join(', ') + (names.length > MOST_MODELS ? ', …' : '');
@@ -244,13 +243,13 @@ export function openEndpoint(options: EndpointOptions) {
      * @throws UserError (2) where no prompt can fit beside the output budget
      */
     async readContext(): Promise<ServedContext | undefined> {
-      const told = await models.context(model, baseUrl.replace(/\/v1$/, ''));
+      const { context: told } = await models();
       if (told === undefined) return undefined;
       context.described(host, told.tokens, !told.refusesBudgets);
       return { host, ...told };
     },
     /** What `awb serve` says of its model at /models; undefined for any other server. Never rejects. */
-    facts: models.facts,
+    facts: async () => (await models()).facts,
     close: () => wire.close(),
   };
 }
@@ -282,11 +281,12 @@ function redacting(hear: Hear, secrets: readonly string[]): { readonly hear: Hea
 }
 
 /**
- * What a server says about its models at /models: their names, their context, and what `awb serve` adds. One that cannot be reached, or
- * has no such list, counts as one without models. Nothing here rejects.
+ * What a server says about its models at /models: their names, what `awb serve` adds, and the context of the model that is asked, in
+ * tokens, where the server tells it. Some (vLLM and SGLang) refuse a prompt that fits without its whole budget; others end the reply at
+ * the context's end. `rootUrl` is the server's, without /v1; where it is absent, nothing is asked but /models. A server that cannot be
+ * reached, or has no such list, counts as one without models. Nothing here rejects.
  */
-export function openModels(wire: Wire) {
-  let entries: Promise<readonly JsonObject[]> | undefined;
+export function openModels(wire: Wire, model: string, rootUrl?: string) {
   /** The JSON object at that path; an empty one if there is none, or the server cannot be reached. */
   const documentAt = async (path: string): Promise<JsonObject> => {
     try {
@@ -296,53 +296,46 @@ export function openModels(wire: Wire) {
       return {};
     }
   };
-  const list = () => {
-    entries ??= documentAt('/models').then(({ data }) => {
-      const found = Array.isArray(data) ? data.filter(isObject) : [];
-      // A server that is still loading may tell later.
-      if (found.length === 0) entries = undefined;
-      return found;
-    });
-    return entries;
+  const contextOf = async (entry: JsonObject) => {
+    // vLLM, SGLang and `awb serve`, newer llama.cpp, Mistral, OpenRouter, Groq.
+    const { max_model_len, meta, max_context_length, context_length, context_window, owned_by } = entry;
+    const told = [max_model_len, asObject(meta).n_ctx, max_context_length, context_length, context_window];
+    if (owned_by === 'llamacpp' && rootUrl !== undefined && !told.some(isContext)) {
+      // llama.cpp's server tells a slot's context outside its API.
+      told.push(asObject((await documentAt(`${rootUrl}/props`)).default_generation_settings).n_ctx);
+    }
+    const tokens = told.find(isContext);
+    const refusesBudgets = owned_by === 'vllm' || owned_by === 'sglang';
+    return tokens === undefined ? undefined : { tokens, refusesBudgets };
   };
-  return {
-    async names(): Promise<readonly string[]> {
-      const ids = (await list()).map(({ id }) => id).filter((id) => typeof id === 'string');
-      return ids.map((id) => tidy(id, wire.redact, () => true));
-    },
-    /** What `awb serve` says about its model (file, quantisation, cache ...); undefined for any other server. */
-    async facts(): Promise<JsonObject | undefined> {
-      const own = (await list()).map((entry) => entry[FACTS_KEY]).find(isObject);
-      try {
-        const shown = own && redactValue(own, wire.redact);
-        return isObject(shown) ? shown : undefined;
-      } catch {
-        // The value is nested too deeply to be walked.
-        return undefined;
-      }
-    },
-    /**
-     * The context of a model in tokens, where the server tells it, and whether it refuses a prompt that fits without its whole budget
-     * (vLLM and SGLang); others end the reply at the context's end. `rootUrl` is the server's, without /v1; where it is absent, nothing
-     * is asked but /models.
-     */
-    async context(model: string, rootUrl?: string) {
-      const all = await list();
-      const entry = all.find(({ id }) => id === model) ?? (all.length === 1 ? all[0] : undefined);
-      if (entry === undefined) return undefined;
-      // vLLM, SGLang and `awb serve`, newer llama.cpp, Mistral, OpenRouter, Groq.
-      const { max_model_len, meta, max_context_length, context_length, context_window, owned_by } = entry;
-      const told = [max_model_len, asObject(meta).n_ctx, max_context_length, context_length, context_window];
-      if (owned_by === 'llamacpp' && rootUrl !== undefined && !told.some(isContext)) {
-        // llama.cpp's server tells a slot's context outside its API.
-        told.push(asObject((await documentAt(`${rootUrl}/props`)).default_generation_settings).n_ctx);
-      }
-      const tokens = told.find(isContext);
-      return tokens === undefined
-        ? undefined
-        : { tokens, refusesBudgets: owned_by === 'vllm' || owned_by === 'sglang' };
-    },
+  const read = async () => {
+    const { data } = await documentAt('/models');
+    const entries = Array.isArray(data) ? data.filter(isObject) : [];
+    // A server that is still loading may tell later.
+    if (entries.length === 0) told = undefined;
+    const ids = entries.map(({ id }) => id).filter((id) => typeof id === 'string');
+    const entry = entries.find(({ id }) => id === model) ?? (entries.length === 1 ? entries[0] : undefined);
+    const facts = entries.map((one) => one[FACTS_KEY]).find(isObject);
+    return {
+      names: ids.map((id) => tidy(id, wire.redact, () => true)),
+      facts: facts && redacted(facts, wire.redact),
+      context: entry && (await contextOf(entry)),
+    };
   };
+  let told: ReturnType<typeof read> | undefined;
+  return () => {
+    told ??= read();
+    return told;
+  };
+}
+
+/** Undefined where the value is nested too deeply to be walked. */
+function redacted(facts: JsonObject, redact: Redact): JsonObject | undefined {
+  try {
+    return asObject(redactValue(facts, redact));
+  } catch {
+    return undefined;
+  }
 }
 
 function isContext(told: unknown): told is number {

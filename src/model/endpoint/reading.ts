@@ -7,8 +7,7 @@ import { asObject, isObject, type JsonObject, parseObject } from '../../core/jso
 import type { TokenScore, Usage } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply, Hear } from '../attempt.js';
 import { classify } from '../failures/classify.js';
-import { isHtml } from '../failures/error-body.js';
-import { type CallContext, SCORES_A_REPLY } from '../failures/rules.js';
+import { type CallContext, isHtml, SCORES_A_REPLY } from '../failures/rules.js';
 import type { RunningLimits } from '../http/time-limits.js';
 import { CHAT, SCORED_CHAT, type Way } from './request.js';
 
@@ -30,15 +29,8 @@ const ROUNDING = 1e-3;
 /** What a reply tells of its own progress. */
 type Clocks = Pick<RunningLimits, 'progress' | 'tail' | 'firstTokenMs'>;
 
-/** Ends the reading of a body: it makes no sense, a web page came in the model's place, or the server told an error. */
-class Malformed extends Error {
-  constructor(
-    reason: string,
-    readonly more: { readonly isPage?: boolean; readonly told?: unknown } = {},
-  ) {
-    super(reason);
-  }
-}
+/** Ends the reading of a body: it makes no sense, or its cause says that a web page came in the model's place, or what error was told. */
+class Malformed extends Error {}
 
 /** A reply as it grows. Nothing behind its end belongs to it, except its token counts. */
 export class Reading {
@@ -96,7 +88,7 @@ export class Reading {
   /** Takes a whole completion that was parsed elsewhere, in place of a body. */
   take(completion: JsonObject): void {
     this.#kind = 'parsed';
-    this.#read(() => this.#readCompletion(completion));
+    this.#read(() => this.#readCompletion(completion, true));
   }
 
   /** What the body came to, once it has ended or is given up. */
@@ -109,7 +101,7 @@ export class Reading {
       if (this.#events === 0) throw new Malformed('the reply is neither JSON nor a stream of events');
     });
     if (this.finished) return this.#completed(context);
-    const { isPage, told } = this.#broken?.more ?? {};
+    const { isPage, told } = asObject(this.#broken?.cause);
     if (told !== undefined) return { ...classify({ body: textOfError(told) }, context()), usage: this.usage };
     const reason = this.#broken?.message ?? 'the reply was cut off: its stream ended without finish_reason';
     return this.#failed('malformed', reason, isPage ? { down: true } : {});
@@ -191,44 +183,48 @@ export class Reading {
       if (data.trim() === '') return;
       throw new Malformed('an event of the reply is not a JSON object');
     }
-    this.#describe(chunk);
-    const choice = firstChoice(chunk.choices);
-    if (choice === undefined) return;
-    if (this.#add(this.#isChat ? (choice.delta ?? choice.message) : textChoice(choice))) this.clocks.progress();
-    this.#end(choice);
-    if (this.finished) this.clocks.tail();
+    this.#readCompletion(chunk, false);
   }
 
   #readDocument(text: string): void {
     const completion = parseObject(text);
-    if (completion !== undefined) this.#readCompletion(completion);
+    if (completion !== undefined) this.#readCompletion(completion, true);
     else if (isHtml(text)) {
-      throw new Malformed('the reply is a web page, not JSON: does the base URL lack /v1?', { isPage: true });
+      throw new Malformed('the reply is a web page, not JSON: does the base URL lack /v1?', {
+        cause: { isPage: true },
+      });
     } else throw new Malformed(text.trim() === '' ? 'the reply has no body' : 'the reply is not JSON');
   }
 
-  #readCompletion(completion: JsonObject): void {
-    this.#describe(completion);
-    const choice = firstChoice(completion.choices);
-    if (choice === undefined) throw new Malformed('the reply has no choices');
-    this.#add(this.#isChat ? choice.message : textChoice(choice));
-    const told = completion.prompt_logprobs;
-    if (this.#isScored && told !== undefined && told !== null) {
-      this.#promptScores = promptScoresIn(told);
-      if (this.#promptScores === undefined) throw new Malformed('prompt_logprobs of the reply are not probabilities');
-    }
-    this.#end(choice);
-    // The closing brace shows that a document is whole: some servers leave finish_reason out.
-    this.finished = true;
-  }
-
-  /** What a completion, or a piece of one, says beside its choices. */
-  #describe(completion: JsonObject): void {
-    const { model, usage, error } = completion;
+  /** Reads a whole completion, or a piece of one. */
+  #readCompletion(completion: JsonObject, isWhole: boolean): void {
+    const { model, usage, error, prompt_logprobs: told } = completion;
     if (typeof model === 'string' && model !== '') this.#servedModel = model;
     countInto(this.usage, usage);
     // Older vLLM has no `error` around what it says.
-    if (error || completion.object === 'error') throw new Malformed('an error', { told: error || completion });
+    if (error || completion.object === 'error')
+      throw new Malformed('an error', { cause: { told: error || completion } });
+    const choice = firstChoice(completion.choices);
+    if (choice === undefined) {
+      if (isWhole) throw new Malformed('the reply has no choices');
+      return;
+    }
+    const { message, delta, finish_reason: reason } = choice;
+    const text = 'text' in choice ? { content: choice.text } : undefined;
+    const hasGrown = this.#add(!this.#isChat ? text : isWhole ? message : (delta ?? message));
+    if (hasGrown && !isWhole) this.clocks.progress();
+    if (isWhole && this.#isScored && told !== undefined && told !== null) {
+      this.#promptScores = promptScoresIn(told);
+      if (this.#promptScores === undefined) throw new Malformed('prompt_logprobs of the reply are not probabilities');
+    }
+    if (choice.error) throw new Malformed('an error', { cause: { told: choice.error } });
+    if (reason !== undefined && reason !== null && reason !== '') {
+      if (typeof reason !== 'string') throw new Malformed('finish_reason of the reply is not text');
+      this.#finishReason = reason;
+    }
+    // The closing brace shows that a document is whole: some servers leave finish_reason out.
+    this.finished = isWhole || this.#finishReason !== undefined;
+    if (this.finished && !isWhole) this.clocks.tail();
   }
 
   /** Adds a message, or a piece of it; true where it held any text. */
@@ -248,14 +244,6 @@ export class Reading {
     }
     if (textIn(message, 'refusal') !== '') this.#refused = true;
     return content !== '' || reasoning !== '' || this.#refused;
-  }
-
-  #end({ finish_reason, error }: JsonObject): void {
-    if (error) throw new Malformed('an error', { told: error });
-    if (finish_reason === undefined || finish_reason === null || finish_reason === '') return;
-    if (typeof finish_reason !== 'string') throw new Malformed('finish_reason of the reply is not text');
-    this.#finishReason = finish_reason;
-    this.finished = true;
   }
 }
 
@@ -292,11 +280,6 @@ function firstChoice(choices: unknown): JsonObject | undefined {
     throw new Malformed('choices of the reply are not a list of objects');
   }
   return choices.find(({ index }) => (index ?? 0) === 0);
-}
-
-/** A completion's text, as a message has it. */
-function textChoice(choice: JsonObject): JsonObject | undefined {
-  return 'text' in choice ? { content: choice.text } : undefined;
 }
 
 /** A text of a message: as it is, as a list of parts, or left out. */

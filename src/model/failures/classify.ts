@@ -4,8 +4,7 @@ import { EXIT, UserError, unavailable } from '../../core/errors.js';
 import { asObject } from '../../core/json.js';
 import type { AttemptFailure } from '../attempt.js';
 import { tidy } from '../http/wording.js';
-import { asText, readError, type Said } from './error-body.js';
-import { type CallContext, type Classified, RULES, type Situation } from './rules.js';
+import { asText, type CallContext, type Classified, RULES, readError, type Situation } from './rules.js';
 
 /** What a call came to: an HTTP answer, an error object in a stream (no status, or 200), or what the connection threw. */
 export interface Evidence {
@@ -48,7 +47,7 @@ const STATUS_OF_TYPE: readonly (readonly [RegExp, number])[] = [
   [/invalid_request|invalid_argument|bad_?request|validation|exceed_context|context_length/i, 400],
 ];
 
-function statusOf({ status }: Evidence, said: Said): number {
+function statusOf({ status }: Evidence, said: Situation['said']): number {
   if (status !== undefined && status !== 200) return status;
   const code = /^[45]\d\d$/.test(said.code) ? Number(said.code) : undefined;
   const known = STATUS_OF_TYPE.find(([pattern]) => pattern.test(said.type) || pattern.test(said.code));

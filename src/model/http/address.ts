@@ -2,28 +2,8 @@
 
 import { UserError } from '../../core/errors.js';
 
-export interface Address {
-  /** Host and port, without credentials or path. */
-  readonly host: string;
-  /** Without query, credentials and closing slashes. */
-  readonly baseUrl: string;
-  readonly query: Readonly<Record<string, string>>;
-  /** The authorization header where the URL names a user and no key is given. */
-  readonly basic?: string | undefined;
-  readonly secrets: readonly string[];
-}
-
-export interface HttpProxy {
-  /** The environment variable that names it. */
-  readonly variable: string;
-  /** Host and port, without credentials. */
-  readonly host: string;
-  /** Its address without credentials. */
-  readonly url: string;
-  /** What it is given to let us through: the value of the Proxy-Authorization header. */
-  readonly authorization?: string | undefined;
-  readonly secrets: readonly string[];
-}
+export type Address = ReturnType<typeof readAddress>;
+export type HttpProxy = ReturnType<typeof readProxy>;
 
 /** Query parameters that hold credentials; others, such as an API version, may stand in any text. */
 const CREDENTIAL = /key|token|secret|sig|auth|pass|code/i;
@@ -31,7 +11,7 @@ const SCHEMES = ['http:', 'https:', 'socks:', 'socks5:'];
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /** Takes a base URL apart. @throws UserError (2) for a base URL or a key that cannot be used */
-export function readAddress(baseUrl: string, apiKey: string): Address {
+export function readAddress(baseUrl: string, apiKey: string) {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new UserError('the base URL must be an address like http://localhost:8000/v1');
@@ -42,9 +22,12 @@ export function readAddress(baseUrl: string, apiKey: string): Address {
   const query = Object.fromEntries(url.searchParams);
   const { basic, secrets } = credentialsOf(url);
   return {
+    /** Host and port, without credentials or path. */
     host: url.host,
+    /** Without query, credentials and closing slashes. */
     baseUrl: url.origin + url.pathname.replace(/\/+$/, ''),
     query,
+    /** The authorization header where the URL names a user and no key is given. */
     basic: apiKey === '' ? basic : undefined,
     secrets: [...secrets, ...Object.keys(query).flatMap((name) => (CREDENTIAL.test(name) ? (query[name] ?? []) : []))],
   };
@@ -75,7 +58,8 @@ function isExcluded(hostname: string, port: string, excluded: string): boolean {
   });
 }
 
-function readProxy(variable: string, value: string): HttpProxy {
+/** A proxy as the environment variable names it: its address without credentials, and what it is given to let us through. */
+function readProxy(variable: string, value: string) {
   // curl and others take a host with a port as well.
   const given = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
   const url = URL.canParse(given) ? new URL(given) : undefined;

@@ -16,11 +16,11 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
   const controller = new AbortController();
   const startedMs = performance.now();
   const cancel = () => controller.abort();
-  let expired: string | undefined;
-  let firstTokenMs: number | undefined;
+  /** The clock that ended the call, in words; and milliseconds to the first progress. */
+  const passed: { expired?: string; firstTokenMs?: number | undefined } = {};
   const after = (ms: number, words: string): NodeJS.Timeout => {
     const expire = () => {
-      expired ??= words;
+      passed.expired ??= words;
       controller.abort();
     };
     return setTimeout(expire, Math.max(0, Math.min(ms, LONGEST_TIMER_MS)));
@@ -31,24 +31,16 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
   // Many calls share this signal, each with a listener of its own.
   setMaxListeners(0, abort);
   abort.addEventListener('abort', cancel, { once: true });
-  return {
+  return Object.assign(passed, {
     /** Aborted when a clock runs out or the run is aborted. */
     signal: controller.signal,
-    /** The clock that ended the call, in words. */
-    get expired() {
-      return expired;
-    },
-    /** Milliseconds to the first progress. */
-    get firstTokenMs() {
-      return firstTokenMs;
-    },
     progress(): void {
       if (!stream) return;
-      if (firstTokenMs !== undefined) {
+      if (passed.firstTokenMs !== undefined) {
         step?.refresh();
         return;
       }
-      firstTokenMs = performance.now() - startedMs;
+      passed.firstTokenMs = performance.now() - startedMs;
       clearTimeout(step);
       step = after(clocks.gapTimeoutMs, `no further token within ${seconds(clocks.gapTimeoutMs)} (--gap-timeout)`);
     },
@@ -62,7 +54,7 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
       clearTimeout(step);
       abort.removeEventListener('abort', cancel);
     },
-  };
+  });
 }
 
 function seconds(ms: number): string {

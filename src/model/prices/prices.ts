@@ -32,13 +32,30 @@ export async function openPriceList(
   { prices: path }: { readonly prices: string | undefined },
   { cwd }: Pick<Io, 'cwd'>,
 ): Promise<PriceList> {
-  return openPrices(path, path === undefined ? [] : await readPriceFile(path, resolve(cwd, path)));
+  if (path === undefined) return openPrices();
+  // A device may have no end.
+  const content = await text(createReadStream(resolve(cwd, path), { end: MOST_BYTES })).catch((error: unknown) => {
+    throw inputMissing(`cannot read the price file ${path} (--prices): ${codeOf(error)}`);
+  });
+  if (Buffer.byteLength(content) > MOST_BYTES) {
+    throw badData(
+      `the price file ${path} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
+    );
+  }
+  const { document, plain, lineOf } = await parseYaml(content, path, EXIT.badData);
+  return openPrices(path, priceRules(plain(document), path, lineOf));
 }
 
 /** @throws UserError (65) where the catalogue does not have what a rule refers to. */
 export async function openPrices(path?: string, rules: readonly PriceRule[] = []) {
   const catalogue = await openCatalogue();
-  for (const rule of rules) requireKnown(rule, catalogue, path ?? '');
+  for (const rule of rules) {
+    if ('price' in rule || catalogue.priceOf(rule.like.provider, rule.like.model, RELEASED) !== undefined) continue;
+    const what = `${SOURCE} has no price of "${oneLine(rule.like.model, 60)}" at ${oneLine(rule.like.provider, 60)}`;
+    const near = nearest(rule.like.provider, catalogue.providers);
+    const hint = near === undefined || near === rule.like.provider ? '' : `did you mean ${near}? Else `;
+    throw badData(`${path}:${rule.line}: ${what}; ${hint}give input and output instead`);
+  }
   return {
     /** The file, where there is one, and the catalogue with its day. */
     source: path === undefined ? SOURCE : `${path}, else ${SOURCE}`,
@@ -67,12 +84,7 @@ export async function openPrices(path?: string, rules: readonly PriceRule[] = []
   };
 }
 
-interface Priced {
-  readonly model: string;
-  readonly servedModel?: string | undefined;
-  readonly hosts: readonly string[];
-  readonly at: Date;
-}
+type Priced = Readonly<{ model: string; servedModel?: string | undefined; hosts: readonly string[]; at: Date }>;
 
 /** Whether the name is the pattern's, `*` standing for any characters. */
 function matches(pattern: string, name: string): boolean {
@@ -88,28 +100,15 @@ function matches(pattern: string, name: string): boolean {
   return name.length - end.length >= at && name.endsWith(end);
 }
 
-/** @throws UserError (65) where the catalogue does not have what a rule refers to. */
-function requireKnown(rule: PriceRule, catalogue: Catalogue, path: string): void {
-  if (!('like' in rule)) return;
-  const { provider, model } = rule.like;
-  if (catalogue.knows(provider, model)) return;
-  const near = nearest(provider, catalogue.providers);
-  const what = catalogue.providers.includes(provider)
-    ? `price of "${oneLine(model, 60)}" at ${provider}; give input and output instead`
-    : `provider "${oneLine(provider, 60)}"; ${near === undefined ? 'leave like out, and give input and output' : `did you mean ${near}?`}`;
-  throw badData(`${path}:${rule.line}: ${SOURCE} has no ${what}`);
-}
-
 // The catalogue of prices that @pydantic/genai-prices brings: what a provider asks for a model at a date. Loaded when a price is wanted.
 
 /** The release whose prices these are, and its day: the package itself holds none. */
 export const CATALOGUE = { name: 'genai-prices', version: '0.1.8', released: '2026-09-23' } as const;
+const RELEASED = new Date(CATALOGUE.released);
 type Rate = Price['input'];
 const HOUR_MS = 3_600_000;
 
 const SOURCE = `${CATALOGUE.name} ${CATALOGUE.version} of ${CATALOGUE.released}`;
-
-type Catalogue = Awaited<ReturnType<typeof openCatalogue>>;
 
 /** Opens the catalogue: some 20 MB of memory and 50 ms, the first time. */
 export async function openCatalogue() {
@@ -126,13 +125,10 @@ export async function openCatalogue() {
     return prices.sort((a, b) => base(b.input) + base(b.output) - base(a.input) - base(a.output))[0];
   };
   return {
-    source: SOURCE,
     /** Ids of providers. */
     providers: providers.map(({ id }) => id),
     /** The provider that a host (with its port, where it has one) belongs to. */
     providerOf: (host: string) => providers.find((provider) => ownsHost(provider, host))?.id,
-    /** Whether the provider has the model, with a price that calls of plain text can be charged by. */
-    knows: (provider: string, model: string) => priceOf(provider, model, new Date(CATALOGUE.released)) !== undefined,
     priceOf,
   };
 }
@@ -236,21 +232,6 @@ const FILE = mapping('a price file', {
   unit: oneOf('unit', keysOf(UNITS)).default('million-tokens'),
   models: z.record(z.string(), MODEL, NO_MODELS).default({}),
 }).refine(({ models }) => Object.keys(models).length > 0, { error: NO_MODELS, path: ['models'] });
-
-/** @throws UserError: 66 for a file that cannot be read, 65 for one that cannot be taken at its word. */
-async function readPriceFile(shown: string, path: string): Promise<readonly PriceRule[]> {
-  // A device may have no end.
-  const content = await text(createReadStream(path, { end: MOST_BYTES })).catch((error: unknown) => {
-    throw inputMissing(`cannot read the price file ${shown} (--prices): ${codeOf(error)}`);
-  });
-  if (Buffer.byteLength(content) > MOST_BYTES) {
-    throw badData(
-      `the price file ${shown} (--prices) has more than 250 kB; name patterns such as step-* in it, or only the models at hand`,
-    );
-  }
-  const { document, plain, lineOf } = await parseYaml(content, shown, EXIT.badData);
-  return priceRules(plain(document), shown, lineOf);
-}
 
 /** The rules of a price file's content. @throws UserError (65) with the file's name and the line */
 export function priceRules(content: unknown, path: string, lineOf: (place: Path) => number): readonly PriceRule[] {

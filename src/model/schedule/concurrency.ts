@@ -67,13 +67,7 @@ export function startLimit(ceiling: number): LimitState {
  * tokens per second rise noticeably: serving engines queue and never answer 429, so throughput is the only sign of their capacity.
  * Where growth brought nothing, the smaller limit is taken again and kept for a while. Replies during a cool-down do not count.
  */
-export function afterReply(
-  state: LimitState,
-  now: number,
-  /** `ms` from the start of the successful try to its end. */
-  reply: { readonly tokens: number; readonly ms: number },
-  use: Use,
-): LimitState {
+export function afterReply(state: LimitState, now: number, reply: Reply, use: Use): LimitState {
   if (now < state.coolDownUntil) return state;
   const { round } = state;
   if (round.unsettled > 0) return { ...state, round: { ...round, unsettled: round.unsettled - 1 } };
@@ -90,6 +84,8 @@ export function afterReply(
   return counted.replies < counted.repliesWanted ? next : endRound(next, now);
 }
 
+/** `ms` from the start of the successful try to its end. */
+type Reply = Readonly<{ tokens: number; ms: number }>;
 /** How an endpoint's slots are used at an instant: those held, and those of them whose call waits for room after a 429. */
 type Use = Readonly<{ inUse: number; waiting: number }>;
 

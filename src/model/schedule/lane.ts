@@ -1,15 +1,13 @@
 // What the pool works with: courses of jobs, calls (a job with the question that it asks now), and lanes (an endpoint with its slots).
 
 import {
+  type Ask,
   type AskSignals,
   type CallCost,
   type CallLog,
   CHARS_A_TOKEN,
-  charactersOf,
-  type Job,
   type ModelRequest,
   type Outage,
-  type Solve,
 } from '../../core/types.js';
 import type { AttemptFailure, AttemptReply } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
@@ -44,74 +42,44 @@ export interface ScheduleOptions {
 /** What the pool was told, with what holds where nothing was. */
 export type PoolSettings = Required<ScheduleOptions>;
 
+/** A job: what it does, and what is told what a try of its has cost. */
+export type Task = Readonly<{ group: string; solve: (ask: Ask) => Promise<void>; tried: (cost: CallCost) => void }>;
+
 /** Jobs that are asked together and end together: a run's, or a single one. */
 export class Course {
   /** How many of the jobs have not begun. */
   waiting = 0;
   /** Calls that have begun and are not done. */
   readonly calls = new Set<Call>();
-  failure: { readonly error: unknown } | undefined;
+  /** Aborted with the error that ends it, which ends the calls in flight as well. The first error counts. */
+  readonly failed = new AbortController();
+  /** Ends calls in flight. */
+  readonly abort: AbortSignal;
+  /** Nothing new is started any more. */
+  readonly halt: AbortSignal;
+  /** Resolves when nothing is in flight and nothing is left, or when a signal says to stop and nothing is in flight. */
+  readonly done: Promise<void>;
   #finish = () => {};
 
-  constructor(
-    readonly solve: Solve<Job>,
-    private readonly signals: AskSignals,
-    /** Is told what a try has cost. */
-    readonly tried: (job: Job, cost: CallCost) => void,
-  ) {}
-
-  /** Whether nothing new is started any more. */
-  get halted(): boolean {
-    return this.signals.stop.aborted || this.aborted;
-  }
-
-  /** Whether calls in flight are ended. */
-  get aborted(): boolean {
-    return this.signals.abort.aborted || this.failure !== undefined;
-  }
-
-  /** Ends it with an error, and aborts the calls in flight. The first error counts. */
-  fail(error: unknown): void {
-    this.failure ??= { error };
-    this.#endCalls();
-  }
-
-  /** Resolves when nothing is in flight and nothing is left, or when a signal says to stop and nothing is in flight. */
-  async untilDone(begin: () => void): Promise<void> {
-    const { stop, abort } = this.signals;
-    const onStop = () => this.#endWaits();
-    const onAbort = () => this.#endCalls();
-    stop.addEventListener('abort', onStop);
-    abort.addEventListener('abort', onAbort);
-    await new Promise<void>((resolve) => {
+  constructor({ stop, abort }: AskSignals) {
+    this.abort = AbortSignal.any([abort, this.failed.signal]);
+    this.halt = AbortSignal.any([stop, this.abort]);
+    this.done = new Promise((resolve) => {
       this.#finish = resolve;
-      begin();
+    });
+    this.halt.addEventListener('abort', () => {
+      for (const call of this.calls) call.wake?.();
       this.finishIfIdle();
     });
-    stop.removeEventListener('abort', onStop);
-    abort.removeEventListener('abort', onAbort);
   }
 
   finishIfIdle(): void {
-    if (this.calls.size === 0 && (this.halted || this.waiting === 0)) this.#finish();
-  }
-
-  #endWaits(): void {
-    for (const call of this.calls) {
-      call.backOff?.abort();
-      call.resume?.();
-    }
-    this.finishIfIdle();
-  }
-
-  #endCalls(): void {
-    for (const call of this.calls) call.inFlight?.abort();
-    this.#endWaits();
+    if (this.calls.size === 0 && (this.halt.aborted || this.waiting === 0)) this.#finish();
   }
 }
 
 /** Jobs that share a prompt prefix: how many have begun and are not released, and the endpoint where it started, whose cache holds it. */
-export type Group<Endpoint> = { running: number; home: Endpoint | undefined };
+export type Group = { running: number; home: Lane | undefined };
 
 /** What has come of a question so far. */
 export class Question {
@@ -148,21 +116,18 @@ export class Question {
 
 /** A job that has begun and is not done. It asks one question after the other. */
 export class Call extends Question {
-  hasAsked = false;
   /** Where it holds a slot; undefined while it waits for the next try. */
   lane: Lane | undefined;
-  /** Has the call that waits look again: it holds a slot by then, or its course has ended. */
-  resume: (() => void) | undefined;
-  /** These end the try in flight, and a wait in the slot. */
-  inFlight: AbortController | undefined;
-  backOff: AbortController | undefined;
+  /** Ends its wait, in its slot or for one: it holds a slot by then, or its course has ended. */
+  wake: (() => void) | undefined;
+  isInFlight = false;
 
   constructor(
-    readonly job: Job,
+    readonly job: Task,
     readonly course: Course,
     now: number,
     /** Its group, until that goes on without it. */
-    public group?: Group<Lane> | undefined,
+    public group?: Group | undefined,
   ) {
     super(now);
   }
@@ -174,11 +139,12 @@ export class Call extends Question {
     return { attempts, ...cost, ...(counts > 1 && { tries: counts }), ms: now - startedAt, host };
   }
 
-  /** Waits in its slot: so long, or until something ends its back-off. */
+  /** Waits in its slot: so long, or until it is woken. */
   async wait(ms: number, { clock }: PoolSettings): Promise<void> {
-    this.backOff = new AbortController();
-    await clock.sleep(ms, this.backOff.signal);
-    this.backOff = undefined;
+    const over = new AbortController();
+    this.wake = () => over.abort();
+    await clock.sleep(ms, over.signal);
+    this.wake = undefined;
   }
 
   /** Whether it has no try left, if all its failures count. */
@@ -203,15 +169,13 @@ export class Call extends Question {
   }
 }
 
-/** What has failed at an endpoint since its last answer: how many different rows, and the latest failure. It has a pause while only probes are started. */
-type Trouble = { readonly since: number; rows: number; reason: string; pause?: Pause };
+/** What has failed at an endpoint since its last answer: how many different rows. It has a pause while only probes are started. */
+type Trouble = { readonly since: number; rows: number; pause?: Pause };
 /** From the first probe on that failed it is certain that the endpoint is out; `until` is the end of patience. */
 type Pause = { nextProbeAt: number; failed: number; until: number };
 
 const FIRST_PROBE_MS = 1_000;
-const LONGEST_BETWEEN_PROBES_MS = 15_000;
-/** After so long without a word from a probe, another one is sent: the first may hang on a connection that is no longer served. */
-const SILENT_PROBE_MS = 60_000;
+export const LONGEST_BETWEEN_PROBES_MS = 15_000;
 /** The longest wait that a server may ask for between probes, so that the wait does not outlast the outage. */
 const LONGEST_ASKED_WAIT_MS = 60_000;
 /** When so many rows fail in one way before any succeeds, the others would fail, too. */
@@ -226,7 +190,6 @@ const LONGEST_BACK_OFF_MS = 60_000;
 export class Lane {
   /** Absent where the limit is fixed. */
   #control: LimitState | undefined;
-  readonly #fixed: number;
   /** It has given a good reply. */
   answered = false;
   /** Rows that failed for good before it gave one, by class of failure. */
@@ -242,7 +205,7 @@ export class Lane {
   /** Those of the calls that try out whether the endpoint is back. */
   readonly probes = new Set<Call>();
   /** The smallest request that it has answered: asked again, for one token, it tells whether the endpoint or a row is at fault. */
-  witness: { readonly job: Job; readonly request: ModelRequest } | undefined;
+  witness: { readonly job: Task; readonly request: ModelRequest } | undefined;
   /** When the witness was last answered, and when a row that had met a rate limit. */
   vouchedAt = Number.NEGATIVE_INFINITY;
   recoveredAt = Number.NEGATIVE_INFINITY;
@@ -257,7 +220,7 @@ export class Lane {
   wasRelieved = false;
   /** Why the endpoint was given up, and what to do about it. A run ends with these reasons when every endpoint was. */
   end: { readonly why: string; readonly remedy: string } | undefined;
-  latestFailure: { readonly reason: string; readonly at: number } | undefined;
+  latestFailure: { readonly host: string; readonly reason: string; readonly at: number } | undefined;
   /** What the user was told of it, and the notice of its return where its absence was told. */
   saidUnreachable = false;
   saidWaitTooLong = false;
@@ -267,14 +230,12 @@ export class Lane {
     readonly endpoint: Endpoint,
     private readonly settings: PoolSettings,
   ) {
-    const { concurrency, ceiling } = settings;
-    this.#control = concurrency === 'adaptive' ? startLimit(ceiling) : undefined;
-    this.#fixed = concurrency === 'adaptive' ? ceiling : concurrency;
+    if (settings.concurrency === 'adaptive') this.#control = startLimit(settings.ceiling);
   }
 
   /** Calls at once. */
   get limit(): number {
-    return this.#control?.limit ?? this.#fixed;
+    return this.#control?.limit ?? Number(this.settings.concurrency);
   }
 
   /** The pause of an endpoint that gives no replies. */
@@ -296,6 +257,11 @@ export class Lane {
     return this.pausedUntil - this.settings.clock.now();
   }
 
+  /** Whether a slot is free, and no rate limit's pause holds back every start. */
+  get hasRoom(): boolean {
+    return this.calls.size < this.limit && this.pauseMs <= 0;
+  }
+
   /** Whether the call has to wait for the endpoint to come back. */
   holdsBack(call: Call): boolean {
     return !this.isInService && !this.probes.has(call);
@@ -309,22 +275,23 @@ export class Lane {
   }
 
   /**
-   * A call failed in a way that may pass. An endpoint in doubt is paused: it gets single probes, the first at once where it has answered
-   * before, the next ones after 1 s and then less and less often, down to one every 15 s. One that has never answered is paused only
-   * if it is to be waited for.
-   * @param isNewRow whether its row fails for the first time in this trouble
+   * A row failed in a way that may pass, or a probe (without one). An endpoint in doubt is paused: it gets single probes, the first at
+   * once where it has answered before, the next ones after 1 s and then less and less often, down to one every 15 s. One that has never
+   * answered is paused only if it is to be waited for.
    */
-  noteFailure(
-    { reason, retryAfterMs = 0 }: Pick<AttemptFailure, 'reason' | 'retryAfterMs'>,
-    { isNewRow, isProbe, isDoubtful }: Readonly<Record<'isNewRow' | 'isProbe' | 'isDoubtful', boolean>>,
-  ): void {
+  noteFailure({ reason, retryAfterMs = 0, unreachable, down }: AttemptFailure, row?: Pick<Call, 'pending'>): void {
     const now = this.settings.clock.now();
-    this.trouble ??= { since: now, rows: 0, reason };
-    const { pause } = this.trouble;
-    this.trouble.reason = reason;
-    if (isNewRow) this.trouble.rows++;
-    if (pause === undefined && isDoubtful) this.doubt(this.answered ? now : now + this.#probeWait(0, retryAfterMs));
-    if (pause !== undefined && isProbe) pause.nextProbeAt = now + this.#probeWait(pause.failed++, retryAfterMs);
+    this.latestFailure = { host: this.endpoint.host, reason, at: now };
+    this.trouble ??= { since: now, rows: 0 };
+    const { trouble } = this;
+    // A row counts once in a trouble.
+    if (row !== undefined && !row.pending.some(({ lane }) => lane === this)) trouble.rows++;
+    const isDoubtful = this.answered ? trouble.rows >= this.doubtAfter : unreachable || down;
+    if (trouble.pause === undefined) {
+      if (isDoubtful) this.doubt(this.answered ? now : now + this.#probeWait(0, retryAfterMs));
+    } else if (row === undefined) {
+      trouble.pause.nextProbeAt = now + this.#probeWait(trouble.pause.failed++, retryAfterMs);
+    }
   }
 
   /** Only a probe can explain the trouble: there will be one at `probeAt`. */
@@ -340,11 +307,6 @@ export class Lane {
     return Math.max(ms, Math.min(retryAfterMs, LONGEST_ASKED_WAIT_MS));
   }
 
-  /** A probe is on its way. */
-  noteProbe(): void {
-    if (this.pause !== undefined) this.pause.nextProbeAt = this.settings.clock.now() + SILENT_PROBE_MS;
-  }
-
   /** A row failed for good. @returns whether so many have failed alike, and none succeeded, that the others would, too */
   noteLoss(failure: string): boolean {
     if (this.answered) return false;
@@ -353,27 +315,12 @@ export class Lane {
     return rows >= HOPELESS;
   }
 
-  /** Patience has ended: the endpoint is paused, and is still tried only if others do its work. */
-  giveUp(why: string, remedy: string): void {
-    const now = this.settings.clock.now();
-    this.end = { why, remedy };
-    const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = this.pause ?? {};
-    const { since = now, rows = 0 } = this.trouble ?? {};
-    this.trouble = { since, rows, reason: why, pause: { nextProbeAt, failed, until: now } };
-  }
-
   /** Is found by whoever asks after it was given up as it was at first. */
   forget(): void {
     this.#lost.clear();
     this.trouble = undefined;
     this.end = undefined;
     this.isRelieved = false;
-  }
-
-  /** Keeps the smallest request that the endpoint has answered. */
-  noteRequest(job: Job, request: ModelRequest): void {
-    if (this.witness !== undefined && charactersOf(this.witness.request) <= charactersOf(request)) return;
-    this.witness = { job, request };
   }
 
   /** Adapts the limit to what an attempt of `ms` milliseconds shows. */
@@ -406,11 +353,10 @@ export class Lane {
 
   /** What progress shows of an endpoint that is out. */
   outage(): Outage[] {
-    const { trouble, answered } = this;
-    if (trouble?.pause === undefined || (answered && trouble.pause.failed === 0)) return [];
+    const { trouble, pause, answered: hasAnswered } = this;
+    if (trouble === undefined || pause === undefined || (hasAnswered && pause.failed === 0)) return [];
     const now = this.settings.clock.now();
-    const msUntil = (at: number) => Math.max(0, at - now);
-    const [nextMs, leftMs] = [msUntil(trouble.pause.nextProbeAt), msUntil(trouble.pause.until)];
-    return [{ host: this.endpoint.host, hasAnswered: answered, forMs: now - trouble.since, nextMs, leftMs }];
+    const [nextMs = 0, leftMs = 0] = [pause.nextProbeAt, pause.until].map((at) => Math.max(0, at - now));
+    return [{ host: this.endpoint.host, hasAnswered, forMs: now - trouble.since, nextMs, leftMs }];
   }
 }

@@ -1,8 +1,16 @@
 // Acts on outages: tells them from rows at fault, holds calls back, says when to probe, passes rows on, and gives endpoints up.
 
-import { present, type UserError, unavailable } from '../../core/errors.js';
+import { unavailable } from '../../core/errors.js';
 import type { AttemptFailure } from '../attempt.js';
-import { type Call, HOPELESS, type Lane, type PoolSettings, ROWS_IN_DOUBT } from './lane.js';
+import {
+  type Call,
+  type Course,
+  HOPELESS,
+  type Lane,
+  LONGEST_BETWEEN_PROBES_MS,
+  type PoolSettings,
+  ROWS_IN_DOUBT,
+} from './lane.js';
 import type { Todo } from './todo.js';
 
 /** A row that was in flight in more outages than this may be their cause: its failures count. */
@@ -13,17 +21,18 @@ const MOST_DOUBTED = 64;
 const LOOK_AGAIN_MS = 2_000;
 
 export class Outages {
-  /**
-   * `calls` gives all that have begun and are not done, and `fail` ends whatever is asked. Whoever tells of an attempt fills the slots
-   * again afterwards.
-   */
+  /** Whoever tells of an attempt fills the slots again afterwards. */
   constructor(
     private readonly lanes: readonly Lane[],
     private readonly todo: Todo,
     private readonly settings: PoolSettings,
-    private readonly calls: () => Iterable<Call>,
-    private readonly fail: (error: UserError) => void,
+    private readonly courses: ReadonlySet<Course>,
   ) {}
+
+  /** All that have begun and are not done. */
+  get #calls(): readonly Call[] {
+    return [...this.courses].flatMap(({ calls }) => [...calls]);
+  }
 
   get #now(): number {
     return this.settings.clock.now();
@@ -38,7 +47,7 @@ export class Outages {
     lane.doubtAfter = ROWS_IN_DOUBT;
     if (lane.limits > 0) {
       // Others had the room that these found taken.
-      for (const call of this.calls()) call.forget(lane, true);
+      for (const call of this.#calls) call.forget(lane, true);
       lane.limits = 0;
     }
     this.#works(lane, good);
@@ -47,7 +56,7 @@ export class Outages {
     const [longest] = lane.throttled;
     if (longest === undefined) this.todo.wakeFirst(this.#now);
     else lane.throttled.delete(longest);
-    longest?.backOff?.abort();
+    longest?.wake?.();
   }
 
   /** The witness was answered, however: the endpoint works, so the rows that have failed there are at fault. */
@@ -64,7 +73,7 @@ export class Outages {
     lane.noteAnswer(good);
     if (!hadTrouble) return;
     const now = this.#now;
-    for (const call of this.calls()) {
+    for (const call of this.#calls) {
       const failures = call.takePending(lane);
       const isLate = now >= (call.firstFailureAt ?? now) + retryMs;
       if (failures > 0) call.counted = isLate ? maxAttempts : call.counted + failures;
@@ -94,7 +103,8 @@ export class Outages {
       this.noteSilence(lane, attempt);
       return 'deferred';
     }
-    this.#noteFailure(call, attempt, lane);
+    lane.noteFailure(attempt, call);
+    this.#sayTrouble(lane, attempt);
     const { retryAfterMs = 0 } = attempt;
     const leftMs = Math.max(0, (call.firstFailureAt ?? now) + retryMs - now);
     this.charge(call, lane, false);
@@ -125,7 +135,8 @@ export class Outages {
 
   /** A probe was not answered, or by a gateway, or it met a rate limit, which does not show that a model is there. */
   noteSilence(lane: Lane, attempt: AttemptFailure): void {
-    this.#noteFailure(undefined, attempt, lane);
+    lane.noteFailure(attempt);
+    this.#sayTrouble(lane, attempt);
     this.#standBack(lane);
   }
 
@@ -145,7 +156,7 @@ export class Outages {
       const lookAt = lane.vouchedAt + LOOK_AGAIN_MS;
       if (lookAt > now) nextAt = Math.min(nextAt, lookAt);
       else {
-        lane.trouble ??= { since: now, rows: 0, reason: present(there[0]?.lastFailure).reason };
+        lane.trouble ??= { since: now, rows: 0 };
         lane.doubt(now);
       }
     }
@@ -155,23 +166,13 @@ export class Outages {
   /** Gives an endpoint up that has been out for as long as the user waits, unless calls from before may still be answered. */
   endPatience(lane: Lane): void {
     const { retryMs, waitReadyMs } = this.settings;
-    const isAwaited = [...lane.calls].some((call) => call.inFlight !== undefined && !lane.probes.has(call));
+    const isAwaited = [...lane.calls].some((call) => call.isInFlight && !lane.probes.has(call));
     if (this.#now < (lane.pause?.until ?? Number.POSITIVE_INFINITY) || lane.end !== undefined || isAwaited) return;
     const why = lane.answered ? `no reply for ${waitOf(retryMs)}` : `not ready after ${waitOf(waitReadyMs)}`;
     const remedy = lane.answered
       ? 'see to the server (--retry-minutes says how long an outage may last)'
       : 'check the base URL and that the server is running, or give it longer with --wait-ready';
-    this.#giveUp(lane, `${why}: ${lane.trouble?.reason}`, remedy);
-  }
-
-  /** The endpoint's health after a failure that may pass, which the user is told of. `call` is undefined for a probe's. */
-  #noteFailure(call: Call | undefined, attempt: AttemptFailure, lane: Lane): void {
-    const { unreachable = false, down = false } = attempt;
-    const isNewRow = call !== undefined && !call.pending.some((failure) => failure.lane === lane);
-    const rows = (lane.trouble?.rows ?? 0) + (isNewRow ? 1 : 0);
-    const isDoubtful = lane.answered ? rows >= lane.doubtAfter : unreachable || down;
-    lane.noteFailure(attempt, { isNewRow, isProbe: call === undefined, isDoubtful });
-    this.#sayTrouble(lane, attempt);
+    this.#giveUp(lane, `${why}: ${lane.latestFailure?.reason}`, remedy);
   }
 
   /**
@@ -180,14 +181,16 @@ export class Outages {
    */
   #standBack(lane: Lane): void {
     if (!lane.isOut) return;
-    for (const call of lane.calls) call.backOff?.abort();
-    for (const call of this.calls()) this.#forgive(call, lane);
+    for (const call of lane.calls) call.wake?.();
+    for (const call of this.#calls) this.#forgive(call, lane);
     if (lane.isRelieved || !this.lanes.some(({ isInService }) => isInService)) return;
     const { host } = lane.endpoint;
     lane.isRelieved = true;
     lane.wasRelieved = true;
     lane.awaited = `${host} answers again`;
-    this.settings.onNotice(`${host} is out of service (${lane.trouble?.reason}); its rows go to the other endpoints`);
+    this.settings.onNotice(
+      `${host} is out of service (${lane.end?.why ?? lane.latestFailure?.reason}); its rows go to the other endpoints`,
+    );
   }
 
   /** Failures in an outage cost a row nothing. */
@@ -213,12 +216,16 @@ export class Outages {
   }
 
   /**
-   * Gives an endpoint up. As long as there are others, it is still probed. With none left all that is asked ends, and whoever asks
+   * Gives an endpoint up: it is paused. As long as there are others, it is still probed. With none left all that is asked ends, and whoever asks
    * after that finds the endpoints as they were at first.
    */
   #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;
-    lane.giveUp(why, remedy);
+    const now = this.#now;
+    const { since = now, rows = 0, pause } = lane.trouble ?? {};
+    const { nextProbeAt = now + LONGEST_BETWEEN_PROBES_MS, failed = 0 } = pause ?? {};
+    lane.trouble = { since, rows, pause: { nextProbeAt, failed, until: now } };
+    lane.end = { why, remedy };
     if (this.lanes.some((other) => other.end === undefined)) {
       this.#standBack(lane);
       return;
@@ -226,7 +233,7 @@ export class Outages {
     const each = this.lanes.map(({ endpoint, end }) => `${endpoint.host}: ${end?.why}`).join('; ');
     const remedies = [...new Set(this.lanes.map(({ end }) => end?.remedy))].join('; ');
     const message = `${each}; ${remedies}, then repeat the command: finished rows are kept`;
-    this.fail(unavailable(message));
+    for (const course of this.courses) course.failed.abort(unavailable(message));
     for (const other of this.lanes) other.forget();
   }
 

@@ -1,11 +1,12 @@
 // Decides which job goes to which endpoint and when, and how many at once, and which failures are tried again. Outages have a file of their own.
 
+import { setMaxListeners } from 'node:events';
 import { callsCounted, costOfBoth } from '../../core/costs.js';
 import { present } from '../../core/errors.js';
 import { type Asking, type Backend, charactersOf, type ModelOutcome, type ModelRequest } from '../../core/types.js';
-import { type Attempt, type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
+import { type AttemptFailure, costOfTry, type Hear, INTERRUPTED, TRIED_AGAIN } from '../attempt.js';
 import type { Endpoint } from '../endpoint/endpoint.js';
-import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions } from './lane.js';
+import { Call, Course, Lane, type PoolSettings, Question, type ScheduleOptions, type Task } from './lane.js';
 import { Outages, waitOf } from './outages.js';
 import { Pace, type Start, systemClock } from './pace.js';
 import { Todo } from './todo.js';
@@ -15,6 +16,8 @@ const DEFAULT_CEILING = 256;
 const NOTABLE_PAUSE_MS = 60_000;
 /** A call that was refused so often, while no other that had been refused was answered, may be at fault itself. */
 const MOST_REFUSED = 4;
+/** After so long without a word from a probe, another one is sent: the first may hang on a connection that is no longer served. */
+const SILENT_PROBE_MS = 60_000;
 
 /**
  * A pool over the endpoints. Any number of runs and of single questions may be asked at a time; they share all slots.
@@ -62,27 +65,26 @@ class Pool implements Backend {
     };
     this.#lanes = endpoints.map((endpoint) => new Lane(endpoint, this.#settings));
     this.#todo = new Todo(this.#lanes, this.#settings);
-    const calls = () => [...this.#courses].flatMap((course) => [...course.calls]);
-    const fail = (error: unknown) => {
-      for (const course of this.#courses) course.fail(error);
-    };
-    this.#outages = new Outages(this.#lanes, this.#todo, this.#settings, calls, fail);
+    this.#outages = new Outages(this.#lanes, this.#todo, this.#settings, this.#courses);
   }
 
   readonly work: Backend['work'] = async (jobs, solve, signals, { tried } = {}) => {
-    type J = (typeof jobs)[number];
-    // The jobs that come back are those that were put in.
-    const course = new Course(
-      (job, ask) => solve(job as J, ask),
-      signals,
-      (job, cost) => tried?.(job as J, cost),
-    );
+    const course = new Course(signals);
+    // Each call in flight listens to it.
+    setMaxListeners(0, course.abort);
     this.#courses.add(course);
-    this.#todo.add(jobs, course);
-    await course.untilDone(() => this.#fillSoon());
+    const taskOf = (job: (typeof jobs)[number]): Task => ({
+      group: job.group,
+      solve: (ask) => solve(job, ask),
+      tried: (cost) => tried?.(job, cost),
+    });
+    this.#todo.add(jobs.map(taskOf), course);
+    this.#fillSoon();
+    course.finishIfIdle();
+    await course.done;
     this.#courses.delete(course);
     if (this.#courses.size === 0) this.#alarm.abort();
-    if (course.failure !== undefined) throw course.failure.error;
+    course.failed.signal.throwIfAborted();
   };
 
   /** What progress shows of all endpoints together. */
@@ -90,16 +92,13 @@ class Pool implements Backend {
     const lanes = this.#lanes;
     const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0);
     const paced = sum((lane) => lane.paced.size);
-    const failures = lanes.flatMap(({ endpoint: { host }, latestFailure: latest }) =>
-      latest === undefined ? [] : [{ text: `${host}: ${latest.reason}`, agoMs: this.#now - latest.at }],
-    );
-    const [failure] = failures.sort((a, b) => a.agoMs - b.agoMs);
+    const [last] = lanes.flatMap(({ latestFailure = [] }) => latestFailure).sort((a, b) => b.at - a.at);
     return {
       inFlight: sum((lane) => lane.calls.size) - paced,
       ...(paced > 0 && { paced }),
       limit: sum((lane) => (lane.isRelieved ? 0 : lane.limit)),
       pausedMs: Math.max(0, ...lanes.map((lane) => (lane.isRelieved ? 0 : lane.pauseMs))),
-      ...(failure !== undefined && { failure }),
+      ...(last !== undefined && { failure: { text: `${last.host}: ${last.reason}`, agoMs: this.#now - last.at } }),
       outages: lanes.flatMap((lane) => lane.outage()),
     };
   }
@@ -118,12 +117,12 @@ class Pool implements Backend {
     this.#isToFill = true;
     queueMicrotask(() => {
       this.#isToFill = false;
-      this.#fill();
+      void this.#fill();
     });
   }
 
   /** Starts all that may start now, and does so again when the next wait ends. */
-  #fill(): void {
+  async #fill(): Promise<void> {
     this.#alarm.abort();
     // What comes due while this works was not due when it was looked at.
     const now = this.#now;
@@ -132,26 +131,22 @@ class Pool implements Backend {
     // A job to each endpoint in turn, those with the fewest calls first, so that groups are spread over all of them.
     let lanes = [...this.#lanes].sort((a, b) => a.calls.size - b.calls.size);
     while (lanes.length > 0) lanes = lanes.filter((lane) => this.#startAt(lane));
-    if ([...this.#courses].every(({ halted }) => halted)) return;
+    if ([...this.#courses].every(({ halt }) => halt.aborted)) return;
     const times = [
       ...[...this.#todo.deferred].map(({ dueAt }) => dueAt),
       ...this.#lanes.flatMap(({ pausedUntil, pause }) => [pausedUntil, pause?.nextProbeAt ?? 0, pause?.until ?? 0]),
     ];
     const nextAt = Math.min(lookAt, ...times.filter((time) => time > now));
-    if (nextAt < Number.POSITIVE_INFINITY) void this.#fillAfter(Math.max(1, nextAt - this.#now));
-  }
-
-  async #fillAfter(ms: number): Promise<void> {
+    if (nextAt === Number.POSITIVE_INFINITY) return;
     const alarm = new AbortController();
     this.#alarm = alarm;
-    await this.#settings.clock.sleep(ms, alarm.signal);
-    if (!alarm.signal.aborted) this.#fill();
+    await this.#settings.clock.sleep(Math.max(1, nextAt - this.#now), alarm.signal);
+    if (!alarm.signal.aborted) void this.#fill();
   }
 
   /** Starts a call at an endpoint in service. @returns whether there was one, and a slot for it */
   #startAt(lane: Lane): boolean {
-    if (!lane.isInService || lane.calls.size >= lane.limit || lane.pauseMs > 0) return false;
-    const call = this.#todo.take(lane);
+    const call = lane.isInService && lane.hasRoom ? this.#todo.take(lane) : undefined;
     if (call !== undefined) this.#occupy(call, lane);
     return call !== undefined;
   }
@@ -160,21 +155,15 @@ class Pool implements Backend {
   #lookAfter(lane: Lane): void {
     this.#outages.endPatience(lane);
     const { pause } = lane;
-    if (pause === undefined || this.#now < pause.nextProbeAt || lane.pauseMs > 0 || lane.calls.size >= lane.limit)
-      return;
-    const course = [...this.#courses].find(({ halted }) => !halted);
-    if (course === undefined) return;
+    const course = [...this.#courses].find(({ halt }) => !halt.aborted);
+    if (pause === undefined || course === undefined || this.#now < pause.nextProbeAt || !lane.hasRoom) return;
     // Its witness tells whether the endpoint is there, and in an outage rows do, too, since only they show what it will do.
-    if (lane.answered && pause.failed % 2 === 0) {
-      lane.noteProbe();
-      void this.#probeByWitness(lane, course);
-      return;
-    }
-    const call = this.#todo.takeProbe(lane);
-    if (call === undefined) return;
-    lane.noteProbe();
-    lane.probes.add(call);
-    this.#occupy(call, lane);
+    const isByWitness = lane.answered && pause.failed % 2 === 0;
+    const call = isByWitness ? undefined : this.#todo.takeProbe(lane);
+    if (!isByWitness && call === undefined) return;
+    pause.nextProbeAt = this.#now + SILENT_PROBE_MS;
+    if (call === undefined) void this.#probeByWitness(lane, course);
+    else this.#occupy(call, lane, true);
   }
 
   /**
@@ -202,10 +191,11 @@ class Pool implements Backend {
   }
 
   /** Gives a slot to the call's job, which begins or goes on. */
-  #occupy(call: Call, lane: Lane): void {
+  #occupy(call: Call, lane: Lane, isProbe = false): void {
     lane.calls.add(call);
+    if (isProbe) lane.probes.add(call);
     call.lane = lane;
-    if (call.resume !== undefined) call.resume();
+    if (call.wake !== undefined) call.wake();
     else void this.#solve(call);
   }
 
@@ -213,9 +203,9 @@ class Pool implements Backend {
     const { course, job } = call;
     course.calls.add(call);
     try {
-      await course.solve(job, (asking) => this.#ask(call, asking));
+      await job.solve((asking) => this.#ask(call, asking));
     } catch (error) {
-      course.fail(error);
+      course.failed.abort(error);
     }
     this.#todo.release(call);
     this.#leave(call, call.lane);
@@ -236,64 +226,31 @@ class Pool implements Backend {
     this.#fillSoon();
   }
 
-  async #ask(call: Call, asking: Asking): Promise<ModelOutcome> {
-    if (call.hasAsked) await this.#nextQuestion(call);
-    call.hasAsked = true;
+  /** Asks one question of the call's job, at where the call holds a slot, until it has its outcome. */
+  async #ask(call: Call, { make, hear, again }: Asking): Promise<ModelOutcome> {
+    const { maxAttempts, clock, pace } = this.#settings;
+    const { halt } = call.course;
+    if (call.attempts > 0) await this.#nextQuestion(call);
     for (;;) {
-      const { lane } = call;
+      const { lane, lastFailure, lastLane } = call;
       // Whoever asks holds a slot, unless the run has ended meanwhile.
-      if (lane === undefined || call.course.halted) return this.#interrupted(call);
-      const lost = this.#lostOf(call);
-      if (lost !== undefined) return lost;
-      call.request ??= await asking.make();
-      const outcome = await this.#tryUntilDone(call, call.request, lane, asking);
-      if (outcome !== 'deferred') return outcome;
-      await this.#waitForSlot(call, lane);
-    }
-  }
-
-  /** A further question holds the slot of the one before, and starts no sooner than any other. */
-  async #nextQuestion(call: Call): Promise<void> {
-    const { lane } = call;
-    if (lane === undefined || call.course.halted) return;
-    lane.probes.delete(call);
-    Object.assign(call, new Question(this.#now));
-    while (lane.pauseMs > 0 && !call.course.halted && lane.isInService) await call.wait(lane.pauseMs, this.#settings);
-  }
-
-  /** Has the job wait for its call's next try without a slot, until it gets one or its run ends. */
-  async #waitForSlot(call: Call, lane: Lane): Promise<void> {
-    if (call.course.halted) return;
-    this.#todo.defer(call);
-    this.#vacate(call, lane);
-    await new Promise<void>((resume) => {
-      call.resume = resume;
-    });
-    call.resume = undefined;
-    this.#todo.deferred.delete(call);
-  }
-
-  /** Tries until the call has its outcome, or has to wait without a slot. */
-  async #tryUntilDone(
-    call: Call,
-    request: ModelRequest,
-    lane: Lane,
-    { hear, again }: Asking,
-  ): Promise<ModelOutcome | 'deferred'> {
-    const { clock, pace } = this.#settings;
-    for (;;) {
-      if (call.course.halted) return this.#interrupted(call);
-      const lost = this.#lostOf(call);
-      if (lost !== undefined) return lost;
+      if (lane === undefined || halt.aborted) return this.#interrupted(call);
+      // One that has no try left needs no request for its outcome.
+      if (call.counted >= maxAttempts && lastFailure && lastLane) return this.#lose(call, lastFailure, lastLane);
       if (lane.holdsBack(call)) {
         // It has done nothing wrong, and goes on before others.
         call.isFirst = true;
-        return 'deferred';
+        await this.#waitForSlot(call, lane);
+        continue;
       }
+      if (call.request === undefined) {
+        call.request = await make();
+        continue;
+      }
+      const { request } = call;
       const start = await this.#turn(call, request, lane);
-      if (start === undefined) continue;
-      if (call.course.halted) {
-        pace.ended(start);
+      if (start === undefined || halt.aborted) {
+        if (start !== undefined) pace.ended(start);
         continue;
       }
       const triedAt = clock.now();
@@ -304,8 +261,10 @@ class Pool implements Backend {
       if (attempt.status === 'interrupted') return this.#interrupted(call);
       lane.adapt(attempt, clock.now() - triedAt);
       if (attempt.status === 'ok') {
-        lane.noteRequest(call.job, request);
-        if (call.lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
+        const least = lane.witness?.request;
+        // Of requests of one size, the first is kept.
+        if (!least || charactersOf(request) < charactersOf(least)) lane.witness = { job: call.job, request };
+        if (lastFailure?.class === 'rate-limit') lane.recoveredAt = clock.now();
         this.#outages.noteAnswer(lane, true, triedAt);
         this.#fillSoon();
         const { usage: _, firstTokenMs, ...reply } = attempt;
@@ -315,12 +274,34 @@ class Pool implements Backend {
       this.#fillSoon();
       if (typeof next === 'object') return next;
       again?.(attempt.reason, next === 'deferred' ? Math.max(0, call.dueAt - clock.now()) : next);
-      if (next === 'deferred') return next;
-      if (call.course.halted || lane.holdsBack(call)) continue;
-      lane.throttled.add(call);
-      await call.wait(next, this.#settings);
-      lane.throttled.delete(call);
+      if (next === 'deferred') await this.#waitForSlot(call, lane);
+      else if (!halt.aborted && !lane.holdsBack(call)) {
+        lane.throttled.add(call);
+        await call.wait(next, this.#settings);
+        lane.throttled.delete(call);
+      }
     }
+  }
+
+  /** A further question holds the slot of the one before, and starts no sooner than any other. */
+  async #nextQuestion(call: Call): Promise<void> {
+    const { lane, course } = call;
+    if (lane === undefined || course.halt.aborted) return;
+    lane.probes.delete(call);
+    Object.assign(call, new Question(this.#now));
+    while (lane.pauseMs > 0 && !course.halt.aborted && lane.isInService) await call.wait(lane.pauseMs, this.#settings);
+  }
+
+  /** Has the job wait for its call's next try without a slot, until it gets one or its run ends. */
+  async #waitForSlot(call: Call, lane: Lane): Promise<void> {
+    if (call.course.halt.aborted) return;
+    this.#todo.defer(call);
+    this.#vacate(call, lane);
+    await new Promise<void>((resolve) => {
+      call.wake = resolve;
+    });
+    call.wake = undefined;
+    this.#todo.deferred.delete(call);
   }
 
   /** Waits in its slot for the call's turn. Undefined where the call is to be looked at again: something has changed meanwhile. */
@@ -332,49 +313,41 @@ class Pool implements Backend {
     lane.paced.add(call);
     // Waiting in the line, it would hold up the calls of other endpoints.
     if (pauseMs() > 0) await wait(pauseMs());
-    const isOff = () => call.course.halted || pauseMs() > 0 || lane.holdsBack(call);
+    const isOff = () => call.course.halt.aborted || pauseMs() > 0 || lane.holdsBack(call);
     const start = await pace.turn(charactersOf(request), wait, isOff);
     lane.paced.delete(call);
     return start;
   }
 
   /** @param payer the call that the try is charged to */
-  async #tryOnce(
-    call: Call,
-    request: ModelRequest,
-    lane: Lane,
-    start: Start,
-    payer: Call,
-    hear?: Hear,
-  ): Promise<Attempt> {
-    call.inFlight = new AbortController();
+  async #tryOnce(call: Call, request: ModelRequest, lane: Lane, start: Start, payer: Call, hear?: Hear) {
     // The seed stays as it was in an outage, so that the row is answered as if there had been none.
     const index = call.counted + call.pending.filter(({ isLimit }) => !isLimit).length;
-    const attempt = await lane.endpoint.call(request, index, call.inFlight.signal, hear);
-    call.inFlight = undefined;
+    call.isInFlight = true;
+    const attempt = await lane.endpoint.call(request, index, call.course.abort, hear);
+    call.isInFlight = false;
     const cost = costOfTry(() => charactersOf(request), attempt);
     payer.cost = costOfBoth(payer.cost, cost);
     payer.counts += callsCounted(cost);
-    payer.course.tried(payer.job, cost);
+    payer.job.tried(cost);
     if (attempt.status !== 'interrupted') this.#settings.pace.ended(start, attempt.usage);
     return attempt;
   }
 
   /** What comes of a try that failed: a wait in the slot, of so many milliseconds, one without it, or the call's outcome. */
   #afterFailure(call: Call, attempt: AttemptFailure, lane: Lane, triedAt: number): number | 'deferred' | ModelOutcome {
-    lane.latestFailure = { reason: attempt.reason, at: this.#now };
+    lane.latestFailure = { host: lane.endpoint.host, reason: attempt.reason, at: this.#now };
     call.lastFailure = attempt;
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
-    if (attempt.stop !== undefined && !isPassing) {
-      call.course.fail(attempt.stop);
+    if (isPassing ? call.course.abort.aborted : attempt.stop !== undefined) {
+      if (!isPassing) call.course.failed.abort(attempt.stop);
       return this.#interrupted(call);
     }
     if (!isPassing) {
       this.#outages.noteAnswer(lane, false, triedAt);
       return this.#lose(call, attempt, lane);
     }
-    if (call.course.aborted) return this.#interrupted(call);
     call.firstFailureAt ??= this.#now;
     const next =
       attempt.class === 'rate-limit'
@@ -387,18 +360,20 @@ class Pool implements Backend {
    * The first rate limits of a call are waited out in its slot, so that the endpoint gets less to do. Where it seems to be at fault, it
    * frees the slot for rows that may fare better.
    */
-  #afterRateLimit(
-    call: Call,
-    attempt: AttemptFailure,
-    lane: Lane,
-    firstFailureAt: number,
-  ): number | 'deferred' | 'lost' {
-    const { retryMs } = this.#settings;
+  #afterRateLimit(call: Call, attempt: AttemptFailure, lane: Lane, firstFailureAt: number) {
+    const { retryMs, onNotice } = this.#settings;
     const now = this.#now;
     const { retryAfterMs = 0 } = attempt;
+    const isTooLong = retryAfterMs > retryMs;
+    const isNotable = retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
+    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
+    if (!isTooLong && isNotable) onNotice(`${asks}; no new calls go there until then`);
+    if (isTooLong && !lane.saidWaitTooLong) onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
     lane.limits++;
-    this.#holdBack(lane, retryAfterMs);
-    if (lane.probes.has(call) || retryAfterMs > retryMs) return this.#outages.afterTrouble(call, attempt, lane);
+    lane.saidWaitTooLong ||= isTooLong;
+    // No new call starts there for as long as it asks, unless that is longer than an outage may last.
+    if (!isTooLong) lane.pausedUntil = Math.max(lane.pausedUntil, now + retryAfterMs);
+    if (isTooLong || lane.probes.has(call)) return this.#outages.afterTrouble(call, attempt, lane);
     const leftMs = firstFailureAt + retryMs - now;
     if (leftMs <= 0 || retryAfterMs > leftMs) return 'lost';
     if (lane.recoveredAt >= call.refused.since) call.refused = { since: now, times: 0 };
@@ -410,27 +385,6 @@ class Pool implements Backend {
     if (!isAtFault) return waitMs;
     call.dueAt = now + waitMs;
     return 'deferred';
-  }
-
-  /** Starts no new call at the endpoint for as long as it asks, unless that is longer than an outage may last. */
-  #holdBack(lane: Lane, retryAfterMs: number): void {
-    const { retryMs, onNotice } = this.#settings;
-    const asks = `${lane.endpoint.host} is rate limited and asks to wait ${waitOf(retryAfterMs)}`;
-    if (retryAfterMs > retryMs) {
-      if (!lane.saidWaitTooLong) onNotice(`${asks}, longer than --retry-minutes: it counts as unavailable`);
-      lane.saidWaitTooLong = true;
-    } else if (retryAfterMs > lane.pauseMs) {
-      const isNews = retryAfterMs >= NOTABLE_PAUSE_MS && lane.pauseMs < NOTABLE_PAUSE_MS;
-      lane.pausedUntil = this.#now + retryAfterMs;
-      if (isNews) onNotice(`${asks}; no new calls go there until then`);
-    }
-  }
-
-  /** The outcome of a call that has no try left; its request is not needed for that. */
-  #lostOf(call: Call): ModelOutcome | undefined {
-    const { lastFailure, lastLane, counted } = call;
-    const isLost = lastFailure !== undefined && lastLane !== undefined && counted >= this.#settings.maxAttempts;
-    return isLost ? this.#lose(call, lastFailure, lastLane) : undefined;
   }
 
   /** The row has failed for good. */

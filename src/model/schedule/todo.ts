@@ -1,15 +1,19 @@
 // What waits to be asked: jobs that have not begun, by group, and calls that wait for their next try.
 
-import type { Job } from '../../core/types.js';
-import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings } from './lane.js';
+import { Call, type Course, type Group, HOPELESS, type Lane, type PoolSettings, type Task } from './lane.js';
 
 /** A row that was in flight in so many outages is asked only while no other such row is, so that none takes another down with it. */
 const SUSPECT = 2;
 /** An endpoint that has answered nothing gets rows from the other end of the list once so many wait: a whole domain may fail. */
 const LOOKS_ELSEWHERE = 3;
 
+/** A job that has not begun. */
+type Waiting = Readonly<{ job: Task; course: Course; group: Group }>;
+
 export class Todo {
-  readonly #groups = new Groups<Lane, { readonly job: Job; readonly course: Course; readonly group: string }>();
+  /** Jobs that have not begun, in their order. */
+  readonly #waiting: Waiting[] = [];
+  readonly #groups = new Map<string, Group>();
   /** Calls that wait for their next try, in the order in which they came. */
   readonly deferred = new Set<Call>();
 
@@ -18,9 +22,14 @@ export class Todo {
     private readonly settings: PoolSettings,
   ) {}
 
-  add(jobs: readonly Job[], course: Course): void {
+  /** Takes jobs on. A group without a name is of a single job. */
+  add(jobs: readonly Task[], course: Course): void {
     course.waiting += jobs.length;
-    this.#groups.add(jobs.map((job) => ({ group: job.group, job, course })));
+    for (const job of jobs) {
+      const group = this.#groups.get(job.group) ?? { running: 0, home: undefined };
+      if (job.group !== '') this.#groups.set(job.group, group);
+      this.#waiting.push({ job, course, group });
+    }
   }
 
   /**
@@ -68,13 +77,36 @@ export class Todo {
   #begin(lane: Lane): Call | undefined {
     const looksElsewhere = !lane.answered && this.#failed >= LOOKS_ELSEWHERE;
     for (;;) {
-      const next = this.#groups.take(lane, looksElsewhere);
+      const next = this.#nextAt(lane, looksElsewhere);
       if (next === undefined) return undefined;
-      const { job, course } = next.job;
+      const { job, course, group } = next;
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
       course.waiting--;
-      if (!course.halted) return new Call(job, course, this.settings.clock.now(), next.group);
-      next.group.running--;
+      if (course.halt.aborted) continue;
+      group.running++;
+      group.home = lane;
+      return new Call(job, course, this.settings.clock.now(), group);
     }
+  }
+
+  /**
+   * The job to start at an endpoint whose slot is free: the first one whose group is at home there or nowhere, with nothing in flight.
+   * Only where there is none, a group's jobs run side by side. `fromTheEnd` looks for a group without a home from the other end of the
+   * list.
+   */
+  #nextAt(lane: Lane, fromTheEnd: boolean): Waiting | undefined {
+    const waiting = this.#waiting;
+    const isHomeless = ({ group: { home } }: Waiting) => home === undefined || home.isRelieved;
+    const isIdle = ({ group }: Waiting) => group.running === 0;
+    const leastBusy = (least: Waiting | undefined, one: Waiting) =>
+      one.group.home === lane && one.group.running < (least?.group.running ?? Number.POSITIVE_INFINITY) ? one : least;
+    const firstOf = (one?: Waiting) => one && waiting.find(({ group }) => group === one.group);
+    return (
+      firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
+      waiting.find((one) => isHomeless(one) || (one.group.home === lane && isIdle(one))) ??
+      waiting.reduce(leastBusy, undefined) ??
+      firstOf(lane.wasRelieved ? waiting.findLast(isIdle) : undefined)
+    );
   }
 
   #takeAgain(lane: Lane, isFirst: boolean): Call | undefined {
@@ -109,47 +141,4 @@ export class Todo {
     if (failuresAt(lane) > 0 && now < call.dueAt) return false;
     return able.includes(lane) && able.every((other) => failuresAt(lane) <= failuresAt(other));
   }
-}
-
-type Waiting<Endpoint, J> = Readonly<{ job: J; group: Group<Endpoint> }>;
-
-/** Jobs that have not begun, in their order. A group without a name is of a single job. */
-export class Groups<Endpoint extends Pick<Lane, 'isRelieved' | 'wasRelieved'>, J extends Job> {
-  readonly #waiting: Waiting<Endpoint, J>[] = [];
-  readonly #groups = new Map<string, Group<Endpoint>>();
-
-  add(jobs: readonly J[]): void {
-    for (const job of jobs) {
-      const group = this.#groups.get(job.group) ?? { running: 0, home: undefined };
-      if (job.group !== '') this.#groups.set(job.group, group);
-      this.#waiting.push({ job, group });
-    }
-  }
-
-  /**
-   * The job to start at an endpoint whose slot is free: the first one whose group is at home there or nowhere, with nothing in flight.
-   * Only where there is none, a group's jobs run side by side. `fromTheEnd` looks for a group without a home from the other end of the
-   * list. The job counts as running in its group until the taker says otherwise there.
-   */
-  take(endpoint: Endpoint, fromTheEnd = false): Waiting<Endpoint, J> | undefined {
-    const waiting = this.#waiting;
-    const isHomeless = ({ group: { home } }: Waiting<Endpoint, J>) => home === undefined || home.isRelieved;
-    const isIdle = ({ group }: Waiting<Endpoint, J>) => group.running === 0;
-    const firstOf = (one?: Waiting<Endpoint, J>) => one && waiting.find(({ group }) => group === one.group);
-    const next =
-      firstOf(fromTheEnd ? waiting.findLast(isHomeless) : undefined) ??
-      waiting.find((one) => isHomeless(one) || (one.group.home === endpoint && isIdle(one))) ??
-      leastBusy(waiting.filter(({ group }) => group.home === endpoint)) ??
-      firstOf(endpoint.wasRelieved ? waiting.findLast(isIdle) : undefined);
-    if (next === undefined) return undefined;
-    waiting.splice(waiting.indexOf(next), 1);
-    next.group.running++;
-    next.group.home = endpoint;
-    return next;
-  }
-}
-
-/** The first job of the group with the fewest jobs in flight. */
-function leastBusy<E, J>([first, ...others]: readonly Waiting<E, J>[]): Waiting<E, J> | undefined {
-  return others.reduce((least, one) => (one.group.running < (least?.group.running ?? 0) ? one : least), first);
 }

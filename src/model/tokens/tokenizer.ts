@@ -3,7 +3,7 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { badData, codeOf, inputMissing, messageOf, UserError } from '../../core/errors.js';
-import { asObject, isContainer, type JsonObject, parseObject } from '../../core/json.js';
+import { asObject, isContainer, parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { type Question, textsOf } from '../../core/types.js';
 
@@ -17,11 +17,20 @@ const MOST_BYTES = 100e6;
  * @throws UserError: 66 for a file that cannot be read, 65 for one that is no tokenizer or of a kind that is not known
  */
 export async function openTokenizer(path: string, shown: string = path) {
-  const file = await readTokenizer(path, shown);
+  const text = await readFile(await requireTokenizer(path, shown), 'utf8').catch((error: unknown) => {
+    throw unreadable(shown, error);
+  });
+  const file = parseObject(text);
+  const model = asObject(file?.model);
+  // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
+  const { type = Array.isArray(model.merges) ? 'BPE' : undefined, vocab } = model;
+  if (!isContainer(vocab) || !KINDS.some((kind) => kind === type)) {
+    throw noTokenizer(shown, `it has no model of a known kind (${KINDS.join(', ')}) with a vocabulary`);
+  }
   const { Tokenizer } = await import('@huggingface/tokenizers');
   try {
     const complete = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [] };
-    const tokenizer = new Tokenizer({ ...complete, ...file }, {});
+    const tokenizer = new Tokenizer({ ...complete, ...file, model: { ...model, type } }, {});
     const countPiece = (piece: string): number => tokenizer.encode(piece, { add_special_tokens: false }).ids.length;
     // Some of what a file may lack is missed only by counting.
     countPiece('It counts.\n');
@@ -67,21 +76,6 @@ function unreadable(shown: string, error: unknown): UserError {
   return inputMissing(
     `cannot read the tokenizer ${shown} (--tokenizer): ${codeOf(error)}; it is the ${FILE} of the model's repository, or its folder`,
   );
-}
-
-async function readTokenizer(path: string, shown: string): Promise<JsonObject> {
-  const file = await requireTokenizer(path, shown);
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw unreadable(shown, error);
-  });
-  const value = parseObject(text);
-  const model = asObject(value?.model);
-  // Files of the first years do not name the kind; the library takes what it does not know for words between spaces.
-  const { type = Array.isArray(model.merges) ? 'BPE' : undefined, vocab } = model;
-  if (!isContainer(vocab) || !KINDS.some((kind) => kind === type)) {
-    throw noTokenizer(shown, `it has no model of a known kind (${KINDS.join(', ')}) with a vocabulary`);
-  }
-  return { ...value, model: { ...model, type } };
 }
 
 function noTokenizer(shown: string, reason: string): UserError {

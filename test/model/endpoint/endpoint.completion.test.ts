@@ -100,6 +100,26 @@ describe('a completion', () => {
     );
   });
 
+  describe.each([true, false])('of more than 8 Mi characters (streamed: %s)', (stream) => {
+    const content = 'a'.repeat(9 * 2 ** 20);
+    const usage = { prompt_tokens: 5, completion_tokens: 3 };
+
+    it('is malformed where its budget is smaller, and its text is not kept', async () => {
+      const { attempt } = await complete([{ content, usage }], { stream, sampling: { maxTokens: 100 } });
+      expect(failure(attempt)).toMatchObject({
+        class: 'malformed',
+        reason: 'the reply is longer than its token budget allows (8388608 characters)',
+      });
+      expect(JSON.stringify(attempt).length).toBeLessThan(500);
+    });
+
+    it('is read whole where its budget allows it', async () => {
+      const { attempt } = await complete([{ content, usage }], { stream, sampling: { maxTokens: 200_000 } });
+      expect(reply(attempt).content).toBe(content);
+      expect(reply(attempt).usage).toEqual({ promptTokens: 5, completionTokens: 3 });
+    });
+  });
+
   it('is not there where the server has chats alone, which stops the run', async () => {
     const { attempt } = await complete([{ status: 404, body: { detail: 'Not Found' } }]);
     expect(failure(attempt)).toMatchObject({

@@ -124,7 +124,7 @@ describe('a connection', () => {
 });
 
 it('a transport that cannot be opened fails its calls, and closing it is no further failure', async () => {
-  const proxy = { variable: 'HTTP_PROXY', host: 'nowhere', url: 'no address', secrets: [] };
+  const proxy = { variable: 'HTTP_PROXY', host: 'nowhere', url: 'no address', authorization: undefined, secrets: [] };
   const endpoint = openEndpoint({ ...optionsOf('http://127.0.0.1:9/v1'), proxy });
   expect(failure(await endpoint.call(REQUEST, 0, NEVER)).class).toBe('transient');
   await expect(endpoint.close()).resolves.toBeUndefined();

@@ -4,9 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Lane } from '../../../src/model/schedule/lane.js';
 import { Pace } from '../../../src/model/schedule/pace.js';
 
-const FAILURE = { reason: 'HTTP 500' };
-const ROW = { isNewRow: true, isProbe: false, isDoubtful: true };
-const PROBE = { ...ROW, isProbe: true };
+const FAILURE = { status: 'failed', class: 'transient', reason: 'HTTP 503', down: true } as const;
 
 function laneOf({ answered = true, retryMs = 600_000, waitReadyMs = 0 } = {}) {
   let now = 0;
@@ -29,10 +27,11 @@ function laneOf({ answered = true, retryMs = 600_000, waitReadyMs = 0 } = {}) {
     at(time: number) {
       now = time;
     },
-    fail(times: number, sign: Partial<typeof ROW> = {}) {
+    /** Has as many rows fail, one each millisecond. */
+    fail(times: number) {
       for (let time = 0; time < times; time++) {
         now = time;
-        lane.noteFailure(FAILURE, { ...ROW, ...sign });
+        lane.noteFailure(FAILURE, { pending: [] });
       }
     },
   };
@@ -41,12 +40,12 @@ function laneOf({ answered = true, retryMs = 600_000, waitReadyMs = 0 } = {}) {
 describe('an endpoint that has answered', () => {
   it('is paused when it is in doubt, and looked at at once', () => {
     const { lane, fail } = laneOf();
-    fail(2, { isDoubtful: false });
+    fail(2);
     expect(lane.trouble).toMatchObject({ rows: 2 });
     expect(lane.isInService).toBe(true);
     lane.noteAnswer(true);
-    fail(1);
-    expect(lane.pause).toEqual({ failed: 0, nextProbeAt: 0, until: 600_000 });
+    fail(3);
+    expect(lane.pause).toEqual({ failed: 0, nextProbeAt: 2, until: 600_000 });
   });
 
   it('is probed ever more rarely, and failures of older calls change nothing of that', () => {
@@ -54,13 +53,13 @@ describe('an endpoint that has answered', () => {
     fail(3);
     at(100);
     const waits = [0, 0, 0, 0, 0, 0].map(() => {
-      lane.noteFailure(FAILURE, PROBE);
+      lane.noteFailure(FAILURE);
       return (lane.pause?.nextProbeAt ?? 0) - 100;
     });
     expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
     const before = { ...lane.pause };
     at(200);
-    lane.noteFailure(FAILURE, ROW);
+    lane.noteFailure(FAILURE, { pending: [] });
     expect(lane.pause).toEqual(before);
   });
 
@@ -72,7 +71,7 @@ describe('an endpoint that has answered', () => {
     const { lane, fail, at } = laneOf();
     fail(3);
     at(0);
-    lane.noteFailure({ ...FAILURE, retryAfterMs }, PROBE);
+    lane.noteFailure({ ...FAILURE, retryAfterMs });
     expect(lane.pause?.nextProbeAt).toBe(kept);
   });
 

@@ -14,10 +14,11 @@ import { inAskingOrder, jobsOf as inferJobs } from '../../../src/infer/inferring
 import { buildMessages } from '../../../src/infer/messages.js';
 import { inJudgeOrder, jobsOf } from '../../../src/judge/judging.js';
 import { buildJudgeMessages } from '../../../src/judge/rubric.js';
-import { Groups } from '../../../src/model/schedule/todo.js';
+import { Course as Asked, type Call, Lane, type Task } from '../../../src/model/schedule/lane.js';
+import { Pace, systemClock } from '../../../src/model/schedule/pace.js';
+import { Todo } from '../../../src/model/schedule/todo.js';
 
 const SLOTS = 4;
-const ENDPOINT = { isRelieved: false, wasRelieved: false };
 let data: Dataset;
 let samples: readonly Sample[];
 
@@ -34,18 +35,27 @@ interface Course {
 }
 
 async function liveCourse(jobs: readonly Job[]): Promise<Course> {
-  const groups = new Groups<typeof ENDPOINT, Job & { readonly place: number }>();
-  groups.add(jobs.map(({ group }, place) => ({ group, place })));
-  const taken = new Map<number, ReturnType<typeof groups.take>>();
+  const settings = {
+    ...{ concurrency: SLOTS, ceiling: SLOTS, maxAttempts: 1, retryMs: 0, waitReadyMs: 0, keepGoing: true },
+    ...{ clock: systemClock, random: () => 0, onNotice: () => {}, pace: new Pace() },
+  };
+  const endpoint = { host: 'a', call: () => Promise.reject(), close: () => Promise.resolve() };
+  const lane = new Lane(endpoint, settings);
+  const todo = new Todo([lane], settings);
+  const never = new AbortController().signal;
+  const tasks = jobs.map(({ group }): Task => ({ group, solve: async () => {}, tried: () => {} }));
+  const places = new Map(tasks.map((task, place) => [task, place]));
+  todo.add(tasks, new Asked({ stop: never, abort: never }));
+  const taken = new Map<number, Call>();
   return {
     take() {
-      const next = groups.take(ENDPOINT);
-      if (next !== undefined) taken.set(next.job.place, next);
-      return next?.job.place;
+      const call = todo.take(lane);
+      if (call === undefined) return undefined;
+      const place = present(places.get(call.job));
+      taken.set(place, call);
+      return place;
     },
-    release(place) {
-      present(taken.get(place)).group.running--;
-    },
+    release: (place) => todo.release(present(taken.get(place))),
   };
 }
 
