@@ -1,11 +1,10 @@
 // Files of people's ratings -> ratings with their places: JSONL as the page of awb rate saves it, or CSV.
 
-import type { FileHandle } from 'node:fs/promises';
 import { badData, type UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../core/person-rating.js';
 import { DIMENSIONS } from '../core/types.js';
-import { decoded, objectLines, openToRead, REMEDY } from './line-file.js';
+import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
 
 /** A rating, and where it stands. */
 export interface PlacedRating extends PersonRating {
@@ -26,8 +25,9 @@ const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
   const ratings: PlacedRating[] = [];
   const handle = await openToRead(path, HINT);
+  const whyUnread = (error: unknown) => Promise.reject(unreadable(path, error, HINT));
   try {
-    if (/\.csv$/i.test(path)) ratings.push(...(await readCsv(handle, shown)));
+    if (/\.csv$/i.test(path)) ratings.push(...readCsv(await handle.readFile().catch(whyUnread), shown));
     else {
       const file = { path, shown, hint: HINT, noObject: NO_OBJECT };
       for await (const { line, fields } of objectLines(handle, file, stop)) {
@@ -41,8 +41,8 @@ export async function readRatings(path: string, shown: string, stop?: AbortSigna
   }
 }
 
-async function readCsv(handle: FileHandle, shown: string): Promise<PlacedRating[]> {
-  const text = decoded(await handle.readFile());
+function readCsv(bytes: Buffer, shown: string): PlacedRating[] {
+  const text = decoded(bytes);
   if (text === undefined) throw badData(`${shown}: not valid UTF-8; save it as CSV in UTF-8`);
   const [header, ...records] = csvRecords(text, (line, reason) => bad(`${shown}:${line}`, reason));
   if (header === undefined) return [];

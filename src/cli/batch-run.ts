@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EXIT, type ExitCode, interruption, UserError } from '../core/errors.js';
 import { counted, grouped } from '../core/printable.js';
@@ -122,22 +122,27 @@ async function openAnswers(dir: string) {
   const path = join(dir, ANSWERS);
   // Like 'r+', but makes the file, and follows no link: a folder of somebody else's must not name a file of ours.
   const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
-  const handle = await open(path, flags).catch((error: unknown) => {
+  let opened: FileHandle | undefined;
+  try {
+    const handle = await open(path, flags);
+    opened = handle;
+    for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
+      if (!ended) await handle.truncate(offset);
+    }
+    await syncFolder(dir);
+    const appender = new Appender(handle, path, (await handle.stat()).size);
+    return {
+      /** Resolves when the line is on the disk. */
+      append: (line: Buffer) => appender.append(line),
+      async close() {
+        await appender.idle();
+        await handle.close();
+      },
+    };
+  } catch (error) {
+    await opened?.close();
     throw unwritable(path, error);
-  });
-  for await (const { offset, ended } of splitLines(handle.createReadStream({ start: 0, autoClose: false }))) {
-    if (!ended) await handle.truncate(offset);
   }
-  await syncFolder(dir);
-  const appender = new Appender(handle, path, (await handle.stat()).size);
-  return {
-    /** Resolves when the line is on the disk. */
-    append: (line: Buffer) => appender.append(line),
-    async close() {
-      await appender.idle();
-      await handle.close();
-    },
-  };
 }
 
 /**

@@ -38,10 +38,9 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
 
 /** A text of up to `LONGEST_CLAIM` characters. */
 function textOf(least: number, error: string) {
-  return z.string({ error }).refine((text) => {
-    const { length } = Array.from(text);
-    return length >= least && length <= LONGEST_CLAIM;
-  }, error);
+  // No character is longer than two units: a huge text is not looked through.
+  const isFitting = (text: string) => text.length <= 2 * LONGEST_CLAIM && Array.from(text).length <= LONGEST_CLAIM;
+  return z.string({ error }).refine((text) => text.length >= least && isFitting(text), error);
 }
 
 const FACT = z.strictObject(

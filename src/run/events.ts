@@ -1,13 +1,13 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import { appendFileSync, closeSync, openSync, statSync, truncateSync } from 'node:fs';
+import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
-import { bytesAt, placeOf } from '../disk/files.js';
+import { placeOf } from '../disk/files.js';
 import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
 import type { BudgetSettings } from './options.js';
@@ -182,7 +182,7 @@ function openedFile(path: string, name: string): number {
     if (found?.isFIFO()) {
       throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
     }
-    if (found?.isFile() && found.size > 0) cutTornLine(path, name, found.size);
+    if (found?.isFile() && found.size > 0) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
     const code = codeOf(error);
@@ -197,18 +197,27 @@ function openedFile(path: string, name: string): number {
  * Cuts off a line that a killed process or a full disk has torn. The file may be large: its head and its tail alone are read.
  * @throws UserError (2) for a file that holds something else: it would be spoilt
  */
-function cutTornLine(path: string, name: string, size: number): void {
+function cutTornLine(path: string, name: string): void {
+  const file = openSync(path, 'r+');
   // A character a byte, so that lengths are places in the file.
-  const textAt = (offset: number, length: number) => bytesAt({ path, offset, length }).toString('latin1');
-  if (!LINE_START.startsWith(textAt(0, Math.min(size, LINE_START.length)))) {
-    throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+  const textAt = (offset: number, length: number) => {
+    const bytes = Buffer.alloc(length);
+    return bytes.toString('latin1', 0, readSync(file, bytes, 0, length, offset));
+  };
+  try {
+    const { size } = fstatSync(file);
+    if (!LINE_START.startsWith(textAt(0, LINE_START.length))) {
+      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
+    }
+    const from = Math.max(0, size - TAIL_BYTES);
+    const tail = textAt(from, size - from);
+    const end = tail.lastIndexOf('\n') + 1;
+    // Without a line end in it the tail is the middle of a line. Another run that appends to the same file may have written on.
+    const isTorn = end < tail.length && (end > 0 || from === 0);
+    if (isTorn && fstatSync(file).size === size) ftruncateSync(file, from + end);
+  } finally {
+    closeSync(file);
   }
-  const from = Math.max(0, size - TAIL_BYTES);
-  const tail = textAt(from, size - from);
-  const end = tail.lastIndexOf('\n') + 1;
-  // Without a line end in it the tail is the middle of a line. Another run that appends to the same file may have written on.
-  const isTorn = end < tail.length && (end > 0 || from === 0);
-  if (isTorn && statSync(path).size === size) truncateSync(path, from + end);
 }
 
 /** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */

@@ -121,7 +121,7 @@ function flagsIn(
     return flagsIn(words.toSpliced(bare.index, 1), command, owner, [...before, problem]);
   }
   const problems = [...before];
-  const flags = new Map<string, readonly string[] | boolean>();
+  const flags = new Map<string, string[] | boolean>();
   /** Places of unknown flags. */
   const unknown = new Set<number>();
   for (const { name, index, value } of named) {
@@ -134,7 +134,8 @@ function flagsIn(
       if (value !== undefined) problems.push(`--${name} takes no value`);
       flags.set(name.replace(/^no-/, ''), !name.startsWith('no-'));
     } else if (value === undefined) problems.push(`--${name} needs a value; see ${owner} --help`);
-    else flags.set(name, [...(typeof known === 'object' ? known : []), value]);
+    else if (typeof known === 'object') known.push(value);
+    else flags.set(name, [value]);
   }
   const names = tokens.flatMap((token) => {
     // The word behind an unknown flag was probably meant for it.
@@ -183,6 +184,8 @@ function parserOptions(table: OptionTable): NonNullable<ParseArgsConfig['options
 function unknownFlag(word: string, flags: readonly string[], owner: string): string {
   // The text behind a mistyped flag may be a key, and is not repeated.
   const [, dashes, name = ''] = /^(-*)([^=]*)/.exec(word) ?? [];
+  if (/^-\.?\d/.test(word))
+    return `unknown flag ${oneLine(word, 60)}; what begins with a hyphen and is no flag needs -- in front`;
   const near = longer(name, flags) ?? nearest(name, flags);
   const advice = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
   return `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`;

@@ -120,6 +120,9 @@ function missingIn(command: CommandLine['command'], { settings, found }: Resolve
   });
 }
 
+/** In the environment of what `awb watch` starts, and no setting. */
+const GUARD_MARK = 'AWB_GUARDED';
+
 /**
  * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
  * the top level. An unknown variable may belong to another program (a container's AWB_VERSION), so it is only worth a warning.
@@ -132,14 +135,15 @@ async function unknownNames(
 ) {
   const sections = commands.map(({ name }) => name);
   const top = [...(config?.top ?? [])].filter(([key]) => !sections.includes(key));
-  // The one that stands for no option.
-  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && variable !== 'AWB_DEBUG');
+  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && variable !== GUARD_MARK);
   const unknownKeys = (entries: Iterable<readonly [string, YamlEntry]>, names: readonly string[]) => {
     const known = names.filter((name) => !FLAGS_ONLY.includes(name));
     return [...entries].flatMap(([key, { line }]) => unknown(`${config?.path}:${line}: unknown setting`, key, known));
   };
   const unknownVariables = (names: readonly string[]) =>
-    variables.flatMap((name) => unknown('nothing reads the environment variable', name, names.map(variableOf)));
+    variables.flatMap((name) =>
+      unknown('nothing reads the environment variable', name, [...names.map(variableOf), 'AWB_DEBUG']),
+    );
   const own = namesIn(table);
   const inSection = unknownKeys(config?.section ?? [], own);
   const isOwn = unknownKeys(top, own).length + unknownVariables(own).length === 0;

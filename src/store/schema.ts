@@ -212,8 +212,10 @@ export function makeSchema(database: Sqlite, path: string): void {
  * @throws UserError (65) for a database of another program or of another version.
  */
 export function hasSchema(database: Sqlite, path: string): boolean {
+  // In this order: another process may make the schema between the two.
+  const isEmpty = database.value('SELECT count(*) FROM sqlite_schema') === 0;
   const applicationId = database.value('PRAGMA application_id');
-  if (applicationId === 0 && database.value('SELECT count(*) FROM sqlite_schema') === 0) return false;
+  if (isEmpty && applicationId === 0) return false;
   if (applicationId !== APPLICATION_ID) {
     throw badData(`${path} is a SQLite database of another program; name another file with --db`);
   }

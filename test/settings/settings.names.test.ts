@@ -45,10 +45,11 @@ describe('unknown names', () => {
     expect(warnings).toEqual([
       'nothing reads the environment variable "AWB_MAX_TOKEN"; did you mean "AWB_MAX_TOKENS"?',
     ]);
+    expect((await resolveWith(options, { env: { AWB_DEBG: '1' } })).warnings[0]).toContain('did you mean "AWB_DEBUG"?');
   });
 
   test("another command's names are known", async () => {
-    const env = { AWB_JUDGE_MODEL: 'm', AWB_NO_STRICT: '1', AWB_DEBUG: '1' };
+    const env = { AWB_JUDGE_MODEL: 'm', AWB_NO_STRICT: '1', AWB_DEBUG: '1', AWB_GUARDED: 'mark of awb watch' };
     const yaml = 'judge-model: m\nno-strict: true\njudge:\n  judge-model: n\n';
     await expect(resolveWith(options, { env, yaml })).resolves.toBeDefined();
   });

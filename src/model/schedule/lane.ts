@@ -64,12 +64,17 @@ export class Course {
   constructor({ stop, abort }: AskSignals) {
     this.abort = AbortSignal.any([abort, this.failed.signal]);
     this.halt = AbortSignal.any([stop, this.abort]);
-    this.done = new Promise((resolve) => {
-      this.#finish = resolve;
-    });
-    this.halt.addEventListener('abort', () => {
+    const onHalt = () => {
       for (const call of this.calls) call.wake?.();
       this.finishIfIdle();
+    };
+    this.halt.addEventListener('abort', onHalt);
+    this.done = new Promise((resolve) => {
+      this.#finish = () => {
+        // A signal with a listener lives as long as those it is made of, and a course would with it.
+        this.halt.removeEventListener('abort', onHalt);
+        resolve();
+      };
     });
   }
 

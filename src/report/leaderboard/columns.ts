@@ -155,11 +155,8 @@ export function shownColumns(
   isRated: boolean,
 ): BoardColumn[] {
   const hasAny = (id: string) => runs.some((run) => run.figures.has(id));
-  // A further domain may be of runs alone that are not shown.
-  const isHad = ({ id, figure }: BoardColumn) =>
-    figure?.domain === undefined || isPublished(figure.domain) || hasAny(id);
-  const known = [...figures.filter(isHad), ...TEXT_COLUMNS];
-  if (options.columns.length > 0) return options.columns.flatMap((id) => known.find((one) => one.id === id) ?? []);
+  const columns = [...figures, ...TEXT_COLUMNS];
+  if (options.columns.length > 0) return options.columns.flatMap((id) => columns.find((one) => one.id === id) ?? []);
   const shows: Readonly<Record<string, boolean>> = {
     overall: hasPublished || hasAny('overall'),
     'facts-recall': isRated && hasAny('facts-recall'),
@@ -170,7 +167,9 @@ export function shownColumns(
     coverage: true,
     rows: true,
   };
-  return known.filter(({ id, figure }) => (figure?.domain === undefined ? shows[id] : hasPublished || hasAny(id)));
+  // A further domain may be of runs alone that are not shown.
+  const isHad = (id: string, domain: Domain) => hasAny(id) || (hasPublished && isPublished(domain));
+  return columns.filter(({ id, figure }) => (figure?.domain === undefined ? shows[id] : isHad(id, figure.domain)));
 }
 
 /** Whether the official counting gives another figure than ours anywhere in the run. */

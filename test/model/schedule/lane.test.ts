@@ -1,7 +1,8 @@
 // Claims about an endpoint's health: when it is paused, probed, forgiven and given up.
 
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Lane } from '../../../src/model/schedule/lane.js';
+import { Course, Lane } from '../../../src/model/schedule/lane.js';
 import { Pace } from '../../../src/model/schedule/pace.js';
 
 const FAILURE = { status: 'failed', class: 'transient', reason: 'HTTP 503', down: true } as const;
@@ -103,4 +104,13 @@ describe('an endpoint that has never answered', () => {
     lane.noteAnswer(true);
     expect(lose(50)).toBe(false);
   });
+});
+
+it('a course that is done listens to nothing: a process that asks for days would keep each of them', async () => {
+  const [stop, abort] = [new AbortController(), new AbortController()];
+  const course = new Course({ stop: stop.signal, abort: abort.signal });
+  expect(getEventListeners(course.halt, 'abort')).toHaveLength(1);
+  course.finishIfIdle();
+  await course.done;
+  expect(getEventListeners(course.halt, 'abort')).toHaveLength(0);
 });
