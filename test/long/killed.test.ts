@@ -11,10 +11,12 @@ import { type Answer, type LoopbackServer, startLoopbackServer } from '../suppor
 import { randomFrom } from '../support/random.js';
 import { madeUpRows, readRows, writeDataset } from '../support/run-folder.js';
 
-const ROWS_OF_A_DOMAIN = 100;
-const DOMAINS = ['mcp', 'terminal', 'web'];
 /** AWB_KILLS=60 takes minutes. */
 const KILLS = Number(process.env.AWB_KILLS ?? 5);
+const TIMEOUT_MS = 100_000 + 10_000 * KILLS;
+/** More than are asked between the first kill and the last. */
+const ROWS_OF_A_DOMAIN = 75 + 5 * KILLS;
+const DOMAINS = ['mcp', 'terminal', 'web'];
 const LATENCY_MS = 20;
 
 /** Names a request by what was asked; replies carry the name, so that it is found in the journal again. */
@@ -148,7 +150,7 @@ afterAll(() => Promise.all(servers.map((server) => server.close())));
 
 const FEW = ['--concurrency', '4', '--quiet'];
 
-describe('a run killed at random points and continued each time', () => {
+describe('a run killed at random points and continued each time', { timeout: TIMEOUT_MS }, () => {
   test('by infer ends in the same bytes as one that was let be, and no finished row is asked again', async () => {
     const out = await temporaryFolder();
     const server = await serve(predict);
