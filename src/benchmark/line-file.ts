@@ -1,7 +1,7 @@
 // A file of lines, opened and read: for data, predictions and judged files alike.
 
 import { isAscii } from 'node:buffer';
-import { constants } from 'node:fs';
+import { constants, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
@@ -96,8 +96,12 @@ export function spanOf({ offset, bytes }: Line): Span {
  */
 export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
   const buffer = Buffer.allocUnsafe(length);
-  const { bytesRead } = await handle.read(buffer, 0, length, offset);
-  if (length >= LARGE_BYTES) {
+  let bytesRead: number;
+  if (length < LARGE_BYTES) {
+    // The system holds what was read at the start: a thread asked for it would cost the slot a turn of a busy event loop.
+    bytesRead = readSync(handle.fd, buffer, 0, length, offset);
+  } else {
+    ({ bytesRead } = await handle.read(buffer, 0, length, offset));
     // Many reads may end in one turn of the event loop, and timers, signals and sockets wait for all that is done in it. So large rows
     // get a turn each: what 64 rows of 400 kB came to in one was 200 to 500 ms.
     lastTurn = lastTurn.then(() => nextTurn());
