@@ -217,7 +217,7 @@ describe('misuse', () => {
     [['paint', '--row', '1', '--ids'], '--ids needs a value; see awb paint --help'],
     [['paint', '--row', '1', '--lean=yes'], '--lean takes no value'],
     [['--lean', 'paint', '--row', '1'], 'unknown flag --lean; see awb --help'],
-    [['paint', '--row', '1', '-5'], 'unknown flag -5; what begins with a hyphen and is no flag needs -- in front'],
+    [['paint', '--row', '1', '-5'], 'unknown flag -5; a number below zero needs -- in front'],
     [['paint', '--row', '1', '-abc'], 'unknown flag -abc; see awb paint --help'],
     [['--one', '--two'], 'unknown flag --one; see awb --help\nunknown flag --two; see awb --help'],
     [['paint', '--row', '1', '3'], '"3" is one name too many; see awb paint --help'],

@@ -24,7 +24,7 @@ export async function readCosts(
   try {
     for await (const line of readLines(handle, path, hint, stop)) {
       const found = textOf(line);
-      const { id, log } = ('text' in found && parseObject(found.text)) || {};
+      const { id, log } = ('text' in found ? parseObject(found.text) : undefined) ?? {};
       if (!isText(id) || !isObject(log)) continue;
       const [before, spent] = [costs.get(id), spentIn(log, price)];
       costs.set(id, before === undefined ? spent : together(before, spent));

@@ -179,11 +179,11 @@ export async function* objectLines(
   onChunk?: (chunk: Uint8Array) => void,
 ): AsyncGenerator<ObjectLine> {
   const { path, hint, noObject = 'not a JSON object', remedy = REMEDY, command } = file;
+  const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
   for await (const line of readLines(handle, path, hint, stop, onChunk)) {
     const found = textOf(line);
     if ('flaw' in found) throw badLine(file, line, `${found.flaw}; ${remedy}`);
     const fields = parseObject(found.text);
-    const cutOff = `the last line is cut off; run ${command} again, which asks for no finished row twice`;
     if (fields !== undefined) yield { line, text: found.text, fields };
     else throw badLine(file, line, command === undefined || line.ended ? `${noObject}; ${remedy}` : cutOff);
   }

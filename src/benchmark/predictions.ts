@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { badData, present } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { heldIn } from '../core/groups.js';
 import { isInteger, type JsonObject, parseObject } from '../core/json.js';
 import { judgementIndexIn } from '../core/judged-row.js';
 import { type NoPrediction, type ReadPrediction, readPredictionRow } from '../core/prediction.js';
@@ -62,13 +62,16 @@ export type PredictionFile = Awaited<ReturnType<typeof openRows>>;
 export function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
   return openRows(path, data, stop, (refs) => {
     requirePredicted(path, refs);
-    return [...groupBy(refs, ({ key, repeat }) => rowId(key, repeat)).values()].map(([first]) => first);
+    const first = new Map<string, PredictionRef>();
+    for (const ref of refs) heldIn(first, rowId(ref.key, ref.repeat), () => ref);
+    return [...first.values()];
   });
 }
 
 /**
  * Goes once through a predictions file, or a judged one. Lean rows are looked up in `data` by their key. A row without `gen` (absent or
  * null) was not predicted: it fails as `absent`, and the others are judged.
+ * @param taken which of the rows are kept
  * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
  * there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */

@@ -25,9 +25,9 @@ const NUMBERS: readonly string[] = [...DIMENSIONS, 'repeat'];
 export async function readRatings(path: string, shown: string, stop?: AbortSignal): Promise<PlacedRating[]> {
   const ratings: PlacedRating[] = [];
   const handle = await openToRead(path, HINT);
-  const whyUnread = (error: unknown) => Promise.reject(unreadable(path, error, HINT));
+  const refuse = (error: unknown) => Promise.reject(unreadable(path, error, HINT));
   try {
-    if (/\.csv$/i.test(path)) ratings.push(...readCsv(await handle.readFile().catch(whyUnread), shown));
+    if (/\.csv$/i.test(path)) ratings.push(...readCsv(await handle.readFile().catch(refuse), shown));
     else {
       const file = { path, shown, hint: HINT, noObject: NO_OBJECT };
       for await (const { line, fields } of objectLines(handle, file, stop)) {

@@ -104,12 +104,10 @@ type Pack = z.infer<typeof PACK>;
 async function loadPack(folder: string): Promise<RubricPack> {
   const file = join(folder, PACK_FILE);
   const { data, error } = PACK.safeParse(parseJson(await readText(file)));
-  if (error)
-    throw badData(
-      `${file}: ${faultsOf(error)
-        .map(({ text }) => text)
-        .join('; ')}`,
-    );
+  if (error) {
+    const faults = faultsOf(error).map(({ text }) => text);
+    throw badData(`${file}: ${faults.join('; ')}`);
+  }
   const { without_truth: alone, ...pack } = data;
   const whole = await assembledFrom(folder, pack);
   if (alone === undefined) return whole;

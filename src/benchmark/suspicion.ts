@@ -17,7 +17,7 @@ const TRICKS = {
   verdict: (plain: string) => TAG.test(plain) || (NAMES.every((name) => name.test(plain)) && NUMBER.test(plain)),
   frame: (plain: string) => FRAMES.some((frame) => frame.test(plain)),
   orders: (plain: string) => FORGET.some((order) => order.test(plain)) || speaksOfRating(plain),
-  padding: (_plain: string, text: string) => isPadded(text),
+  padding: (_plain: string, text: string) => text.length >= PADDING && isPadded(text),
 };
 const PADDING = 20_000;
 

@@ -17,7 +17,7 @@ export interface Look {
   readonly explain?: boolean;
 }
 
-/** How standard output is looked at, under the settings that every command has. */
+/** How standard output, or what is given in its place, is looked at, under the settings that every command has. */
 export function lookOf(
   { color, explain = false }: Partial<Omit<Look, 'columns'>>,
   { stdout }: Pick<Io, 'stdout'>,

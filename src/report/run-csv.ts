@@ -18,17 +18,23 @@ export function* rowsCsv(rows: readonly JudgedRow[], { label, id }: RunNames): G
   for (const row of rows) {
     const { failure, rollout } = row;
     const cells = [
-      ...[label, id, row.domain, row.key, row.trajectory, row.turnIdx, row.repeat, row.index],
+      label,
+      id,
+      row.domain,
+      row.key,
+      row.trajectory,
+      row.turnIdx,
+      row.repeat,
+      row.index,
       ...DIMENSIONS.map((dimension) => row.ratings[dimension]),
       // A judged file has a total of 0 where there are no ratings, which would count in a mean of the column.
-      ...[row.total === 0 ? undefined : row.total, countedPoints(row, 'total')],
-      ...[
-        failure === undefined ? 'ok' : 'failed',
-        failure?.class,
-        failure?.reason,
-        row.flags.join(' '),
-        rollout && JSON.stringify(rollout),
-      ],
+      row.total === 0 ? undefined : row.total,
+      countedPoints(row, 'total'),
+      failure === undefined ? 'ok' : 'failed',
+      failure?.class,
+      failure?.reason,
+      row.flags.join(' '),
+      rollout && JSON.stringify(rollout),
       ...measures.map((name) => row.measures?.[name]),
     ];
     yield csvText([cells]);

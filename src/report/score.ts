@@ -75,7 +75,7 @@ const EQUIVALENCE = z.strictObject({
   ...keyed(z.number(), 'rows', 'clusters', AGREEMENT.predicted, AGREEMENT.ceiling, AGREEMENT.floor),
   ceiling_minus_floor: z.strictObject({ value: z.number(), ...keyed(FIGURE, 'low', 'high') }),
   ...keyed(FIGURE, 'value', 'low', 'high'),
-  why_none: z.string().nullable(),
+  why_none: TEXT,
 });
 
 const RUN = z.strictObject({

@@ -54,8 +54,9 @@ function sharedButRollout(sides: Sides, words?: readonly [string, string]) {
 const SIDES = ['in the base', 'in the candidate'] as const;
 
 function compared({ base, candidate }: Sides, name: Provenance, words: readonly [string, string] = SIDES): Shared {
-  const isAnyBaseline = [base, candidate].some(({ made }) => made.baseline !== undefined);
-  if (name === 'protocol' && isAnyBaseline) return { state: 'equal', differences: [] };
+  // A baseline was asked under no protocol.
+  if (name === 'protocol' && [base, candidate].some(({ made }) => made.baseline !== undefined))
+    return { state: 'equal', differences: [] };
   const [a, b] = [base.made.shares[name], candidate.made.shares[name]];
   if (a === undefined || b === undefined) return { state: 'unknown', differences: [] };
   const fieldsOf = (side: unknown) => (isObject(side) ? side : { [name]: side });

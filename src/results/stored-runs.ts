@@ -355,8 +355,8 @@ const MOST_NUMBERS = 8;
 
 /** `runs 1, 2 and 3`, of many the first. */
 function numbersOf(runs: readonly ListedRun[]): string {
-  const numbers = runs.map(({ id }) => String(id));
-  const left = numbers.splice(MOST_NUMBERS).length;
+  const numbers = runs.slice(0, MOST_NUMBERS).map(({ id }) => String(id));
+  const left = runs.length - numbers.length;
   const last = left > 0 ? `${left} more` : numbers.pop();
   return numbers.length === 0 ? `run ${last}` : `runs ${numbers.join(', ')} and ${last}`;
 }

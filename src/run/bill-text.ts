@@ -27,8 +27,9 @@ export async function showBill<J extends StageJob>(stage: Stage<J>): Promise<voi
   const { settings, io } = stage;
   if (settings.quiet) return;
   const bill = await chargedBill(stage);
-  if (bill.document.total.rows > 0)
-    io.stderr.write(`${billText(bill, lookOf(settings, { stdout: io.stderr }), 'ahead')}\n`);
+  if (bill.document.total.rows === 0) return;
+  const look = lookOf(settings, { stdout: io.stderr });
+  io.stderr.write(`${billText(bill, look, 'ahead')}\n`);
 }
 
 const UNKNOWN = 'unknown';

@@ -240,12 +240,16 @@ function backendWatch(
     for (const { host, hasAnswered } of outages) {
       causes.set(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
     }
+    const wait = { seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() };
     for (const [name, what] of causes) {
-      const until = () => ({ seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() });
-      if (!paused.has(name)) tell('paused', { ...what, ...(name === '' && until()) });
+      if (!paused.has(name)) tell('paused', name === '' ? { ...what, ...wait } : what);
       paused.set(name, what);
     }
-    for (const [name, what] of paused) if (!causes.has(name) && paused.delete(name)) tell('resumed', what);
+    for (const [name, what] of paused) {
+      if (causes.has(name)) continue;
+      paused.delete(name);
+      tell('resumed', what);
+    }
   };
 }
 

@@ -191,7 +191,8 @@ async function scan(path: string, handle: FileHandle, take: TakeRecord) {
     } else if (!taken(path, line, take)) damaged.push(line.number);
   }
   const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');
-  if (damaged.length > 0) notes.push(`passed over ${counted(damaged.length, 'damaged line')} (${named}; asked again)`);
+  if (damaged.length > 0)
+    notes.push(`passed over ${counted(damaged.length, 'damaged line')}: ${named} (what stood there is asked again)`);
   const repaired = notes.length === 0 ? undefined : `repaired ${path}: ${notes.join('; ')}`;
   return { end, isTorn: end < size, repaired };
 }

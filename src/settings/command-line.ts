@@ -184,11 +184,10 @@ function parserOptions(table: OptionTable): NonNullable<ParseArgsConfig['options
 function unknownFlag(word: string, flags: readonly string[], owner: string): string {
   // The text behind a mistyped flag may be a key, and is not repeated.
   const [, dashes, name = ''] = /^(-*)([^=]*)/.exec(word) ?? [];
-  if (/^-\.?\d/.test(word))
-    return `unknown flag ${oneLine(word, 60)}; what begins with a hyphen and is no flag needs -- in front`;
   const near = longer(name, flags) ?? nearest(name, flags);
-  const advice = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
-  return `unknown flag ${dashes}${oneLine(name, 60)}; ${advice}`;
+  const remedy = near === undefined ? `see ${owner} --help` : `did you mean --${near}?`;
+  const isNumber = /^\.?\d/.test(name);
+  return `unknown flag ${dashes}${oneLine(name, 60)}; ${isNumber ? 'a number below zero needs -- in front' : remedy}`;
 }
 
 /** The shortest flag that begins with three letters or more that were typed. */

@@ -257,7 +257,7 @@ export function bytesByRun(database: Sqlite): ReadonlyMap<number, number> {
   return new Map(Array.from(rowsOf(database, sql), (row) => [row.number('run'), row.number('bytes')]));
 }
 
-/** The texts of a calibration, and those of them that nobody may know. */
+/** The texts that every calibration has, and those that may be unknown. */
 type CalibrationText =
   | 'identity'
   | 'judgeKey'

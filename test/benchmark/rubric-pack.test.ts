@@ -145,6 +145,12 @@ describe('a pack of one’s own', () => {
     ['has no name', withPack({ name: undefined }), EXIT.badData, /"name" has to be a word/],
     ['has a name that is a path', withPack({ name: '../x' }), EXIT.badData, /"name" has to be a word/],
     ['has a number as version', withPack({ version: 1 }), EXIT.badData, /"version" has to be a text/],
+    [
+      'has two faults',
+      withPack({ name: '../x', version: 1 }),
+      EXIT.badData,
+      /"name" has to be a word.*; "version" has to be a text/,
+    ],
     ['has facts that are a word', withPack({ facts: 'yes' }), EXIT.badData, /"facts" has to be true or false/],
     [
       'names no files for judging without a truth',

@@ -45,7 +45,7 @@ export const PANEL = z.strictObject({
   combine: z.enum(keysOf(COMBINATIONS)),
   quorum: COUNT.nullable(),
   /**
-   * `by_fewer`: of these, rated by fewer than all judges. `model_caused`: failures that the world model caused, which are the
+   * `by_fewer`: of the rated, those that fewer than all judges rated. `model_caused`: failures that the world model caused, which are the
    * prediction's, whoever judges. `missing`: a judge failed, and too few are left. `not_judged`: a judge has no row of it, and too few are
    * left, so that the panel has none either.
    */
