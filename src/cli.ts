@@ -17,11 +17,9 @@ function one<Name extends string>(load: () => Promise<Readonly<Record<Name, Comm
   return async () => ({ command: (await load())[name] });
 }
 
-const judging = () => import('./cli/judge.js');
-const agreement = () => import('./cli/agreement.js');
-const comparing = () => import('./cli/comparing.js');
 const batchCommands = () => import('./cli/batch-api.js');
 const exportCommands = () => import('./cli/export.js');
+const pages = () => import('./cli/pages.js');
 const dataCommands = () => import('./cli/data.js');
 const runsCommands = () => import('./cli/runs.js');
 
@@ -33,8 +31,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'data check', load: one(dataCommands, 'check'), summary: 'hold a copy of the benchmark against its release' },
   { name: 'data stats', load: one(dataCommands, 'stats'), summary: 'show how many rows there are by domain, and how large they are' },
   { name: 'infer', load: () => import('./cli/infer.js'), summary: 'ask a world model for the next observation of every row' },
-  { name: 'judge', load: one(judging, 'judge'), summary: 'rate predictions against the ground truth' },
-  { name: 'calibrate', load: one(judging, 'calibrate'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
+  { name: 'judge', load: () => import('./cli/judge.js'), summary: 'rate predictions against the ground truth' },
+  { name: 'calibrate', load: () => import('./cli/calibrate.js'), summary: 'measure what a judge sees, how noisy it is and what deceives it' },
   { name: 'likelihood', load: () => import('./cli/likelihood.js'), summary: 'measure how likely a world model holds the truth to be, in bits a byte' },
   { name: 'status', load: () => import('./cli/status.js'), summary: 'show how far runs are, by their folders, while they work or afterwards' },
   { name: 'batch submit', load: one(batchCommands, 'submit'), summary: "submit a folder of --batch-dir to OpenAI's batch API, or one like it" },
@@ -43,15 +41,15 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'batch cancel', load: one(batchCommands, 'cancel'), summary: 'cancel the batches of a folder that have not ended' },
   { name: 'batch run', load: () => import('./cli/batch-run.js'), summary: 'answer a folder of --batch-dir by live calls, without a batch engine' },
   { name: 'merge', load: () => import('./cli/merge.js'), summary: 'join the folders of shards into one run' },
-  { name: 'panel', load: one(agreement, 'panel'), summary: 'join the judgings of several judges into one' },
+  { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./cli/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
-  { name: 'compare', load: one(comparing, 'compare'), summary: 'show how a run differs from another, row by row, and how sure that is' },
-  { name: 'gate', load: one(comparing, 'gate'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
+  { name: 'compare', load: () => import('./cli/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
+  { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
-  { name: 'leaderboard', load: one(runsCommands, 'leaderboard'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
-  { name: 'report', load: one(exportCommands, 'report'), summary: 'write an HTML page about a run, with every sample' },
-  { name: 'rate', load: one(exportCommands, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
-  { name: 'agree', load: one(agreement, 'agree'), summary: 'hold a judge against people who rated the same predictions' },
+  { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
+  { name: 'report', load: one(pages, 'report'), summary: 'write an HTML page about a run, with every sample' },
+  { name: 'rate', load: one(pages, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
+  { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },
   { name: 'export csv', load: one(exportCommands, 'csv'), summary: 'write the judgements of a run, or its scores, as CSV' },
   { name: 'export mlflow', load: one(exportCommands, 'mlflow'), summary: 'put a run with its settings and scores into an MLflow server' },
   { name: 'runs list', load: one(runsCommands, 'list'), summary: 'list the runs of a SQLite file' },

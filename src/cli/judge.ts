@@ -1,71 +1,27 @@
-// `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl. `awb calibrate`: a judge
-// rates predictions of known quality, which tells what it sees, how noisy it is and what deceives it. That is told in a terminal or as JSON,
-// as a page, to the SQLite file, and against the limits that the judge is held to.
+// `awb judge`: every prediction is rated by an LLM judge (or by text metrics); the ratings go into judged.jsonl.
 
 import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
-import { badData, EXIT, type ExitCode, present } from '../core/errors.js';
-import { canonicalJson } from '../core/json.js';
+import { badData, type ExitCode, present } from '../core/errors.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
 import { counted, printable, shellLine, shownPath } from '../core/printable.js';
-import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { withData } from '../infer/chosen-rows.js';
-import { calibrationState, judgementState } from '../judge/asking.js';
-import {
-  CALIBRATE_OPTIONS,
-  type Calibrating,
-  calibrationIdentity,
-  calibrationStage,
-} from '../judge/calibrate/calibrating.js';
-import { openMadePredictions, planLines, planOf, takesCall } from '../judge/calibrate/plan.js';
-import { chosenVariants } from '../judge/calibrate/variants.js';
+import { judgementState } from '../judge/asking.js';
 import { chooseFile, type Judging, judgeIdentity, judgeStage, recheck } from '../judge/judging.js';
 import type { Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
-import {
-  asSeen,
-  JUDGE_OPTIONS,
-  type JudgeSettings,
-  openJudging,
-  openMode,
-  requireJudge,
-  withBeside,
-} from '../judge/opening.js';
-import { calibrationText } from '../report/calibration.js';
-import { trustOf, trustText } from '../report/trust.js';
-import { DEFAULT_DB } from '../results/databases.js';
-import { policyHash, requirePageName, writeText } from '../results/output.js';
-import { type ReadCalibration, readCalibration } from '../results/read-run.js';
-import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
-import { showBill } from '../run/bill-text.js';
-import { billOrAsk, runOptions, withRun, withTarget } from '../run/command.js';
-import { madeWith, verdictsOf } from '../run/made-with.js';
+import { asSeen, JUDGE_OPTIONS, type JudgeSettings, openJudging, requireJudge, withBeside } from '../judge/opening.js';
+import { asksByFilesAlone } from '../run/batch/options.js';
+import { billOrAsk, withRun } from '../run/command.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { requireNamedTokenizer } from '../run/model.js';
-import type { StageResult } from '../run/stage.js';
-import { printStageResult, stageDocument } from '../run/summary.js';
+import { printStageResult } from '../run/summary.js';
 import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
-import {
-  defineCommand,
-  EXPLAIN,
-  type OptionTable,
-  option,
-  programName,
-  type Settings,
-  type ShownSettings,
-  toolVersion,
-  under,
-} from '../settings/command.js';
-import { flagsFor } from '../settings/command-line.js';
-import type { CalibrationDocument } from '../stats/calibration/document.js';
-import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
-import { openStore, withStore } from '../store/store.js';
-import { calibrationPage } from '../view/calibration.js';
+import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
 
-export const judge = defineCommand({
+export const command = defineCommand({
   description:
     'Rates every prediction against its ground truth and writes judged.jsonl. The same command continues an interrupted run; rows whose prediction has changed are judged again.',
   examples: {
@@ -181,197 +137,4 @@ function scoring({ absent, failures }: Counts, judged: string, program: string):
 
 function inCwd(io: Io, path: string | undefined): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
-}
-
-const OPTIONS = {
-  ...CALIBRATE_OPTIONS,
-  ...under('Output', {
-    db: option.text('FILE', 'SQLite file that keeps it, for tables of runs with this judge', { default: DEFAULT_DB }),
-    html: option.text('FILE', 'write a page about it, with dose curves'),
-  }),
-  ...EXPLAIN,
-  ...under('Limits', {
-    'min-ceiling': option.number(
-      'least score of neutral rewrites of the truth (each limit: exit 4 broken, 5 undecided)',
-      { min: 0, max: 100 },
-    ),
-    'max-noise': option.number('largest SD of judgements of one prediction, in points', { min: 0 }),
-    'max-blind': option.integer('how many damages the judge may not see', { min: 0 }),
-    'max-gullible': option.number('most points that a trick may buy'),
-  }),
-} as const satisfies OptionTable;
-
-type CalibrateSettings = Settings<typeof OPTIONS>;
-
-/** What ratings depend on beside the judge. */
-const WAY_OF_ASKING =
-  'rubrics verdicts verdict-schema preset max-tokens temperature top-p top-k min-p presence-penalty reasoning-effort seed extra-body allow-param-drop';
-
-export const calibrate = defineCommand({
-  description:
-    'Has a judge rate predictions of known quality, made from benchmark rows: the truth, neutral rewrites of it, damage of growing dose, and tricks. It tells what the judge sees, how noisy it is, and what deceives it. The same command continues an interrupted calibration.',
-  examples: {
-    'awb calibrate --data-dir data --output-dir calibration \\\n  --judge-base-url https://api.openai.com/v1 --judge-model gpt-5.2':
-      'the bill first, then at most 3,000 calls',
-    'awb calibrate … --dry-run': 'the bill alone; nothing is asked or written',
-    'awb calibrate … --min-ceiling 90 --max-blind 2 --max-gullible 2':
-      'a gate for judges: exit 0, 4, or 5 where undecided',
-    'awb calibrate … --html judge.html': 'a page with dose curves',
-  },
-  daily:
-    'data-dir output-dir domains fresh max-calls damages canaries judge-base-url judge-model judge-api-key rubrics local concurrency dry-run budget-usd batch-dir db html min-ceiling max-noise max-blind max-gullible',
-  options: OPTIONS,
-  alsoNeeds: (settings) => {
-    if (namesTarget(settings)) return [];
-    return asksByFilesAlone(settings) ? ['judge-model'] : ['judge-base-url', 'judge-model'];
-  },
-  run: runCalibrate,
-});
-
-async function runCalibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
-  requirePageName(settings.html, '--html');
-  requireBatchFlags(settings);
-  const variants = chosenVariants(settings);
-  const method = await openMode(MODES.rubric, settings, io);
-  const { sampleSeed: seed, maxCalls, judgeRepeats, trajectories = Number.POSITIVE_INFINITY } = settings;
-  return withData(settings, io, async ({ dataset, chosen, shard }) => {
-    const predictions = openMadePredictions(dataset, seed);
-    const choice = { seed, variants, maxCalls, judgeRepeats, trajectories };
-    const jobs = await planOf(dataset.rows, chosen, predictions, choice);
-    const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
-    return withTarget({ prefix: 'judge', baseUrls, model, apiKey }, settings, io, (asked) => {
-      const work = { settings, io, shown, shard, dataset, predictions, jobs, method, ...asked };
-      const identity = (stored: Manifest | undefined) => calibrationIdentity(work, stored);
-      const kind = { kind: 'calibrate', name: 'calibration', stateOf: calibrationState } as const;
-      return withRun({ ...runOptions(settings, io), ...kind, identity, pricing: asked.pricing }, async (run) => {
-        const stage = calibrationStage(work, run);
-        if (!settings.dryRun) {
-          if (!settings.quiet) io.stderr.write(`${planLines(jobs).join('\n')}\n\n`);
-          await showBill(stage);
-        }
-        return billOrAsk(stage, (result) => tell(work, run.outputPath, result));
-      });
-    });
-  });
-}
-
-/**
- * Tells what the judgements of calibration.jsonl say of the judge: in a terminal or as JSON, as a page, and to the SQLite file.
- * @param source absolute path of calibration.jsonl, which has its manifest beside it
- * @returns the run's exit code, or 4 and 5 where a limit is broken or undecided
- * @throws UserError: what reading it throws, 74 where the page or the SQLite file cannot be written
- */
-async function tell(
-  { settings, io, shown, jobs }: Calibrating & { readonly settings: CalibrateSettings },
-  source: string,
-  result: StageResult,
-): Promise<ExitCode> {
-  const isWhole = result.exitCode === EXIT.done || result.exitCode === EXIT.incomplete;
-  const empty = jobs.filter((job) => !takesCall(job)).length;
-  const isTold = isWhole && result.manifest.counts.ok > empty;
-  try {
-    if (!isTold) return result.exitCode;
-    const { html, json } = settings;
-    const read = await readCalibration(source, io.stop);
-    const calibration = calibrationDocument(read, shownPath(source, io), settings);
-    const document = { ...calibration, run: stageDocument(result, settings) };
-    const db = resolve(io.cwd, settings.db);
-    const { id, replaced } = saveCalibration(db, read, document);
-    if (html !== undefined) {
-      await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
-    }
-    if (json) io.stdout.write(`${JSON.stringify(document)}\n`);
-    else {
-      const look = lookOf(settings, io);
-      const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
-      const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
-      io.stdout.write(`${calibrationText(calibration, look)}\n${stored}${page}\n`);
-    }
-    const { exit_code: verdict = EXIT.done } = calibration.limits ?? {};
-    return verdict === EXIT.done ? result.exitCode : verdict;
-  } finally {
-    if (!settings.json || !isTold) {
-      printStageResult(io, settings, result, {
-        noun: 'judgements',
-        remark: empty === 0 ? undefined : `of them ${counted(empty, 'empty prediction')}, rated 1 without a call`,
-        absent: 'left out',
-        final: FINAL_FAILURES,
-        next: judgingAlike(settings, shown, io),
-      });
-    }
-  }
-}
-
-/** How to have predictions judged by the judge that was calibrated: asked in another way it would be another one. */
-function judgingAlike({ judgeBaseUrl, judgeModel, local }: CalibrateSettings, shown: ShownSettings, io: Io): string {
-  const judge =
-    local === undefined
-      ? [...judgeBaseUrl.flatMap((url) => ['--judge-base-url', url]), '--judge-model', judgeModel ?? 'NAME']
-      : ['--local', local];
-  const way = flagsFor(OPTIONS, shown, WAY_OF_ASKING.split(' '));
-  return `${programName(io)} ${shellLine(['judge', '--predictions', 'results/predictions.jsonl', ...judge, ...way])}`;
-}
-
-/** @param source calibration.jsonl as people are shown it */
-export function calibrationDocument(
-  { manifest, calibration }: Pick<ReadCalibration, 'manifest' | 'calibration'>,
-  source: string,
-  limits: JudgeLimits,
-): CalibrationDocument {
-  const made = madeWith(manifest);
-  const fingerprint = made.rubricFingerprint === undefined ? '' : ` (${made.rubricFingerprint.slice(0, 12)})`;
-  const trust = trustOf(calibration);
-  return {
-    schema: 'awb.calibrate/1',
-    judge_model: made.judgeName ?? 'a judge that is not recorded',
-    rubric_pack: made.rubricPack === undefined ? '' : `${made.rubricPack}${fingerprint}`,
-    verdicts: verdictsOf(made) ?? '',
-    sampling: Object.entries({ ...made.method, ...made.sampling })
-      .map(([name, value]) => `${name} ${typeof value === 'string' ? value : canonicalJson(value)}`)
-      .join(', '),
-    source,
-    verdict: judgeVerdict(calibration),
-    trust: { line: trustText(trust), ...trust },
-    limits: limitsDocument(limitResults(calibration, limits)),
-    ...calibration,
-    notes: [...notesOn(calibration), ...manifest.notices],
-  };
-}
-
-/**
- * Stores a calibration, over what the same one was before.
- * @param db absolute path of the SQLite file, which is made where it is not there
- * @throws UserError: 74 and 65 for the file, 65 for a manifest that names no judge.
- */
-export function saveCalibration(
-  db: string,
-  { source, manifest }: Pick<ReadCalibration, 'source' | 'manifest'>,
-  document: CalibrationDocument,
-): { readonly id: number; readonly replaced: boolean } {
-  const made = madeWith(manifest);
-  const { judge, judgeKey, rubricFingerprint } = made;
-  const { startedAt, endedAt } = manifest;
-  if (judge === undefined || judgeKey === undefined) {
-    throw badData(`the manifest of ${source} names no judge; awb calibrate with --fresh makes both anew`);
-  }
-  return withStore(db, openStore, (store) =>
-    store.saveCalibration({
-      // Continuing changes none of this, while the snapshot becomes known only by asking. The keys and their order stand in files.
-      identity: JSON.stringify({ judge, rubricFingerprint, startedAt }),
-      judgeKey,
-      judgeModel: judge,
-      judgeSnapshot: made.snapshot,
-      rubricPack: made.rubricPack,
-      rubricFingerprint,
-      verdicts: verdictsOf(made),
-      sampling: made.sampling ?? {},
-      source,
-      manifest: JSON.stringify(manifest),
-      startedAt,
-      endedAt,
-      savedAt: new Date().toISOString(),
-      toolVersion: toolVersion(),
-      document,
-    }),
-  );
 }

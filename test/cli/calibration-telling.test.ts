@@ -1,7 +1,7 @@
 // What the document of a calibration says beside its figures.
 
 import { expect, it } from 'vitest';
-import { calibrationDocument } from '../../src/cli/judge.js';
+import { calibrationDocument } from '../../src/cli/calibrate.js';
 import { calibrationManifest, madeUpCalibration } from '../support/calibrations.js';
 
 const documentOf = (change: object = {}) =>

@@ -6,7 +6,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { gate } from '../../src/cli/comparing.js';
+import { command as gate } from '../../src/cli/gate.js';
 import { parsePolicy } from '../../src/stats/policy.js';
 import { ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';

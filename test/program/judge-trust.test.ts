@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { saveCalibration } from '../../src/cli/judge.js';
+import { saveCalibration } from '../../src/cli/calibrate.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';

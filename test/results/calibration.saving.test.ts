@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { saveCalibration } from '../../src/cli/judge.js';
+import { saveCalibration } from '../../src/cli/calibrate.js';
 import { trustOf } from '../../src/report/trust.js';
 import { madeWith } from '../../src/run/made-with.js';
 import { openExistingStore } from '../../src/store/store.js';

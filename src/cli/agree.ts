@@ -1,22 +1,19 @@
-// awb agree and awb panel: people's ratings against a judge's, with their agreement among themselves as the ceiling; and several judgings of
-// the same predictions joined into one judged file, every judge counting alike.
+// awb agree: people's ratings against a judge's, with their agreement among themselves as the ceiling.
 
 import { resolve } from 'node:path';
 import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
-import { badData, EXIT, heedStop, UserError } from '../core/errors.js';
-import { groupBy, keysOf } from '../core/groups.js';
-import { counted, printable, shellLine, shownPath } from '../core/printable.js';
+import { badData, EXIT, heedStop } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
+import { counted, printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
-import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
-import { agreementText, panelText } from '../report/agreement.js';
+import { agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { defineCommand, option, programName } from '../settings/command.js';
-import { COMBINATIONS } from '../stats/agreement/panel.js';
+import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 
-export const agree = defineCommand({
+export const command = defineCommand({
   description:
     "Holds a judge against people who rated the same predictions: weighted kappa and bias by dimension, interval alpha of the totals, and the people's agreement among themselves, which is the ceiling.",
   examples: {
@@ -83,43 +80,3 @@ function notesOn({ leftOut, unchecked }: Matched): string[] {
     ...(unchecked === 0 ? [] : [unhashed]),
   ];
 }
-
-export const panel = defineCommand({
-  description:
-    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
-  examples: {
-    'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl': 'the mean of two judges',
-    'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl': 'the middle of three',
-    'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'rows that one judge failed on, too',
-  },
-  options: {
-    judged: option.list('RUN', 'judged files, or folders, of the same predictions and rubrics', { required: true }),
-    output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
-    combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
-    quorum: option.integer("a row needs N judges, not all; each judge's offset is then taken out", { min: 1 }),
-    fresh: option.flag('write over another file; the old one is kept aside'),
-  },
-  operands: ['judged'],
-  async run(settings, io, shown) {
-    const { combine, quorum, fresh } = settings;
-    const members = await readMembers(settings.judged, io);
-    if (quorum !== undefined && quorum > members.length) {
-      throw new UserError(
-        `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
-      );
-    }
-    const path = resolve(io.cwd, settings.output);
-    const joined = joinMembers(members, { combine, quorum });
-    const isWhole = await writePanel(path, members, joined, { io, fresh, settings: shown });
-    const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
-    if (settings.json) {
-      const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
-      return exitCode;
-    }
-    const next = shellLine(['score', '--predictions', shownPath(path, io)]);
-    io.stdout.write(panelText(joined.panel, lookOf(settings, io)));
-    io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
-    return exitCode;
-  },
-});

@@ -1,0 +1,70 @@
+// awb leaderboard: runs that were judged alike, in any format.
+
+import { resolve } from 'node:path';
+import { EXIT, heedStop, inputMissing } from '../core/errors.js';
+import { keysOf } from '../core/groups.js';
+import { printable, shownPath } from '../core/printable.js';
+import { lookOf } from '../core/terminal.js';
+import { measureOf } from '../judge/modes.js';
+import { leaderboard as boardOf } from '../report/leaderboard/leaderboard.js';
+import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
+import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
+import { deliver, formatOf, policyHash } from '../results/output.js';
+import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
+import { FORMATS } from '../view/board.js';
+
+const FORMAT_HELP = "form of the table; hf is one run's file for Hugging Face; without it the file's ending decides";
+
+export const command = defineCommand({
+  description:
+    'Shows the runs of one or more SQLite files in blocks of what was judged alike, with the best of each column and what cannot be told from it.',
+  examples: {
+    'awb leaderboard --with-published': 'the published models beside yours',
+    'awb leaderboard --db a.sqlite,b.sqlite --show all --output board.html': 'a web page',
+    'awb leaderboard --columns mcp,swe,overall --format latex': 'a table for a paper',
+  },
+  options: {
+    ...under('Runs', {
+      db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
+      run: option.list('NAME', 'only these runs, by label or number', { namesRun: true }),
+      show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
+      per: option.choice(['label', 'model'], 'what names a run, where it has both', { default: 'label' }),
+      'with-published': option.flag('add the fourteen published rows to the official block'),
+      'assume-same': option.flag('runs whose judge or protocol was not recorded had the same one'),
+      'min-coverage': option.number('share of rows that a run needs to be tested', { min: 0, max: 1, default: 0.99 }),
+    }),
+    ...under('Table', {
+      columns: option.list('A,B', 'columns behind the name, such as mcp,web,overall,interval,facts-recall,cost,tokens'),
+      sort: option.text('COLUMN', 'column to sort by (default: overall)'),
+      dimensions: option.flag('add the five dimensions, each a mean over domains'),
+      measure: option.text('NAME', 'what is shown of runs without ratings (default: what their mode leads with)'),
+      format: option.choice(keysOf(FORMATS), FORMAT_HELP),
+      unofficial: option.flag('with --format hf: scores of another judge, rubric pack or protocol too, which it says'),
+      output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+    }),
+    ...EXPLAIN,
+  },
+  async run(settings, io) {
+    const { unofficial, output } = settings;
+    const format = formatOf(settings, FORMATS);
+    return withKnownRuns(settings.db, io, async (known) => {
+      if (known.length === 0) {
+        const names = [...new Set(settings.db.map((path) => shownPath(resolve(io.cwd, path), io)))];
+        const hold = names.length === 1 ? 'holds' : 'hold';
+        const remedy = `awb score --predictions FILE --db ${names[0]} adds one`;
+        const message = `${names.join(', ')} ${hold} no runs; ${remedy}`;
+        if (!settings.withPublished) throw inputMissing(message);
+        if (!settings.quiet) io.stderr.write(`${printable(message)}\n`);
+      }
+      const runs = selected(latestOf(known), settings.run);
+      const note = (text: string) => void io.stderr.write(`warning: ${printable(text)}\n`);
+      // A run that is named is the one that is wanted.
+      const shown = settings.run.length > 0 ? runs.map(boardRun) : boardRuns(runs, note);
+      const board = boardOf(shown, { ...settings, measureOf }, tiesOf(known, measureOf));
+      await heedStop(io);
+      const look = lookOf({ ...settings, color: settings.color && output === undefined }, io);
+      await deliver(FORMATS[format].print(board, { ...look, sha256: policyHash, unofficial }), settings, io);
+      return EXIT.done;
+    });
+  },
+});

@@ -1,0 +1,51 @@
+// awb panel: several judgings of the same predictions joined into one judged file, every judge counting alike.
+
+import { resolve } from 'node:path';
+import { EXIT, UserError } from '../core/errors.js';
+import { keysOf } from '../core/groups.js';
+import { shellLine, shownPath } from '../core/printable.js';
+import { lookOf } from '../core/terminal.js';
+import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
+import { panelText } from '../report/agreement.js';
+import { defineCommand, option, programName } from '../settings/command.js';
+import { COMBINATIONS } from '../stats/agreement/panel.js';
+
+export const command = defineCommand({
+  description:
+    'Joins judgings of the same predictions into one judged file, which score, compare, gate, leaderboard and report read like any other. Every judge counts alike. It says how far the judges agree.',
+  examples: {
+    'awb panel out/judged.jsonl out/judged.qwen.jsonl --output out/panel.jsonl': 'the mean of two judges',
+    'awb panel a.jsonl b.jsonl c.jsonl --combine median --output panel.jsonl': 'the middle of three',
+    'awb panel a.jsonl b.jsonl c.jsonl --quorum 2 --output panel.jsonl': 'rows that one judge failed on, too',
+  },
+  options: {
+    judged: option.list('RUN', 'judged files, or folders, of the same predictions and rubrics', { required: true }),
+    output: option.text('FILE', 'the judged file to write', { short: 'o', required: true }),
+    combine: option.choice(keysOf(COMBINATIONS), "how the judges' ratings become one", { default: 'mean' }),
+    quorum: option.integer("a row needs N judges, not all; each judge's offset is then taken out", { min: 1 }),
+    fresh: option.flag('write over another file; the old one is kept aside'),
+  },
+  operands: ['judged'],
+  async run(settings, io, shown) {
+    const { combine, quorum, fresh } = settings;
+    const members = await readMembers(settings.judged, io);
+    if (quorum !== undefined && quorum > members.length) {
+      throw new UserError(
+        `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
+      );
+    }
+    const path = resolve(io.cwd, settings.output);
+    const joined = joinMembers(members, { combine, quorum });
+    const isWhole = await writePanel(path, members, joined, { io, fresh, settings: shown });
+    const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
+    if (settings.json) {
+      const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
+      io.stdout.write(`${JSON.stringify(document)}\n`);
+      return exitCode;
+    }
+    const next = shellLine(['score', '--predictions', shownPath(path, io)]);
+    io.stdout.write(panelText(joined.panel, lookOf(settings, io)));
+    io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
+    return exitCode;
+  },
+});
