@@ -5,7 +5,7 @@ import { heldIn } from '../core/groups.js';
 import type { MeasureLookup } from '../core/measures.js';
 import { countedPoints } from '../core/points.js';
 import { askedWord, leadOf, ratesDimensions } from '../judge/modes.js';
-import type { BoardRun, IsTied } from '../report/leaderboard/board.js';
+import type { BoardRun, IsTied } from '../report/leaderboard/runs.js';
 import { madeWith, verdictsOf } from '../run/made-with.js';
 import { type CompareOptions, compareRuns } from '../stats/compare.js';
 import { criticalBest } from '../stats/distributions.js';

@@ -3,8 +3,8 @@
 import { twoDecimals } from '../core/printable.js';
 import { intervalCell, NONE, type OutputFormat } from '../core/table.js';
 import { type BoardLook, TEXT_FORMATS } from '../report/formats.js';
-import type { BoardFigure } from '../report/leaderboard/board.js';
 import { type Block, type BoardRow, type Leaderboard, remarksOn } from '../report/leaderboard/leaderboard.js';
+import type { BoardFigure } from '../report/leaderboard/runs.js';
 import { PUBLISHED_SOURCE } from '../report/published.js';
 import { type Child, html, type Markup, pageOf, type Sha256, type TableRow, table } from './html.js';
 

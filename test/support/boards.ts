@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { domainsOfMean } from '../../src/core/domains.js';
 import { measuresOf } from '../../src/core/measures.js';
 import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard } from '../../src/core/types.js';
-import type { BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/board.js';
 import { type Block, leaderboard } from '../../src/report/leaderboard/leaderboard.js';
+import type { BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/runs.js';
 import { PUBLISHED_SOURCE } from '../../src/report/published.js';
 import { FORMATS } from '../../src/view/board.js';
 

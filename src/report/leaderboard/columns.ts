@@ -9,7 +9,7 @@ import { columnsOf, dimensionName, intervalCell, NONE } from '../../core/table.j
 import { DIMENSIONS, DOMAINS, type Domain, type Estimate, type ScoreCard, type ScoreSet } from '../../core/types.js';
 import { percent } from '../../stats/coverage.js';
 import { PUBLISHED_SOURCE } from '../published.js';
-import { type BoardColumn, type BoardFigure, type BoardOptions, type Entry, NAME_COLUMNS } from './board.js';
+import { type BoardColumn, type BoardFigure, type BoardOptions, type Entry, NAME_COLUMNS } from './runs.js';
 
 /** A column of texts by its headings, as `columnsOf` has them. */
 function textColumn(id: string, headings: string, textOf: (entry: Entry) => string): BoardColumn {

@@ -12,6 +12,15 @@ import { PUBLISHED, PUBLISHED_SOURCE, type PublishedRow } from '../published.js'
 import { kindText, measureText } from '../score-table.js';
 import { type Trust, trustText } from '../trust.js';
 import {
+  countedFigure,
+  figureColumns,
+  measuredFigure,
+  NAME_COLUMN,
+  requireColumns,
+  shownColumns,
+  TEXT_COLUMNS,
+} from './columns.js';
+import {
   type BoardColumn,
   type BoardFigure,
   type BoardOptions,
@@ -31,16 +40,7 @@ import {
   rankBy,
   shownMeasure,
   titled,
-} from './board.js';
-import {
-  countedFigure,
-  figureColumns,
-  measuredFigure,
-  NAME_COLUMN,
-  requireColumns,
-  shownColumns,
-  TEXT_COLUMNS,
-} from './columns.js';
+} from './runs.js';
 
 export type Leaderboard = ReturnType<typeof leaderboard>;
 /** Runs that may be compared with each other. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { DOMAINS } from '../../../src/core/types.js';
-import type { JudgedWith } from '../../../src/report/leaderboard/board.js';
+import type { JudgedWith } from '../../../src/report/leaderboard/runs.js';
 import { cardOf, format, hostileRuns, METRICS, OFFICIAL, run } from '../../support/boards.js';
 
 describe('a file for Hugging Face', () => {

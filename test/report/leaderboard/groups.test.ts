@@ -1,7 +1,7 @@
 // Who shares a block of a leaderboard with whom.
 
 import { describe, expect, it } from 'vitest';
-import type { JudgedWith } from '../../../src/report/leaderboard/board.js';
+import type { JudgedWith } from '../../../src/report/leaderboard/runs.js';
 import { blocksOf, cellsOf, headings, METRICS, names, OFFICIAL, run } from '../../support/boards.js';
 
 describe('runs share a block only where they were judged alike', () => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
-import type { BoardOptions, BoardRun } from '../../../src/report/leaderboard/board.js';
+import type { BoardOptions, BoardRun } from '../../../src/report/leaderboard/runs.js';
 import { blocksOf, cellsOf, headings, names, run } from '../../support/boards.js';
 
 describe('rows', () => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { DOMAINS } from '../../../src/core/types.js';
-import type { IsTied } from '../../../src/report/leaderboard/board.js';
+import type { IsTied } from '../../../src/report/leaderboard/runs.js';
 import { blocksOf, names, run } from '../../support/boards.js';
 
 describe('a run over fewer rows than others', () => {
