@@ -8,7 +8,7 @@ import { codeOf, EXIT, type ExitCode, inputMissing, type UserError } from '../co
 import { countBy, groupBy } from '../core/groups.js';
 import type { RunKind } from '../core/identity.js';
 import { counted, dollars, grouped, printable, shortened } from '../core/printable.js';
-import { aligned, barLines, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
+import { aligned, barLines, blocksText, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { sizeOf } from '../disk/files.js';
 import { predictionState } from '../infer/inferring.js';
@@ -243,8 +243,8 @@ export function statusText(
     ended.flatMap((run, at) => [...sentence(lines[at] ?? '', look), ...remedyLines(run, look)]),
     ...runs.filter(isAtWork).map((run) => workLines(run, now, look)),
     runs.length > 1 ? sentence([done, ...leftParts(sum)].join(', '), look) : [],
-  ].filter((section) => section.length > 0);
-  return `${sections.map((section) => section.map((line) => withRedFailures(line, look)).join('\n')).join('\n\n')}\n`;
+  ];
+  return blocksText(sections.map((section) => section.map((line) => withRedFailures(line, look))));
 }
 
 /** Nothing of it is cut off: state and time left stand at its end. */

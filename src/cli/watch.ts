@@ -61,7 +61,7 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
     if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
     throw new UserError(
-      `awb watch asks a checkpoint that is served live, and its judge by --judge-batch, in batch files of its own: take batch-dir out of the settings of ${step}`,
+      `awb watch asks a checkpoint that is served live, and gives each one files of its own for its judge by --judge-batch: take batch-dir out of the settings of ${step}`,
     );
   }
 }
@@ -145,11 +145,13 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
       await wait(settings.every * 1000, undefined, { signal: io.stop });
     }
   } catch (error) {
-    const code = codeOf(error);
-    if (!io.stop.aborted && code === undefined) throw error;
-    // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
-    const remedy = 'make room or mend its rights: the same command goes on where it was';
-    if (!io.stop.aborted) throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
+    if (!io.stop.aborted) {
+      const code = codeOf(error);
+      if (code === undefined) throw error;
+      // A full disk keeps every checkpoint from being evaluated, so that the watch ends.
+      const remedy = 'make room or mend its rights: the same command goes on where it was';
+      throw cannotWrite(`cannot write into ${outputDir} (${code}); ${remedy}`);
+    }
   } finally {
     release();
   }

@@ -36,7 +36,7 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
   return { given: quotes.length, unmatched: quotes.filter((quote) => !isMatched(quote)).length };
 }
 
-/** A text of up to `LONGEST_CLAIM` characters. */
+/** A text of `least` to `LONGEST_CLAIM` characters. */
 function textOf(least: number, error: string) {
   // No character is longer than two units: a huge text is not looked through.
   const isFitting = (text: string) => text.length <= 2 * LONGEST_CLAIM && Array.from(text).length <= LONGEST_CLAIM;
@@ -61,8 +61,7 @@ export function readFacts(value: unknown): readonly Fact[] | string {
   if (Array.isArray(value) && value.length > MOST_FACTS) return `"facts" has more than ${MOST_FACTS} facts`;
   const { data, error } = FACTS.safeParse(value);
   if (data !== undefined) return data.map(({ quote, ...fact }) => (quote ? { ...fact, quote } : fact));
-  const reasons = error.issues.map(({ path: [at], message }) =>
-    typeof at === 'number' ? `fact ${at + 1} ${message}` : `"facts" ${message}`,
-  );
-  return reasons[0] ?? '"facts" cannot be read';
+  const [first] = error.issues;
+  const [at] = first?.path ?? [];
+  return typeof at === 'number' ? `fact ${at + 1} ${first?.message}` : `"facts" ${first?.message}`;
 }

@@ -46,8 +46,8 @@ export function officialRating(row: JudgedRow, figure: Figure): number | undefin
 
 /** The same without ratings that cannot be: one outside 1 to 5 counts neither in its own figure nor in the total. */
 export function possibleRating(row: JudgedRow, figure: Figure): number | undefined {
-  const impossible = impossibleFigures(row, figure === 'total' ? FIGURES : [figure]);
-  return impossible.length > 0 ? undefined : officialRating(row, figure);
+  const isOut = figure === 'total' ? FIGURES.some((each) => isImpossible(row, each)) : isImpossible(row, figure);
+  return isOut ? undefined : officialRating(row, figure);
 }
 
 /** The rating that our own figures and tests count: a possible one, and the lowest for a failure that the model caused. */
@@ -63,9 +63,11 @@ export function countedPoints(row: JudgedRow, figure: Figure): number | undefine
 }
 
 /** The figures of a rated row that no judge can have meant: outside 1 to 5, and not the 0 of what was not rated. */
-export function impossibleFigures(row: JudgedRow, figures: readonly Figure[] = FIGURES): Figure[] {
-  return figures.filter((figure) => {
-    const rating = officialRating(row, figure);
-    return rating !== undefined && !(rating >= LOWEST && rating <= HIGHEST);
-  });
+export function impossibleFigures(row: JudgedRow): Figure[] {
+  return FIGURES.filter((figure) => isImpossible(row, figure));
+}
+
+function isImpossible(row: JudgedRow, figure: Figure): boolean {
+  const rating = officialRating(row, figure);
+  return rating !== undefined && !(rating >= LOWEST && rating <= HIGHEST);
 }

@@ -1,5 +1,7 @@
 // Reading a model's reply as the official script does: without its thinking, the last tagged block, without the marker.
 
+import { heldIn } from './groups.js';
+
 /** The tag a world model is asked to put its predicted observation into. */
 export const PREDICTION_TAG = 'predicted_observation';
 
@@ -120,9 +122,7 @@ export function tagSpans(text: string, tag: string): { readonly start: number; r
 const TAG_PATTERNS = new Map<string, RegExp>();
 
 function tagPattern(tag: string): RegExp {
-  const pattern = TAG_PATTERNS.get(tag) ?? newTagPattern(tag);
-  TAG_PATTERNS.set(tag, pattern);
-  return pattern;
+  return heldIn(TAG_PATTERNS, tag, () => newTagPattern(tag));
 }
 
 /** `tag` consists of letters, `_` and `/`. Python ignores case more widely than JavaScript: three letters have cousins outside ASCII. */

@@ -88,10 +88,12 @@ function fitted(table: Table, width: number): Setting | undefined {
   const short = table.columns.map((column) => column.short);
   const fits = (setting: Setting) => widthUnder(table, setting) <= width;
   const settings = [full, short].flatMap((headings) => [2, 1].map((gap): Setting => ({ headings, gap })));
+  const first = settings.find(fits);
+  if (first === undefined) return undefined;
   return full.reduce((widest, heading, column) => {
-    const wider = widest && { gap: widest.gap, headings: widest.headings.with(column, heading) };
-    return wider && fits(wider) ? wider : widest;
-  }, settings.find(fits));
+    const wider = { gap: widest.gap, headings: widest.headings.with(column, heading) };
+    return fits(wider) ? wider : widest;
+  }, first);
 }
 
 function widthUnder({ groups }: Table, { headings, gap }: Setting): number {

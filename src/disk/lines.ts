@@ -28,19 +28,24 @@ export async function* splitLines(
   longest = LONGEST_LINE_BYTES,
 ): AsyncGenerator<Line> {
   // Of a line whose end is not there yet: its bytes, in a buffer that is used again (none once they are too many), and their number.
-  let carry = new Uint8Array(0);
+  let carry: Uint8Array<ArrayBufferLike> = NONE;
   let carried = 0;
   let offset = 0;
   let number = 0;
   const carryOn = (piece: Uint8Array) => {
-    const before = carry.subarray(0, carried);
+    const before = carried;
     carried += piece.length;
-    // The room doubles, so that a line of many chunks is not copied once for each.
-    if (carried > longest) carry = new Uint8Array(0);
-    else if (carried > carry.length) carry = new Uint8Array(Math.max(carried, carry.length * 2));
-    if (carried > longest) return;
-    if (before.buffer !== carry.buffer) carry.set(before);
-    carry.set(piece, before.length);
+    if (carried > longest) {
+      carry = NONE;
+      return;
+    }
+    if (carried > carry.length) {
+      // The room doubles, so that a line of many chunks is not copied once for each.
+      const larger = new Uint8Array(Math.max(carried, carry.length * 2));
+      larger.set(carry.subarray(0, before));
+      carry = larger;
+    }
+    carry.set(piece, before);
   };
   /** The line that ends with this piece; undefined for a blank one. */
   const lineWith = (last: Uint8Array, ended: boolean): Line | undefined => {

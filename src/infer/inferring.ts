@@ -215,7 +215,7 @@ export function inAskingOrder(
 /**
  * The flags that a reply's text and end give, in the order of the `Flag` type (`fitted-max-tokens` and `redacted` belong to the call).
  * `truncated`: the token budget ended it. `untagged`: something is left beside thinking, but no `<predicted_observation>` opens in it.
- * `empty`: nothing is left beside thinking and white space. `repetitive`: see below; thinking counts here, since that is where
+ * `empty`: nothing is left beside thinking and white space. `repetitive`: see `hasRepeatedLine` and `endsInLoop`; thinking counts here, since that is where
  * models loop. `several-tags`: the tag opens more than once outside thinking.
  */
 export function flagsOf(reply: { readonly content: string; readonly finishReason?: string }): Flag[] {

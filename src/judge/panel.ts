@@ -129,10 +129,12 @@ function changedRows(first: Member, other: Member): string[] {
   });
   if (both.length === 0) return [`${first.shown} and ${other.shown} have no prediction in common`];
   const changed = both.filter(({ own, theirs }) => own.stamp !== theirs.stamp);
+  const [one] = changed;
+  if (one === undefined) return [];
   const count = `the first of ${counted(changed.length, 'such row')}`;
-  return changed.slice(0, 1).map(({ own, theirs }) => {
-    return `the prediction of ${first.shown}:${own.line} is another one than that of ${other.shown}:${theirs.line}, ${count}`;
-  });
+  return [
+    `the prediction of ${first.shown}:${one.own.line} is another one than that of ${other.shown}:${one.theirs.line}, ${count}`,
+  ];
 }
 
 /** What one judge gave one prediction, as the panel's row shows it. */
@@ -264,8 +266,8 @@ export async function writePanel(
         if (row.rating === undefined && row.failure === undefined) continue;
         const texts: (string | undefined)[] = [];
         for (const [at, [first]] of row.lines.entries()) {
-          const place = `${present(members[at]).shown}:${first?.line}`;
-          texts.push(first && (await readAgain(present(handles[at]), first, place)));
+          if (first === undefined) texts.push(undefined);
+          else texts.push(await readAgain(present(handles[at]), first, `${present(members[at]).shown}:${first.line}`));
         }
         yield lineOf(row, members, texts, joined.panel);
       }
@@ -373,12 +375,12 @@ function panelManifest(
   const { label, meta, predictions } = present(members[0]).manifest;
   const chosen = byName((counts) => Math.max(...counts), all('chosen'));
   const sum = Object.values(chosen).reduce((total, count) => total + count, 0);
-  const most = Math.max(rows.length, sum);
+  const chosenRows = Math.max(rows.length, sum);
   const tokens = {};
   for (const used of all('tokens')) addUsage(tokens, used);
-  const costs = all('costs').map((own = {}) => own);
+  const costs = all('costs').map((own) => own ?? {});
   const ended = all('endedAt').flatMap((at) => at ?? []);
-  const isWhole = panel.missing + panel.not_judged === 0 && most === rows.length;
+  const isWhole = panel.missing + panel.not_judged === 0 && chosenRows === rows.length;
   return {
     schema: 'awb.manifest/1',
     kind: 'judge',
@@ -394,11 +396,11 @@ function panelManifest(
     ...(predictions && { predictions }),
     chosen,
     counts: {
-      chosen: most,
+      chosen: chosenRows,
       ok: panel.rated,
       failed: panel.model_caused + panel.missing,
       notDone: panel.not_judged,
-      absent: most - rows.length,
+      absent: chosenRows - rows.length,
       failures: countBy(rows.flatMap(({ failure }) => failure?.class ?? [])),
       flags: {},
     },

@@ -1,7 +1,7 @@
 // The words behind `awb` as a command and its flags, by Node's parser; help, by commander, and version are answered here.
 
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { EXIT, type ExitCode, nearest, present, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -32,33 +32,32 @@ export async function readCommandLine(
   io: Io,
 ): Promise<CommandLine | { readonly exitCode: ExitCode }> {
   const { ahead, words, called, group } = commandIn(argv, entries);
-  const program = configured(new Command('awb'), io)
-    .description(DESCRIPTION)
-    .version(toolVersion(), '-V, --version', 'show the version')
-    .helpCommand(false)
-    .addHelpText('after', FURTHER_HELP);
-  for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
-
-  const answered = (asksFor: 'help' | 'version', shown: Command) => {
-    if (asksFor === 'help') shown.outputHelp();
-    else io.stdout.write(`${toolVersion()}\n`);
+  const versionTold = () => {
+    io.stdout.write(`${toolVersion()}\n`);
     return { exitCode: EXIT.done };
   };
   // Ahead of the command's name stand the program's own flags.
   const own = flagsIn(ahead, { options: {} }, 'awb');
-  if (own.asksFor !== undefined) return answered(own.asksFor, program);
+  if (own.asksFor === 'version') return versionTold();
+  if (own.asksFor === 'help') {
+    (await helpOf(group, io)).outputHelp();
+    return { exitCode: EXIT.done };
+  }
   if (called === undefined) {
     if (own.problems.length > 0) throw new UserError(own.problems.join('\n'));
-    program.outputHelp({ error: true });
+    (await helpOf(group, io)).outputHelp({ error: true });
     return { exitCode: EXIT.usage };
   }
   const { name } = called;
   const { command } = await called.load();
   const { asksFor, flags, problems } = flagsIn(words, command, `awb ${name}`);
   if (asksFor === undefined) return { name, command, flags, problems: [...own.problems, ...problems] };
+  if (asksFor === 'version') return versionTold();
+  const program = await helpOf(group, io);
   const subcommand = present(program.commands.find((each) => each.name() === name));
   addOptions(subcommand, command, wantsAll(argv));
-  return answered(asksFor, subcommand);
+  subcommand.outputHelp();
+  return { exitCode: EXIT.done };
 }
 
 /**
@@ -142,7 +141,7 @@ function flagsIn(
     const isMeant = unknown.has(token.index - 1) && !words[token.index - 1]?.includes('=');
     return token.kind === 'positional' && !isMeant ? token.value : [];
   });
-  const asksFor = (['version', 'help'] as const).find((name) => flags.delete(name));
+  const asksFor = (['version', 'help'] as const).find((name) => flags.has(name));
   problems.push(...givenTwice(flags, command.options), ...fillOperands(flags, names, command, owner));
   return { flags, asksFor, problems };
 }
@@ -196,6 +195,18 @@ function longer(name: string, flags: readonly string[]): string | undefined {
   return found.sort((a, b) => a.length - b.length)[0];
 }
 
+/** The program with commands as commander shows them; it is loaded where help is wanted alone. */
+async function helpOf(group: readonly CommandEntry[], io: Io): Promise<Command> {
+  const { Command } = await import('commander');
+  const program = configured(new Command('awb'), io)
+    .description(DESCRIPTION)
+    .version(toolVersion(), '-V, --version', 'show the version')
+    .helpCommand(false)
+    .addHelpText('after', FURTHER_HELP);
+  for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
+  return program;
+}
+
 /** A commander command whose help is written through `io`, and fits 80 columns. */
 function configured(command: Command, io: Io): Command {
   const width = () => Math.min(80, io.stdout.columns);
@@ -212,7 +223,7 @@ function configured(command: Command, io: Io): Command {
 function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {
   subcommand.description(command.description);
   subcommand.addHelpOption(
-    new Option('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
+    subcommand.createOption('-h, --help', 'show this help; --help all shows every flag').helpGroup('Common:'),
   );
   for (const name of command.operands ?? []) {
     subcommand.argument(command.options[name]?.kind === 'list' ? `[${name}...]` : `[${name}]`);
@@ -221,7 +232,9 @@ function addOptions(subcommand: Command, command: CommandSpec, all: boolean): vo
   for (const [name, spec] of Object.entries(command.options)) {
     const short = spec.short === undefined ? '' : `-${spec.short}, `;
     const isHidden = !all && !isDaily(name, spec, command);
-    const option = new Option(short + flagOf(name, spec), sentenceOf(spec)).helpGroup(`${spec.group ?? 'Options'}:`);
+    const option = subcommand
+      .createOption(short + flagOf(name, spec), sentenceOf(spec))
+      .helpGroup(`${spec.group ?? 'Options'}:`);
     // Groups stand in the order of all their options.
     subcommand.addOption(option.hideHelp(isHidden));
     if (isHidden) hidden++;

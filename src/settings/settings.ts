@@ -120,8 +120,8 @@ function missingIn(command: CommandLine['command'], { settings, found }: Resolve
   });
 }
 
-/** In the environment of what `awb watch` starts, and no setting. */
-const GUARD_MARK = 'AWB_GUARDED';
+/** In the environment of what `awb watch` starts, and no settings. */
+const OF_WATCH = ['AWB_GUARDED', 'AWB_WATCH_RESULT'];
 
 /**
  * Looks for names that no option has. This command has to know the keys in its own section of the file, and any command those at
@@ -135,7 +135,7 @@ async function unknownNames(
 ) {
   const sections = commands.map(({ name }) => name);
   const top = [...(config?.top ?? [])].filter(([key]) => !sections.includes(key));
-  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && variable !== GUARD_MARK);
+  const variables = Object.keys(env).filter((variable) => variable.startsWith('AWB_') && !OF_WATCH.includes(variable));
   const unknownKeys = (entries: Iterable<readonly [string, YamlEntry]>, names: readonly string[]) => {
     const known = names.filter((name) => !FLAGS_ONLY.includes(name));
     return [...entries].flatMap(([key, { line }]) => unknown(`${config?.path}:${line}: unknown setting`, key, known));

@@ -334,8 +334,7 @@ describe('readTemplate', () => {
   });
 
   test('reads doubled braces as single ones, also around a slot', () => {
-    expect(readTemplate(`${all}{{{context}}}\n`)).toMatchObject([
-      ...[{}, {}, {}, {}, { text: '{' }, { slot: 'context' }, { text: '}' }, { text: '\n' }],
-    ]);
+    const parts = [{}, {}, {}, {}, { text: '{' }, { slot: 'context' }, { text: '}' }, { text: '\n' }];
+    expect(readTemplate(`${all}{{{context}}}\n`)).toMatchObject(parts);
   });
 });

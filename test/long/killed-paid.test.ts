@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { batchFolder } from '../support/batch-folder.js';
@@ -16,8 +17,7 @@ afterEach(async () => {
 });
 
 const TOKENS = 110;
-
-const after = (ms: number) => new Promise<false>((resolve) => setTimeout(() => resolve(false), ms));
+const KILLS = 6;
 
 test('a run that is killed again and again keeps its budget but for the calls in flight', async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: TOKENS };
@@ -28,19 +28,18 @@ test('a run that is killed again and again keeps its budget but for the calls in
   const infer = ['infer', '--data-dir', data, '--model-base-url', server.url, '--model-name', 'wm', '--quiet'];
   const args = [...infer, '--output-dir', join(dir, 'out')];
   const within = [...args, '--budget-tokens', `${60 * TOKENS}`, '--concurrency', '4'];
-  let kills = 0;
-  for (; kills < 6; kills++) {
+  for (let kill = 0; kill < KILLS; kill++) {
     const seen = server.count;
     const { child, ended } = startAwb(within);
     const isOver = ended.then(() => true);
-    while (server.count < seen + 9 && !(await Promise.race([isOver, after(3)])));
+    while (server.count < seen + 9 && !(await Promise.race([isOver, wait(3, false)])));
     child.kill('SIGKILL');
     await ended;
   }
   const last = await startAwb(within).ended;
   expect(last.code).toBe(EXIT.later);
   expect(server.count).toBeGreaterThanOrEqual(60);
-  expect(server.count).toBeLessThanOrEqual(59 + 4 * (kills + 1));
+  expect(server.count).toBeLessThanOrEqual(59 + 4 * (KILLS + 1));
   expect((await awb(args)).code).toBe(EXIT.done);
   await awb([...infer, '--output-dir', join(dir, 'elsewhere')]);
   const [output, elsewhere] = [join(dir, 'out'), join(dir, 'elsewhere')].map((folder) =>
@@ -53,6 +52,7 @@ describe('awb batch submit that is killed', () => {
   test('at any request, before or behind its effect, submits every part once', { timeout: 180_000 }, async () => {
     for (const moment of ['reset', 'reset-after'] as const) {
       let wasKilled = true;
+      let kills = 0;
       for (let at = 0; wasKilled; at++) {
         let kill: (() => void) | undefined;
         const server = await startBatchServer({
@@ -69,6 +69,7 @@ describe('awb batch submit that is killed', () => {
         kill = () => child.kill('SIGKILL');
         wasKilled = (await ended).signal === 'SIGKILL';
         kill = undefined;
+        if (wasKilled) kills++;
         expect((await awb(args)).code).toBe(EXIT.later);
         const names = server.batches.map(
           ({ input_file_id }) => server.files.find(({ id }) => id === input_file_id)?.filename,
@@ -82,6 +83,8 @@ describe('awb batch submit that is killed', () => {
         expect(ids).toEqual(server.batches.map(({ id }) => id));
         expect(at).toBeLessThan(20);
       }
+      // Each of the two parts is uploaded, and a batch is made of it.
+      expect(kills).toBeGreaterThanOrEqual(4);
     }
   });
 });

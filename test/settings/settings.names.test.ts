@@ -49,7 +49,13 @@ describe('unknown names', () => {
   });
 
   test("another command's names are known", async () => {
-    const env = { AWB_JUDGE_MODEL: 'm', AWB_NO_STRICT: '1', AWB_DEBUG: '1', AWB_GUARDED: 'mark of awb watch' };
+    const env = {
+      AWB_JUDGE_MODEL: 'm',
+      AWB_NO_STRICT: '1',
+      AWB_DEBUG: '1',
+      AWB_GUARDED: 'mark',
+      AWB_WATCH_RESULT: 'r',
+    };
     const yaml = 'judge-model: m\nno-strict: true\njudge:\n  judge-model: n\n';
     await expect(resolveWith(options, { env, yaml })).resolves.toBeDefined();
   });

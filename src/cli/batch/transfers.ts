@@ -191,7 +191,7 @@ export async function unlessRefused<T>(asked: Promise<T>, isIt: (refused: Refuse
 
 /**
  * `outputs-0001.jsonl`, or `outputs-0001-2.jsonl` and so on where that is another one. A kill may have come right behind the renaming: a
- * file of just the size that the server tells, which no upload has yet, is the one.
+ * file of just the size that the server tells, and that submission.json does not list yet, is the one.
  */
 async function nameFor({ dir, sent }: BatchClient, part: string, kind: string, told: number | undefined) {
   const listed = new Set(sent.flatMap(({ outputs, errors }) => [outputs?.file, errors?.file]));

@@ -1,5 +1,5 @@
-// The options of awb watch; the checkpoints in a folder: which are there, which are complete, a stamp that tells when one has changed, and what the watch knows of
-// each: a small file in the folder of its run, so that a watch that was killed goes on.
+// The options of awb watch. The checkpoints in a folder: which are there, which are complete, and a stamp that tells when one has changed.
+// What the watch knows of each: a small file in the folder of its run, so that a watch that was killed goes on.
 
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';

@@ -68,7 +68,8 @@ export async function evaluate(work: Work, kept: Kept) {
   const { name, path: place, stamp, failures, awaited } = kept.record;
   const outcome = await decided(work, kept).catch((error: unknown): Outcome => {
     if (io.stop.aborted || !(error instanceof NotEvaluated)) throw error;
-    const [reason, will_retry] = [error.message, failures + 1 < settings.tries];
+    const reason = error.message;
+    const will_retry = failures + 1 < settings.tries;
     const text = `not evaluated: ${reason}; ${will_retry ? 'it is tried again' : 'it is left until it changes'}`;
     return { type: 'failed', code: EXIT.unavailable, text, result: { verdict: 'FAILED', reason, will_retry } };
   });
@@ -112,21 +113,21 @@ async function decided(work: Work, kept: Kept): Promise<Outcome> {
     const text = `${name}: ${step} done${code === 0 ? '' : ` (exit code ${code})`} in ${seconds} s`;
     await say('step', text, { checkpoint: name, step, exit_code: code, seconds });
   }
-  const { verdict: said, summary = null, advice = null, comparison } = (await documentOf(dir, 'gate')) ?? {};
-  const verdict = VERDICTS.find((known) => known === said);
+  const { verdict: named, summary = null, advice = null, comparison } = (await documentOf(dir, 'gate')) ?? {};
+  const verdict = VERDICTS.find((known) => known === named);
   if (verdict === undefined) throw new NotEvaluated('awb gate printed no verdict');
   const last_go = await againstLastGo(work, dir);
   const scored = await documentOf(dir, 'score');
   const score = scored ? { overall: scored.overall ?? null, coverage: scored.coverage ?? null } : null;
   const exit_code = DECIDED.find((known) => known === kept.record.steps.gate) ?? EXIT.done;
-  const parts = { verdict, exit_code, summary, advice, score };
   const { difference } = last_go?.difference ?? {};
   const besides =
     typeof difference === 'number'
       ? ` (${difference < 0 ? '' : '+'}${difference.toFixed(2)} against the last GO, ${last_go?.name})`
       : '';
-  const text = `${String(summary ?? '').startsWith(`${verdict}: `) ? '' : `${verdict}: `}${summary ?? ''}${besides}`;
-  const result = { ...parts, difference: totalOf(comparison), last_go };
+  const said = String(summary ?? '');
+  const text = `${said.startsWith(`${verdict}: `) ? said : `${verdict}: ${said}`}${besides}`;
+  const result = { verdict, exit_code, summary, advice, score, difference: totalOf(comparison), last_go };
   return { type: 'result', code: exit_code, text, result };
 }
 
@@ -232,7 +233,7 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
 
 /**
  * Runs a step to its end.
- * @returns its exit code, or the outcome that it awaits results of batch files; the document that it printed lies in the folder (`documentOf`)
+ * @returns its exit code, or an outcome where it awaits the results of batch files; what it printed lies in the folder (`documentOf`)
  * @throws NotEvaluated where it could not do its work; the reason of `lost` once that is aborted
  */
 async function runStep(

@@ -1,5 +1,5 @@
-// The truth with some of it replaced. CORRUPTIONS, graded: some of what can be wrong is wrong, the rest stays byte for byte the truth.
-// REWRITES, neutral: what another run would have said in other words, and what must cost nothing.
+// Texts made from the truth. CORRUPTIONS make a graded share of it wrong, and leave the rest byte for byte. REWRITES say it in other words,
+// as another run would, which must cost nothing.
 
 import { OPPOSITES } from '../../benchmark/specific-tokens.js';
 import { present } from '../../core/errors.js';

@@ -7,7 +7,7 @@ import { parseObject } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import type { Redact } from '../../core/redaction.js';
 import { type AttemptFailure, TRIED_AGAIN } from '../attempt.js';
-import { classify } from '../failures/classify.js';
+import { classify, type Evidence } from '../failures/classify.js';
 import { readError } from '../failures/rules.js';
 import type { HttpProxy } from '../http/address.js';
 import { readStart, Wire, type WireResponse } from '../http/wire.js';
@@ -212,7 +212,7 @@ export function openBatchApi(
     const timer = setTimeout(() => silence.abort(), IDLE_MS);
     const alive = () => void timer.refresh();
     const passing = (reason: string): AttemptFailure => ({ status: 'failed', class: 'transient', reason });
-    const failed = (what: Parameters<typeof classify>[0], http = 0, isFull = false): AttemptFailure => {
+    const failed = (what: Evidence, http = 0, isFull = false): AttemptFailure => {
       const failure = classify(what, { ...asked, nowMs: Date.now() });
       if (TRIED_AGAIN.has(failure.class) && !isFull && http !== CONFLICT) return failure;
       throw new Refused(host, failure, http, isFull);

@@ -176,7 +176,6 @@ export type BatchFolder = ReturnType<typeof folderAt>;
 /** The files of a batch folder. Whatever reads one throws a UserError of 66 where it cannot be read. */
 export function folderAt(dir: string) {
   return {
-    dir,
     /** batch.json: what was written into the folder, and for whom. */
     batch: documentAt(join(dir, 'batch.json'), 'awb.batch/2', BATCH_SCHEMA, 'restore it, or take another folder'),
     /** submission.json: what was submitted of it. */
@@ -186,7 +185,12 @@ export function folderAt(dir: string) {
       SUBMISSION_SCHEMA,
       'restore it: without it nobody knows what was submitted',
     ),
-    ...{ writeParts, clearRemains, readRequests, requestsIn, requireAsWritten, resultFiles },
+    writeParts,
+    clearRemains,
+    readRequests,
+    requestsIn,
+    requireAsWritten,
+    resultFiles,
     /** What its files of results say. @throws UserError: 66 where one cannot be read, 130, 143 */
     results: async (stop?: AbortSignal) => openResults(dir, await resultFiles(), stop),
   };

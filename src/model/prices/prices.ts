@@ -53,7 +53,7 @@ export async function openPrices(path?: string, rules: readonly PriceRule[] = []
     if ('price' in rule || catalogue.priceOf(rule.like.provider, rule.like.model, RELEASED) !== undefined) continue;
     const what = `${SOURCE} has no price of "${oneLine(rule.like.model, 60)}" at ${oneLine(rule.like.provider, 60)}`;
     const near = nearest(rule.like.provider, catalogue.providers);
-    const hint = near === undefined || near === rule.like.provider ? '' : `did you mean ${near}? Else `;
+    const hint = near === undefined || near === rule.like.provider ? '' : `did you mean ${near}? If not, `;
     throw badData(`${path}:${rule.line}: ${what}; ${hint}give input and output instead`);
   }
   return {

@@ -361,7 +361,8 @@ export class Lane {
     const { trouble, pause, answered: hasAnswered } = this;
     if (trouble === undefined || pause === undefined || (hasAnswered && pause.failed === 0)) return [];
     const now = this.settings.clock.now();
-    const [nextMs = 0, leftMs = 0] = [pause.nextProbeAt, pause.until].map((at) => Math.max(0, at - now));
+    const msUntil = (at: number) => Math.max(0, at - now);
+    const [nextMs, leftMs] = [msUntil(pause.nextProbeAt), msUntil(pause.until)];
     return [{ host: this.endpoint.host, hasAnswered, forMs: now - trouble.since, nextMs, leftMs }];
   }
 }

@@ -216,8 +216,8 @@ export class Outages {
   }
 
   /**
-   * Gives an endpoint up: it is paused. As long as there are others, it is still probed. With none left all that is asked ends, and whoever asks
-   * after that finds the endpoints as they were at first.
+   * Gives an endpoint up: it is paused. As long as there are others, it is still probed. With none left all that is asked ends, and
+   * whoever asks after that finds the endpoints as they were at first.
    */
   #giveUp(lane: Lane, why: string, remedy: string): void {
     if (lane.end !== undefined) return;

@@ -245,12 +245,14 @@ class Pool implements Backend {
       }
       if (call.request === undefined) {
         call.request = await make();
+        // That takes time: the endpoint is looked at again.
         continue;
       }
       const { request } = call;
       const start = await this.#turn(call, request, lane);
-      if (start === undefined || halt.aborted) {
-        if (start !== undefined) pace.ended(start);
+      if (start === undefined) continue;
+      if (halt.aborted) {
+        pace.ended(start);
         continue;
       }
       const triedAt = clock.now();
@@ -340,11 +342,12 @@ class Pool implements Backend {
     call.lastFailure = attempt;
     // What a gateway says in an outage is not final: it found before what it does not find now.
     const isPassing = TRIED_AGAIN.has(attempt.class) || (lane.answered && attempt.down === true);
-    if (isPassing ? call.course.abort.aborted : attempt.stop !== undefined) {
-      if (!isPassing) call.course.failed.abort(attempt.stop);
-      return this.#interrupted(call);
-    }
+    if (isPassing && call.course.abort.aborted) return this.#interrupted(call);
     if (!isPassing) {
+      if (attempt.stop !== undefined) {
+        call.course.failed.abort(attempt.stop);
+        return this.#interrupted(call);
+      }
       this.#outages.noteAnswer(lane, false, triedAt);
       return this.#lose(call, attempt, lane);
     }

@@ -394,8 +394,12 @@ async function requireNothingAwaited(run: Run, dir: string, given: Batch | undef
   const batch = await folderAt(dir).batch.read();
   // Whoever moves a run moves its folder with it; that it is this run's is looked at next.
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
+  const way =
+    batch === undefined
+      ? 'its batch.json is not there any more, so put the folder back, or name the place that it was moved to'
+      : `${shellLine(['--batch-dir', dir])} reads what has come`;
   throw new UserError(
-    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${shellLine(['--batch-dir', dir])} (or the place that it was moved to, with its batch.json) reads what has come, --finish-online asks the rest live, --fresh starts over`,
+    `results are awaited in ${dir}, and asking in another way would pay for them twice: ${way}; --finish-online asks the rest live, --fresh starts over`,
     EXIT.later,
   );
 }

@@ -71,8 +71,8 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
     });
     closers.push(() => run.close());
     const models = { agent: asked, world: simulation.asked };
-    const given = { settings, io, shown, starts, beginnings, episodes };
-    return await playIn({ ...given, agent, run, simulation, models, budget, notices });
+    const work = { settings, io, shown, starts, beginnings, episodes, agent, run, simulation, models, budget, notices };
+    return await playIn(work);
   } finally {
     for (const close of closers.reverse()) await close();
   }

@@ -38,7 +38,7 @@ interface Ending {
   readonly reason?: string | undefined;
 }
 
-/** What a turn comes to, and what its record holds: an action, an observation or an end. Without any, the episode goes on another time. */
+/** What a turn or an episode comes to, and what its record holds: an action, an observation or an end. Without any, the episode goes on another time. */
 interface Turn extends Partial<Ending> {
   readonly action?: string;
   readonly observation?: string;
@@ -143,7 +143,8 @@ async function playEpisode({ number }: Episode, begun: World, play: Play): Promi
       return { status: 'ok', reply, said: { observation, ...(truncated && { truncated }) } };
     });
     if (shown.observation === undefined) return over(shown, step);
-    [world, turn] = [next, undefined];
+    world = next;
+    turn = undefined;
   }
   return over({ end: 'steps' }, step);
 

@@ -18,7 +18,15 @@ import { actionHeadingAt, groundTruthOf, actionOf as turnOf } from '../../core/t
 import type { ChatMessage, Domain, Flag } from '../../core/types.js';
 import type { Inference } from '../../infer/inferring.js';
 import { buildMessages } from '../../infer/messages.js';
-import { actionText, freshWorld, languageOf, readTurnPrompt, requestOf, turnPrompt } from '../../infer/world.js';
+import {
+  actionText,
+  type FreshStart,
+  freshWorld,
+  languageOf,
+  readTurnPrompt,
+  requestOf,
+  turnPrompt,
+} from '../../infer/world.js';
 import type { JournalRecord } from '../../run/journal.js';
 import type { StageJob } from '../../run/stage-contract.js';
 import { withSlots } from './forms.js';
@@ -252,7 +260,7 @@ export async function startOf({ dataset, prompts, settings }: Inference, { row, 
 }
 
 /** The messages of the first step at a start of the suite's own, without the instruction. */
-export function startMessages(start: Parameters<typeof freshWorld>[0], action: string): ChatMessage[] {
+export function startMessages(start: FreshStart, action: string): ChatMessage[] {
   const question = requestOf(freshWorld(start), action);
   return 'messages' in question ? [...question.messages] : [];
 }

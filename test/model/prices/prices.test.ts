@@ -95,7 +95,7 @@ describe('a file', () => {
   test.each([
     [
       'opnai/gpt-5.2',
-      'prices.yaml:1: genai-prices 0.1.8 of 2026-09-23 has no price of "gpt-5.2" at opnai; did you mean openai? Else give input and output instead',
+      'prices.yaml:1: genai-prices 0.1.8 of 2026-09-23 has no price of "gpt-5.2" at opnai; did you mean openai? If not, give input and output instead',
     ],
     [
       'openai/gpt-17',
