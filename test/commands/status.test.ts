@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { awb, type CliProcess, startAwb, temporaryFolder } from '../support/cli.js';
-import { verdict } from '../support/judging.js';
+import { caseIn, verdict } from '../support/judging.js';
 import { type Answer, type Handler, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { holdText } from '../support/messages.js';
 import { madeUpRows, writeDataset } from '../support/run-folder.js';
@@ -188,7 +188,12 @@ describe('what it prints', () => {
   /** Two finished runs, one of them judged with failures, beside a file and a folder without a run. */
   async function threeRuns() {
     const refused = { status: 400, body: { error: { message: 'bad request' } } };
-    const run = await setUp(({ body, index }) => (body.model === 'judge' && index % 2 ? refused : reply(verdict(4))));
+    /** The one row whose judge answers, and cannot be read. */
+    let answered: string | undefined;
+    const run = await setUp(({ body }) => {
+      if (body.model === 'judge') answered ??= caseIn(body);
+      return body.model === 'judge' && caseIn(body) !== answered ? refused : reply(verdict(4));
+    });
     const into = (folder: string) =>
       run.args.map((word) => (word === run.out ? join(run.dir, 'results', folder) : word));
     await awb([...into('step-100'), '--label', 'step-100']);

@@ -1,5 +1,6 @@
 // The three clocks of a call: they end it when no first token comes, no further token, or no end.
 
+import { setMaxListeners } from 'node:events';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 
 /** Limits of one call in milliseconds. The first two apply only to streamed replies. Only text and reasoning count as progress. */
@@ -27,6 +28,8 @@ export function startClocks(clocks: TimeLimits, stream: boolean, abort: AbortSig
   const whole = after(leftMs, `no whole reply within ${seconds(clocks.callTimeoutMs)} (--call-timeout)`);
   const first = `no first token within ${seconds(clocks.firstTokenTimeoutMs)} (--first-token-timeout)`;
   let step = stream ? after(clocks.firstTokenTimeoutMs, first) : undefined;
+  // Many calls share this signal, each with a listener of its own.
+  setMaxListeners(0, abort);
   abort.addEventListener('abort', cancel, { once: true });
   return Object.assign(passed, {
     /** Aborted when a clock runs out or the run is aborted. */

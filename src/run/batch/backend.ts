@@ -396,7 +396,7 @@ async function requireNothingAwaited(run: Run, dir: string, given: Batch | undef
   if (batch === undefined ? run.stored?.state !== 'awaiting' || given !== undefined : batch.parts.length === 0) return;
   const way =
     batch === undefined
-      ? 'its batch.json is not there any more, so put the folder back, or name the place that it was moved to'
+      ? 'its batch.json is not there any more, so put the folder back, or give --batch-dir its place, or the place that it was moved to'
       : `${shellLine(['--batch-dir', dir])} reads what has come`;
   throw new UserError(
     `results are awaited in ${dir}, and asking in another way would pay for them twice: ${way}; --finish-online asks the rest live, --fresh starts over`,
