@@ -42,8 +42,8 @@ export interface Pair {
 /** Takes a sentence that the user should know. */
 export type Note = (text: string) => void;
 
-/** A run as a SQLite file holds it, under the manifest that was read of it. */
-export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
+/** A run as a SQLite file holds it, but for its rows, under the manifest that was read of it. */
+export function storedSummary({ run, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
   const made = madeWith(manifest);
   return {
     id: run.id,
@@ -53,7 +53,6 @@ export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: 
     source: run.source,
     /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
     sha256: run.sourceSha256,
-    rows: store.judgements(run.id),
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
@@ -62,6 +61,11 @@ export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: 
     card: run.card,
     costs: run.costs,
   };
+}
+
+/** The same with its rows. */
+export function readStoredRun(known: KnownRun, manifest: Partial<Manifest> | undefined) {
+  return { ...storedSummary(known, manifest), rows: known.store.judgements(known.run.id) };
 }
 
 /**
