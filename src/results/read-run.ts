@@ -43,7 +43,10 @@ export interface Pair {
 export type Note = (text: string) => void;
 
 /** A run as a SQLite file holds it, but for its rows, under the manifest that was read of it. */
-export function storedSummary({ run, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
+export function storedSummary(
+  { run, calibrations }: Pick<KnownRun, 'run' | 'calibrations'>,
+  manifest: Partial<Manifest> | undefined,
+) {
   const made = madeWith(manifest);
   return {
     id: run.id,

@@ -2,6 +2,7 @@
 
 import type { Fact } from '../core/facts.js';
 import type { Estimate } from '../core/types.js';
+import type { RunStatus } from '../results/status.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
 export interface Documents {
@@ -23,6 +24,8 @@ export interface Index {
   readonly scoresOnly: boolean;
   /** The newest first. */
   readonly runs: readonly ListedRun[];
+  /** Runs that have not ended well: at work, killed, incomplete. */
+  readonly work: readonly RunStatus[];
   /** What could not be read, and why. */
   readonly unread: readonly { readonly place: string; readonly reason: string }[];
 }
