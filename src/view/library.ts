@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
-import { inputMissing, UserError } from '../core/errors.js';
+import { inputMissing, messageOf } from '../core/errors.js';
 import { fingerprintOf } from '../core/identity.js';
 import { shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -86,7 +86,7 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
     const stored = latestOf(all.flatMap((source) => source.stored));
     for (const one of stored) {
       const { run, path } = one;
-      await keep(`${path} ${run.id} ${run.scoredAt}`, path, async () => storedRun(one, calibrations));
+      await keep(`${path} ${run.id} ${run.scoredAt} ${run.label}`, path, async () => storedRun(one, calibrations));
     }
     const scored = new Set(stored.map(({ run }) => run.source));
     for (const path of all.flatMap((source) => source.files)) {
@@ -130,13 +130,12 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
   };
 }
 
-/** The value, or where the user can do something about its absence the reason. */
+/** The value, or the reason why there is none. */
 async function attempt<T>(action: () => Promise<T>, otherwise: T): Promise<{ source: T; reason?: string }> {
   try {
     return { source: await action() };
   } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    return { source: otherwise, reason: error.message };
+    return { source: otherwise, reason: messageOf(error) };
   }
 }
 
@@ -171,7 +170,7 @@ async function readSource(path: string, io: Io): Promise<Source> {
   const manifests = names.filter((name) => name.endsWith('.manifest.json'));
   const read = await Promise.all(manifests.map((name) => readManifest(join(path, name))));
   // Journals are read of runs alone that have not ended.
-  const isAtWork = read.some((manifest) => manifest !== undefined && manifest.state !== 'complete');
+  const isAtWork = read.some((manifest) => manifest?.state !== undefined && manifest.state !== 'complete');
   const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now()) : [];
   const work = typeof statuses === 'string' ? [] : statuses.filter(({ state }) => state !== 'complete');
   return { ...NOTHING, files, work };
