@@ -16,7 +16,7 @@ import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { openExistingStore } from '../store/store.js';
 import type { DocumentName, Index, ListedRun } from './documents.js';
-import { listedRun, refOf, unreadRun } from './listed-run.js';
+import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
 
 /** A run that can be looked at. */
 export interface ViewedRun {
@@ -24,6 +24,8 @@ export interface ViewedRun {
   listed: ListedRun;
   /** The judged file. */
   readonly source: string;
+  /** Why it cannot be read; absent as far as that is known. */
+  failure?: string;
   /** The run with its rows, read once. */
   read(): Promise<ReadRun>;
 }
@@ -94,6 +96,9 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
         await keep(`${path} ${await stampOf(path)}`, path, () => judgedRun(path, calibrations, io));
     }
     runs = found;
+    readAhead();
+    for (const { source, failure } of found.values())
+      if (failure !== undefined) unread.push({ place: source, reason: failure });
     return {
       tool,
       isLive: true,
@@ -102,6 +107,19 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
       work: all.flatMap((source) => source.work),
       unread: unread.map(({ place, reason }) => ({ place: shownPath(place, io), reason })),
     };
+  }
+
+  let isReading = false;
+  /** Judged files that nobody scored are read one after the other, so that the list fills. */
+  async function readAhead(): Promise<void> {
+    if (isReading) return;
+    isReading = true;
+    for (const run of runs.values()) {
+      if (run.listed.state !== NOT_SCORED || run.failure !== undefined) continue;
+      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined);
+      if (reason !== undefined) run.failure = reason;
+    }
+    isReading = false;
   }
 
   /** A document by its name; undefined where there is none of that name. @throws UserError (66) for what is not there any more */

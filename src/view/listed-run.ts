@@ -17,6 +17,9 @@ import type { DomainFigure, Lead, ListedRun } from './documents.js';
 /** Digits of a run's id in addresses. */
 const REF_DIGITS = 12;
 
+/** The state of a run whose judged file was not read yet. */
+export const NOT_SCORED = 'not scored';
+
 /** By what addresses name a run: it keeps that over renaming, moving and scoring again. */
 export function refOf(run: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): string {
   return namesOf(run).id.slice(0, REF_DIGITS);
@@ -63,7 +66,7 @@ export function unreadRun(ref: string, name: string, made: MadeWith, date: strin
     overall: null,
     domains: [],
     coverage: 0,
-    state: 'not scored',
+    state: NOT_SCORED,
     usd: null,
     date,
     trust: null,
