@@ -23,8 +23,7 @@ export const command = defineCommand({
     'awb samples results/step-100': 'the 20 worst',
     'awb samples step-100 --filter rating=wrong --filter domain=terminal': 'what went wrong in one domain',
     'awb samples step-200 --compare step-100 --filter change=worse': 'what became worse, the largest change first',
-    'awb samples step-100 --worst 1000 --filter failure=empty --json | jq -r .samples[].key':
-      'keys for awb infer --ids',
+    'awb samples step-100 --filter failure=empty --json | jq .samples[].key': 'keys for awb infer --ids',
   },
   options: {
     run: JUDGED_RUN,

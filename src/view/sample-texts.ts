@@ -118,7 +118,8 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
 }
 
 /** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
-export interface TextOptions extends Pick<ReadRun, 'spent'> {
+export interface TextOptions {
+  readonly spent?: ReadRun['spent'] | undefined;
   readonly again?: AskAgain | undefined;
 }
 type RowSpent = NonNullable<ReturnType<NonNullable<ReadRun['spent']>['get']>>;
