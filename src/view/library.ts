@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { inputMissing, messageOf } from '../core/errors.js';
 import { fingerprintOf } from '../core/identity.js';
-import { shownPath } from '../core/printable.js';
+import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { judgedAt, type KnownRun, latestOf, manifestOf } from '../results/databases.js';
 import { type ReadRun, readJudgedRun, readStoredRun, storedSummary } from '../results/read-run.js';
@@ -79,7 +79,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     for (const path of paths) {
       const stamp = await stampOf(path);
       if (sources.get(path)?.stamp === stamp) continue;
-      sources.set(path, { stamp, ...(await attempt(() => readSource(path, io, readings), NOTHING)) });
+      sources.set(path, { stamp, ...(await attempt(() => readSource(path, io, readings), NOTHING, io)) });
     }
     const all = [...sources.values()].map(({ source }) => source);
     const calibrations = all.flatMap((source) => source.calibrations);
@@ -90,7 +90,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     const before = known;
     known = new Map();
     const keep = async (key: string, place: string, make: () => Promise<ViewedRun>) => {
-      const { source: run, reason } = await attempt(async () => before.get(key) ?? make(), undefined);
+      const { source: run, reason } = await attempt(async () => before.get(key) ?? make(), undefined, io);
       if (reason !== undefined) unread.push({ place, reason });
       if (run === undefined) return;
       known.set(key, run);
@@ -127,7 +127,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     isReading = true;
     for (const run of runs.values()) {
       if (run.listed.state !== NOT_SCORED || run.failure !== undefined) continue;
-      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined);
+      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined, io);
       if (reason !== undefined) run.failure = reason;
     }
     isReading = false;
@@ -180,13 +180,13 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     }): AsyncGenerator<readonly [DocumentName, unknown]> {
       await index();
       for (const viewed of runs.values()) {
-        const { source: run } = await attempt<ReadRun | undefined>(viewed.read, undefined);
+        const { source: run } = await attempt<ReadRun | undefined>(viewed.read, undefined, io);
         if (run === undefined) continue;
         const { ref } = viewed.listed;
         const list = listOf(run);
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         for (const place of scoresOnly ? [] : list.trajectories.keys()) {
-          const { source, reason } = await attempt(() => textsOf(run, String(place)), undefined);
+          const { source, reason } = await attempt(() => textsOf(run, String(place)), undefined, io);
           yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
         }
       }
@@ -202,12 +202,12 @@ function withoutTexts(list: SampleList): SampleList {
   return { ...list, samples };
 }
 
-/** The value, or the reason why there is none. */
-async function attempt<T>(action: () => Promise<T>, otherwise: T): Promise<{ source: T; reason?: string }> {
+/** The value, or the reason why there is none, as the user names files. */
+async function attempt<T>(action: () => Promise<T>, otherwise: T, io: Io): Promise<{ source: T; reason?: string }> {
   try {
     return { source: await action() };
   } catch (error) {
-    return { source: otherwise, reason: messageOf(error) };
+    return { source: otherwise, reason: withShownPaths(messageOf(error), io) };
   }
 }
 

@@ -135,7 +135,7 @@ it('a stored run and its judged file give the same list, under a name that stays
     [keyOf({}), 'wrong', undefined],
     [keyOf({ turn: 2 }), undefined, 'empty: nothing came'],
   ]);
-  expect(lists[0]?.ref).toMatch(/^[0-9a-f]{32}$/);
+  expect(lists[0]?.ref).toMatch(/^[0-9a-f]{12}$/);
   await awb(['runs', 'rename', '1', 'two', '--db', db]);
   const renamed = await readRun('two', naming, ioIn(dir));
   expect(sampleList(renamed, undefined).ref).toBe(lists[0]?.ref);
