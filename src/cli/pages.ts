@@ -19,8 +19,8 @@ import { readFromFile, withTexts } from '../view/reading.js';
 import { reportPage } from '../view/report.js';
 import { reportOn } from '../view/report-contents.js';
 import { gather, readSpending } from '../view/report-samples.js';
+import { scenarioReport } from '../view/scenario-document.js';
 import { scenarioPage } from '../view/scenario-page.js';
-import { scenarioReport } from '../view/scenarios.js';
 import { collectTexts } from '../view/texts.js';
 
 /** A script that the build makes of src/view/browser; this file stands as deep in src as in dist. */

@@ -8,7 +8,7 @@ import type { ScenarioFigures } from '../stats/scenarios.js';
 import { intervalChart } from './charts.js';
 import { type Child, html, longText, type Markup, pageOf, type Sha256, table } from './html.js';
 import { block, count, factSpans, header, type KeyFigure, number, range, underFigure, withRange } from './parts.js';
-import type { ScenarioReport, ShownSample, ShownStep } from './scenarios.js';
+import type { ScenarioReport, ShownSample, ShownStep } from './scenario-document.js';
 
 /** What each measure is called, and what it says. */
 const MEASURES: readonly (readonly [measure: ScenarioMeasure, name: string, says: string])[] = [
