@@ -1,52 +1,63 @@
-// What the page of a run on scenarios is made of, read from its file: its figures, and its samples with their texts.
+// What a world model makes of instructions, and the episodes of an agent, as data read from their files.
 
 import { basename } from 'node:path';
+import { partsOfPrompt } from '../benchmark/actions/agent-dialogue.js';
+import { manifestBeside } from '../benchmark/judged-path.js';
 import { objectsIn } from '../benchmark/line-file.js';
 import { present } from '../core/errors.js';
-import { isInteger, isObject, type JsonObject } from '../core/json.js';
-import { writtenPrediction } from '../core/reply.js';
+import { asObject, isInteger, isObject, isText, type JsonObject } from '../core/json.js';
+import { withoutMarker, writtenPrediction } from '../core/reply.js';
 import { scenarioIn, stepKey, twinKey } from '../core/scenario-row.js';
+import { withoutRequest } from '../core/turn.js';
 import type { JudgedRow } from '../core/types.js';
-import { type ReadRun, warningsOn } from '../results/read-run.js';
+import { scenarioTable } from '../report/score-table.js';
+import type { ReadRun } from '../results/read-run.js';
 import { scenarioRows } from '../results/score/scenarios.js';
-import type { Fact } from './parts.js';
-
-/** Its texts are models' and users' own, and may be hostile. */
-export type ScenarioReport = Awaited<ReturnType<typeof scenarioReport>>;
-/** A sample with its texts. */
-export type ShownSample = ReturnType<typeof sampleOf>;
-export type ShownStep = ShownSample['steps'][number];
+import { readManifest } from '../run/manifest.js';
+import type { Episode, EpisodesDocument, ScenarioDocument, ScenarioSample } from './documents.js';
+import { withNotes } from './run-document.js';
 
 const WRITTEN_BY = { hint: 'awb infer --scenarios writes it', command: 'awb infer --scenarios' };
 
 /**
+ * @param ref by what the viewer knows the run
  * @param mostBytes texts of all samples together; those of further samples are left out
  * @throws UserError: 66 and 65 for the file, 130 or 143 once `stop` is aborted
  */
-export async function scenarioReport(run: ReadRun, mostBytes: number, stop?: AbortSignal) {
+export async function scenarioDocument(
+  run: ReadRun,
+  ref: string,
+  mostBytes: number,
+  stop?: AbortSignal,
+): Promise<ScenarioDocument> {
   const lines = await readScenarioLines(run.source, stop);
   const rows = scenarioRows();
-  const samples: ShownSample[] = [];
-  let [bytes, leftOut] = [0, 0];
+  const room = roomFor<ScenarioSample>(mostBytes);
   for (const row of run.rows) {
     const fields = present(lines.get(row.key));
     rows.take(row, fields);
     const sample = sampleOf(row, fields, lines);
-    bytes += sizeOf(sample);
-    if (bytes <= mostBytes) samples.push(sample);
-    else leftOut++;
+    const texts = sample.steps.flatMap(({ action, prediction = '', twin = '' }) => [action, prediction, twin]);
+    room.add(sample, [sample.instruction, ...texts]);
   }
-  const { made, name, source, manifest } = run;
-  const facts: Fact[] = [
-    ['world model', made.worldModel],
-    ['suite', textIn(manifest?.identity ?? {}, 'suite')],
-    ['protocol', made.protocol],
-    ['asked', made.startedAt?.slice(0, 10)],
-    ...Object.entries(made.meta),
-    ['file', basename(source)],
-  ];
   const figures = present(rows.figures());
-  return { name, facts, warnings: warningsOn(run), figures, samples, leftOut };
+  const table = withNotes(scenarioTable(figures));
+  return { ref, figures, table, samples: room.taken, leftOut: room.leftOut() };
+}
+
+/** Takes what there is room for. */
+function roomFor<T>(mostBytes: number) {
+  const taken: T[] = [];
+  let [bytes, leftOut] = [0, 0];
+  return {
+    taken,
+    leftOut: () => leftOut,
+    add(item: T, texts: readonly string[]) {
+      bytes += texts.reduce((sum, text) => sum + text.length, 0);
+      if (bytes <= mostBytes) taken.push(item);
+      else leftOut++;
+    },
+  };
 }
 
 /** Every line by the key of its record: samples, the steps before them, and twins. */
@@ -59,7 +70,7 @@ async function readScenarioLines(path: string, stop?: AbortSignal): Promise<Read
   return lines;
 }
 
-function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>) {
+function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string, JsonObject>): ScenarioSample {
   const count = isInteger(fields.steps) && fields.steps > 0 ? fields.steps : 1;
   const verdicts = Array.isArray(fields.verdicts) ? fields.verdicts : [];
   const twin = twinKey(row.key, count);
@@ -67,7 +78,6 @@ function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string,
     const own = lines.get(stepKey(row.key, step, count));
     return {
       action: (own && textIn(own, 'action')) ?? '',
-      /** What was predicted with the instruction, and by the twin without it; undefined where nobody knows. */
       prediction: predictionIn(own),
       twin: predictionIn(lines.get(stepKey(twin, step, count))),
       verdicts: objectsOf(verdicts[step]).map((item) => ({
@@ -84,9 +94,7 @@ function sampleOf(row: JudgedRow, fields: JsonObject, lines: ReadonlyMap<string,
     turn: row.turnIdx - count + 1,
     instruction: textIn(fields, 'instruction') ?? '',
     steps,
-    /** In percent; a measure that nobody knows is absent. */
     measures: row.measures ?? {},
-    /** Why there is no prediction in some step. */
     failure: row.failure && `${row.failure.class}: ${row.failure.reason}`,
   };
 }
@@ -106,9 +114,59 @@ function textIn(fields: JsonObject, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function sizeOf({ instruction, steps }: ShownSample): number {
-  return steps.reduce(
-    (sum, { action, prediction = '', twin = '' }) => sum + action.length + prediction.length + twin.length,
-    instruction.length,
-  );
+/**
+ * The episodes of an agent, as `awb simulate` writes them.
+ * @param path of episodes_test.jsonl
+ * @param mostBytes texts of all episodes together; those of further ones are left out
+ * @throws UserError: 66 and 65 for the file and its manifest, 130 or 143 once `stop` is aborted
+ */
+export async function episodesDocument(
+  path: string,
+  ref: string,
+  mostBytes: number,
+  stop?: AbortSignal,
+): Promise<EpisodesDocument> {
+  const manifest = await readManifest(manifestBeside(path));
+  const room = roomFor<Episode>(mostBytes);
+  let made: JsonObject = {};
+  for await (const { fields } of objectsIn({ path, hint: 'awb simulate writes it', command: 'awb simulate' }, stop)) {
+    made = asObject(fields.awb);
+    const episode = episodeOf(fields, made);
+    room.add(episode, [episode.task, ...episode.turns.flatMap(({ action, observation }) => [action, observation])]);
+  }
+  const facts: [string, string | undefined][] = [
+    ['world model', textIn(made, 'world_model')],
+    ['agent', textIn(made, 'agent')],
+    ['played', manifest?.startedAt?.slice(0, 10)],
+    ...Object.entries(manifest?.meta ?? {}),
+    ['file', basename(path)],
+  ];
+  return {
+    ref,
+    name: manifest?.label ?? 'Episodes',
+    facts: facts.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])),
+    episodes: room.taken,
+    leftOut: room.leftOut(),
+  };
+}
+
+function episodeOf(fields: JsonObject, made: JsonObject): Episode {
+  const [prompts, responses] = [textsIn(fields.prompt), textsIn(fields.response)];
+  const recorded = responses.length - (isInteger(made.steps) ? made.steps : responses.length);
+  return {
+    number: isInteger(made.episode) ? made.episode : 0,
+    domain: (textIn(fields, 'task') ?? '').replace(/^simulated\//, ''),
+    task: textIn(made, 'task') ?? textIn(made, 'row') ?? '',
+    end: textIn(made, 'end') ?? '',
+    said: textIn(made, 'said') ?? textIn(made, 'reason') ?? '',
+    turns: responses.map((response, at) => ({
+      action: partsOfPrompt(withoutRequest(prompts[at] ?? '')).action,
+      observation: withoutMarker(response),
+      isRecorded: at < recorded,
+    })),
+  };
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter(isText) : [];
 }
