@@ -1,7 +1,7 @@
 // The learning curve: checkpoints of one training over their step, and two of them ticked to be compared.
 
 import type { Index, ListedRun } from '../../documents.js';
-import { Curve, type Figure, scaleOf } from '../charts.js';
+import { Curve, type CurvePoint, scaleOf } from '../charts.js';
 import { Block, Header, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
 import { count, DASH, number, percent, range, visible } from '../text.js';
@@ -38,10 +38,10 @@ function NoSeries() {
     <div class="empty">
       <h2>There is no series of checkpoints</h2>
       <p>
-        Name the step of each checkpoint when it is asked, and judge all of them alike. Two runs or more that differ in
-        their step alone are drawn here.
+        Serve every checkpoint under one model name, name its step when it is asked, and judge all of them alike. Two
+        runs or more that differ in their step alone are drawn here.
       </p>
-      <pre>awb infer --model-name ckpt-100 --label step-100 --meta step=100 ...</pre>
+      <pre>awb infer --model-name my-model --label step-100 --meta step=100 ...</pre>
       <p class="note">{EQUAL}</p>
     </div>
   );
@@ -53,23 +53,17 @@ function Series({ runs, route }: { runs: readonly Checkpoint[]; route: Route }) 
   const ticked = (route.query.get('steps') ?? '').split(',');
   const chosen = runs.filter(({ ref }) => ticked.includes(ref));
   const domains = [...new Map(runs.flatMap((run) => run.domains.map(({ domain, name }) => [domain, name])))];
-  const figureOf = (run: Checkpoint, domain: string) => run.domains.find((own) => own.domain === domain)?.estimate;
-  const of = [first.worldModel, first.protocol, first.judge && `judged by ${first.judge}`, first.rubricPack];
-  const parts = domains.map(([domain, name]) => ({
-    name,
-    points: pointsOf(runs, chosen, (run) => figureOf(run, domain)),
-  }));
-  const overall = pointsOf(runs, chosen, (run) => run.overall);
-  const free = [null, null] as const;
-  const scale = scaleOf(free, figuresOf(parts.flatMap(({ points }) => points)));
+  const made = [first.protocol, first.judge && `judged by ${first.judge}`, first.rubricPack].filter(Boolean);
+  const overall = pointsOf(runs, chosen);
+  const parts = domains.map(([domain, name]) => ({ name, points: pointsOf(runs, chosen, domain) }));
   return (
-    <Block title={visible(first.worldModel ?? first.name)} note={visible(of.slice(1).filter(Boolean).join(', '))}>
+    <Block title={visible(first.worldModel ?? first.name)} note={visible(made.join(', '))}>
       <div class="curves large">
-        <Curve name={first.lead.name} points={overall} scale={scaleOf(free, figuresOf(overall))} isSum />
+        <Curve name={first.lead.name} points={overall} scale={scaleFor(overall)} isSum />
       </div>
       <div class="curves">
         {parts.map(({ name, points }) => (
-          <Curve name={name} points={points} scale={scale} />
+          <Curve name={name} points={points} scale={scaleFor(parts.flatMap((part) => part.points))} />
         ))}
       </div>
       <Steps runs={runs} chosen={chosen} route={route} />
@@ -77,20 +71,21 @@ function Series({ runs, route }: { runs: readonly Checkpoint[]; route: Route }) 
   );
 }
 
-function figuresOf(points: ReturnType<typeof pointsOf>): Figure[] {
-  return points.map(({ figure }) => figure);
+/** As far as the figures reach: what training changes would hardly be seen on a scale of 0 to 100. */
+function scaleFor(points: readonly CurvePoint[]) {
+  return scaleOf(
+    [null, null],
+    points.map(({ figure }) => figure),
+  );
 }
 
-/** By the value of the step, not by its place: steps lie as far apart as they are. */
-function pointsOf(
-  runs: readonly Checkpoint[],
-  chosen: readonly Checkpoint[],
-  figureOf: (run: Checkpoint) => Figure | null | undefined,
-) {
+/** By the value of the step, not by its place: steps lie as far apart as they are. @param domain all of them where undefined */
+function pointsOf(runs: readonly Checkpoint[], chosen: readonly Checkpoint[], domain?: string): CurvePoint[] {
   const steps = runs.map(({ step }) => step);
   const [least, span] = [Math.min(...steps), Math.max(...steps) - Math.min(...steps) || 1];
   return runs.flatMap((run) => {
-    const figure = figureOf(run);
+    const own = run.domains.find((score) => score.domain === domain)?.estimate;
+    const figure = domain === undefined ? run.overall : own;
     const at = (run.step - least) / span;
     return figure ? [{ at, label: count(run.step), figure, isChosen: chosen.includes(run) }] : [];
   });

@@ -15,7 +15,7 @@ const MEASURES = [
   [
     'twin_false_positives',
     'Twin',
-    'The same row without the instruction would count as followed: that proves nothing.',
+    'The same row without the instruction would count as followed, which proves nothing.',
   ],
 ] as const;
 
@@ -146,20 +146,18 @@ function Step({ step: { action, prediction, twin, verdicts }, lead }: { step: Sc
       <ul class="said">
         {verdicts.map(({ verifier, met, why }) => (
           <li>
-            <span class={met ? 'good' : 'bad'}>
-              {verifier === 'never'
-                ? met
-                  ? 'nothing leaked'
-                  : 'leaked'
-                : visible(`${verifier} ${met ? 'met' : 'not met'}`)}
-            </span>
-            : {visible(why)}
+            <span class={met ? 'good' : 'bad'}>{visible(verdictOf(verifier, met))}</span>: {visible(why)}
           </li>
         ))}
       </ul>
       <Pair left="Without the instruction" right="With the instruction" texts={[twin, prediction]} />
     </>
   );
+}
+
+function verdictOf(verifier: string, isMet: boolean): string {
+  if (verifier === 'never') return isMet ? 'nothing leaked' : 'leaked';
+  return `${verifier} ${isMet ? 'met' : 'not met'}`;
 }
 
 function Pair({ left, right, texts }: { left: string; right: string; texts: readonly (string | undefined)[] }) {
