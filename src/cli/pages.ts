@@ -10,7 +10,7 @@ import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
-import type { ReadRun } from '../results/read-run.js';
+import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import type { RatingPageData } from '../view/data.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
@@ -19,8 +19,9 @@ import { readFromFile, withTexts } from '../view/reading.js';
 import { reportPage } from '../view/report.js';
 import { reportOn } from '../view/report-contents.js';
 import { gather, readSpending } from '../view/report-samples.js';
+import { factsOf } from '../view/run-document.js';
+import { scenarioDocument } from '../view/scenario-document.js';
 import { scenarioPage } from '../view/scenario-page.js';
-import { scenarioReport } from '../view/scenarios.js';
 import { collectTexts } from '../view/texts.js';
 
 /** A script that the build makes of src/view/browser; this file stands as deep in src as in dist. */
@@ -90,7 +91,8 @@ async function pageOfRun(
 }
 
 async function pageOfScenarios(run: ReadRun, inlineLimit: number, io: Io) {
-  const made = await scenarioReport(run, inlineLimit * 1e6, io.stop);
+  const document = await scenarioDocument(run, '', inlineLimit * 1e6, io.stop);
+  const made = { ...document, name: run.name, facts: factsOf(run), warnings: warningsOn(run) };
   return { samples: made.samples.length, page: scenarioPage(made, `awb ${toolVersion()}`, policyHash) };
 }
 

@@ -11,7 +11,7 @@ import { measureOf } from '../judge/modes.js';
 import { isLikeScore, leadingMeasure } from '../report/score-table.js';
 import type { ReadRun } from '../results/read-run.js';
 import type { FigureScale, ListedSample, SampleList } from './documents.js';
-import { leadOf, refOf } from './listed-run.js';
+import { leadingOf, refOf } from './listed-run.js';
 
 /** Longest reason of a failure in the list, in columns of a terminal. */
 const REASON_COLUMNS = 400;
@@ -51,7 +51,7 @@ export function sampleList(run: ReadRun, excerpts: ReadonlyMap<string, Excerpt> 
   return {
     ref: refOf(run),
     name,
-    lead: leadOf(run),
+    lead: leadingOf(card).lead,
     domains: card.domains.map(({ domain }) => ({ domain, name: domainName(domain) })),
     figures,
     repeats: rows.some(({ repeat, index }) => repeat > 0 || index > 0),

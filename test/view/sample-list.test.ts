@@ -8,7 +8,7 @@ import { readRun } from '../../src/results/find.js';
 import type { ReadRun } from '../../src/results/read-run.js';
 import { madeWith } from '../../src/run/made-with.js';
 import { aggregate } from '../../src/stats/aggregate.js';
-import { leadOf } from '../../src/view/listed-run.js';
+import { leadingOf } from '../../src/view/listed-run.js';
 import { inReadingOrder, sampleList } from '../../src/view/sample-list.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
@@ -114,7 +114,7 @@ describe('a run leads with', () => {
       { name: 'bits_per_byte', decimals: 2, from: 0, to: null, better: 'smaller' },
     ],
   ])('%s', (_, rows, lead) => {
-    expect(leadOf(runOf(rows))).toEqual(lead);
+    expect(leadingOf(runOf(rows).card).lead).toEqual(lead);
   });
 });
 
