@@ -1,7 +1,7 @@
 // What pages are put together from: heads, blocks, tables, folds, and what stands where a document is still loading or cannot be read.
 
 import type { ComponentChild, ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Table as PlainTable } from '../../core/table.js';
 import type { Loading } from './source.js';
 import { visible } from './text.js';
@@ -178,20 +178,21 @@ export function ReportTable(props: {
   );
 }
 
-/** What opens on a click. */
+/** What opens on a click. Children that a function makes are made when it is opened first. */
 export function Fold(props: {
   title: ComponentChild;
   about?: ComponentChild;
   isOpen?: boolean;
-  children: ComponentChildren;
+  children: ComponentChildren | (() => ComponentChildren);
 }) {
-  const { title, about, isOpen, children } = props;
+  const { title, about, isOpen = false, children } = props;
+  const [wasOpened, setOpened] = useState(isOpen);
   return (
-    <details open={isOpen ?? false}>
+    <details open={isOpen} onToggle={() => setOpened(true)}>
       <summary>
         {title} {about !== undefined && <span class="soft">{about}</span>}
       </summary>
-      {children}
+      {typeof children !== 'function' ? children : wasOpened && children()}
     </details>
   );
 }
