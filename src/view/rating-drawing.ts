@@ -2,7 +2,7 @@
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { present, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { isRated } from '../core/points.js';
 import { type Random, randomOf, shuffled } from '../core/random.js';
 import { rowId } from '../core/row-id.js';
@@ -144,12 +144,11 @@ function textPool() {
   const places = new Map<string, number>();
   let size = 0;
   return {
-    placeOf(text: string): number {
-      const place = places.get(text) ?? places.size;
-      if (place === places.size) size += text.length;
-      places.set(text, place);
-      return place;
-    },
+    placeOf: (text: string) =>
+      heldIn(places, text, () => {
+        size += text.length;
+        return places.size;
+      }),
     /** In characters. */
     size: () => size,
     strings: () => [...places.keys()],
