@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { badData, EXIT, interruption, UserError } from '../core/errors.js';
-import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
@@ -12,9 +11,9 @@ import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
-import type { RatingPageData } from '../view/data.js';
+import type { RatingDocument } from '../view/documents.js';
+import { staticPage } from '../view/page.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
-import { RATING_QUESTIONS, ratingPage } from '../view/rating-page.js';
 import { readFromFile, withTexts } from '../view/reading.js';
 import { reportPage } from '../view/report.js';
 import { reportOn } from '../view/report-contents.js';
@@ -138,26 +137,25 @@ export const rate = defineCommand({
       gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
     );
     if (gathered === undefined) return interruption(io.stop);
-    const { samples, texts, hasHistories, shared } = gathered;
+    const { samples, strings, hasHistories, shared } = gathered;
     // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
-    const data: RatingPageData = {
+    const document: RatingDocument = {
+      tool: `awb ${toolVersion()}`,
+      title: other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind',
       store: `awb rate: ${other === undefined ? run.name : blindName}`,
-      schema: PERSON_RATING_SCHEMA,
       run: other === undefined ? run.name : null,
-      dimensions: RATING_QUESTIONS,
+      strings,
       samples,
     };
-    const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-    const script = await built('rating-script.js');
-    const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
-    const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
+    const page = await staticPage({ title: document.title, script: 'rate.js' }, [['rating', document]]);
+    const { bytes } = await replaceFile(output, page, { remedy: 'name another file with --output' });
     const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
     if (json) {
-      const document = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
+      const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
+      io.stdout.write(`${JSON.stringify(result)}\n`);
       return EXIT.done;
     }
     const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);

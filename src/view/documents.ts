@@ -314,3 +314,39 @@ export interface RequestAgain {
   readonly body: Readonly<Record<string, unknown>>;
   readonly messages: readonly { readonly role: string; readonly content: number }[];
 }
+
+/** The document of the page on which people rate, which holds nothing else; its name is `rating`. */
+export interface RatingDocument {
+  /** Name and version of the program. */
+  readonly tool: string;
+  readonly title: string;
+  /** Under which the browser keeps the progress. */
+  readonly store: string;
+  /** The run's name; null where names are hidden. */
+  readonly run: string | null;
+  /** The texts of all samples, each different one once. */
+  readonly strings: readonly string[];
+  readonly samples: readonly RatingSample[];
+}
+
+/** A sample to be rated, with its texts: places in `strings`. */
+export interface RatingSample extends Pick<SampleTexts, 'truth' | 'action' | 'history' | 'system' | 'prediction'> {
+  readonly key: string;
+  readonly repeat: number;
+  readonly trajectory: string;
+  readonly domain: string;
+  /** What it is called on the page. */
+  readonly title: string;
+  /** SHA-256 hex of the prediction as the judge is shown it. */
+  readonly sha256: string;
+  /** What the judge says: `JudgeSays` as JSON in base64, so that nobody reads it before its time, not even in the page's source. */
+  readonly judge: string;
+}
+
+/** What the judge says of a sample. */
+export interface JudgeSays {
+  /** By dimension, in the order of `DIMENSIONS`; null where it gave none. Several judgements are averaged. */
+  readonly ratings: readonly (number | null)[];
+  readonly strengths: readonly string[];
+  readonly weaknesses: readonly string[];
+}

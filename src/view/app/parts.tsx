@@ -187,7 +187,7 @@ export function Fold(props: {
   title: ComponentChild;
   about?: ComponentChild;
   isOpen?: boolean;
-  children: ComponentChildren;
+  children: ComponentChildren | (() => ComponentChildren);
 }) {
   const { title, about, isOpen = false, children } = props;
   const [isDrawn, setIsDrawn] = useState(isOpen);
@@ -196,7 +196,7 @@ export function Fold(props: {
       <summary>
         {title} {about !== undefined && <span class="soft">{about}</span>}
       </summary>
-      {isDrawn && children}
+      {isDrawn && (typeof children === 'function' ? children() : children)}
     </details>
   );
 }
