@@ -3,22 +3,20 @@
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { adviceText, type GateOutcome, type Provenance } from '../core/decision.js';
-import { codeOf, EXIT, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
+import type { Provenance } from '../core/decision.js';
+import { codeOf, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
 import { printable, shellLine } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
-import { isOneRun, shownRun } from '../results/comparability.js';
+import { isOneRun } from '../results/comparability.js';
 import { ONE_OF_TWO, RUN_OPTIONS, wordsFor } from '../results/databases.js';
 import { readPair, readRun } from '../results/find.js';
 import {
-  domainNotes,
-  evidenceOf,
+  gateReport,
   hasFloor,
   isPublished,
   POLICY_OPTIONS,
-  policyFingerprint,
   publishedBase,
   readPolicy,
   type Sides,
@@ -33,7 +31,6 @@ import {
   type Settings,
   under,
 } from '../settings/command.js';
-import { decide } from '../stats/gate.js';
 
 const BASE = 'the run not to fall behind: a label or number in --db, a judged file or its folder, or published:NAME';
 const GATE_OPTIONS = {
@@ -67,15 +64,6 @@ export const command = defineCommand({
   run: runGate,
 });
 
-const EXIT_CODES = {
-  GO: EXIT.done,
-  'NO-GO': EXIT.noGo,
-  INCONCLUSIVE: EXIT.inconclusive,
-  INCOMPLETE: EXIT.incomplete,
-  // Nothing was decided, so nothing stops.
-  ADVICE: EXIT.done,
-} as const satisfies Record<GateOutcome, ExitCode>;
-
 /** A base can be left out where there is a floor to hold, or a policy that may have one. */
 function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
   const { base, candidate, policy } = settings;
@@ -95,21 +83,8 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const asked = policyFor([...domains], baseName !== undefined);
   const isRequired = (name: Provenance) => !settings.allowDifferent.includes(name);
   const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
-  const { evidence, notes } = evidenceOf({ base, candidate, published }, policy);
-  const decision = decide(evidence, policy);
+  const report = gateReport({ base, candidate, published }, policy, settings.policy);
   await heedStop(io);
-  const { verdict, advice } = decision;
-  // What the advisory rules come to, where other rules brought the verdict.
-  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules by themselves: ${adviceText(advice)}.`] : [];
-  const report: GateReport = {
-    ...decision,
-    exitCode: EXIT_CODES[verdict],
-    policy: { from: settings.policy ?? 'flags and defaults', fingerprint: policyFingerprint(policy), rules: policy },
-    base: base === undefined ? published?.shown : shownRun(base),
-    candidate: shownRun(candidate),
-    comparison: evidence.comparison,
-    notes: [...advised, ...domainNotes(candidate), ...notes],
-  };
   const { json, junit: junitFile, jsonReport, summary } = settings;
   io.stdout.write(json ? gateJson(report) : gateText(report, lookOf(settings, io)));
   // On stdout they would break a JSON document. The runner reads both streams.
