@@ -21,7 +21,7 @@ import {
   readPolicy,
   type Sides,
 } from '../results/gate.js';
-import { writeText } from '../results/output.js';
+import { requirePageName, writeText } from '../results/output.js';
 import {
   defineCommand,
   EXPLAIN,
@@ -31,6 +31,8 @@ import {
   type Settings,
   under,
 } from '../settings/command.js';
+import { verdictDocument } from '../view/compare-document.js';
+import { resultPage } from '../view/result-documents.js';
 
 const BASE = 'the run not to fall behind: a label or number in --db, a judged file or its folder, or published:NAME';
 const GATE_OPTIONS = {
@@ -42,6 +44,7 @@ const GATE_OPTIONS = {
     junit: option.text('FILE', 'write JUnit XML, a suite per domain'),
     'json-report': option.text('FILE', 'write the JSON report (awb.gate/1)'),
     summary: option.text('FILE', 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY'),
+    html: option.text('FILE', 'write a page with the verdict, its reasons and the differences'),
   }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
@@ -74,6 +77,7 @@ function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
 }
 
 async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
+  requirePageName(settings.html, '--html');
   // One name alone is the candidate's.
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
@@ -85,7 +89,7 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
   const report = gateReport({ base, candidate, published }, policy, settings.policy);
   await heedStop(io);
-  const { json, junit: junitFile, jsonReport, summary } = settings;
+  const { json, junit: junitFile, jsonReport, summary, html } = settings;
   io.stdout.write(json ? gateJson(report) : gateText(report, lookOf(settings, io)));
   // On stdout they would break a JSON document. The runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
@@ -93,6 +97,10 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
   if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
   if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
+  if (html !== undefined) {
+    const page = resultPage(`${report.verdict}: ${report.candidate.name}`, 'gate', verdictDocument(report));
+    await writeText(html, await page, '--html', io);
+  }
   return report.exitCode;
 }
 

@@ -217,7 +217,7 @@ export const LEADERBOARD = z.strictObject({
   ),
 });
 
-function leaderboardDocument({ blocks }: Leaderboard) {
+export function leaderboardDocument({ blocks }: Leaderboard) {
   return documentOf(LEADERBOARD, {
     schema: 'awb.leaderboard/2',
     blocks: blocks.map((block) => ({

@@ -2,6 +2,10 @@
 
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { AgreementPage, PanelPage } from './pages/agreement.js';
+import { CalibrationPage } from './pages/calibration.js';
+import { ComparePage, GatePage } from './pages/compare.js';
+import { LeaderboardPage } from './pages/leaderboard.js';
 import { RunsPage } from './pages/runs.js';
 import { Failed, Loaded } from './parts.js';
 import { href, type PageProps, useRoute } from './route.js';
@@ -11,6 +15,12 @@ import './style.css';
 /** The pages by the first word of their address. */
 const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   runs: RunsPage,
+  compare: ComparePage,
+  gate: GatePage,
+  leaderboard: LeaderboardPage,
+  calibration: CalibrationPage,
+  panel: PanelPage,
+  agreement: AgreementPage,
 };
 
 function App() {
