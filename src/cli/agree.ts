@@ -10,7 +10,7 @@ import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { agreementOfPeople, agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { requirePageName, writeText } from '../results/output.js';
+import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
 import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 import { resultPage } from '../view/result-documents.js';
@@ -28,9 +28,10 @@ export const command = defineCommand({
     draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
     seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
     html: option.text('FILE', 'write a page about it'),
+    open: OPEN,
   },
   async run(settings, io) {
-    requirePageName(settings.html, '--html');
+    requirePageName(settings.html, '--html', settings);
     const ratings: PlacedRating[] = [];
     for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
       ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
@@ -52,6 +53,8 @@ export const command = defineCommand({
     if (settings.html !== undefined) {
       const page = resultPage('A judge and people', 'agreement', agreementOfPeople(found));
       await writeText(settings.html, await page, '--html', io);
+      const link = await pageLink(settings.html, settings, io);
+      if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
     }
     if (settings.json) {
       const { leftOut, unchecked } = matched;

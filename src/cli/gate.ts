@@ -21,7 +21,7 @@ import {
   readPolicy,
   type Sides,
 } from '../results/gate.js';
-import { requirePageName, writeText } from '../results/output.js';
+import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
 import {
   defineCommand,
   EXPLAIN,
@@ -45,6 +45,7 @@ const GATE_OPTIONS = {
     'json-report': option.text('FILE', 'write the JSON report (awb.gate/1)'),
     summary: option.text('FILE', 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY'),
     html: option.text('FILE', 'write a page with the verdict, its reasons and the differences'),
+    open: OPEN,
   }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
@@ -77,7 +78,7 @@ function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
 }
 
 async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
-  requirePageName(settings.html, '--html');
+  requirePageName(settings.html, '--html', settings);
   // One name alone is the candidate's.
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
@@ -100,6 +101,8 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   if (html !== undefined) {
     const page = resultPage(`${report.verdict}: ${report.candidate.name}`, 'gate', verdictDocument(report));
     await writeText(html, await page, '--html', io);
+    const link = await pageLink(html, settings, io);
+    if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
   }
   return report.exitCode;
 }

@@ -1,12 +1,11 @@
 // What runs have come to, as `awb status --json` prints it. Manifests and journals are read; nothing is locked or written.
 
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { inTableOrder } from '../core/domains.js';
 import { codeOf, inputMissing } from '../core/errors.js';
 import { countBy, groupBy } from '../core/groups.js';
 import type { RunKind } from '../core/identity.js';
-import { sizeOf } from '../disk/files.js';
 import { predictionState } from '../infer/inferring.js';
 import { calibrationState, judgementState } from '../judge/asking.js';
 import { Ledger } from '../run/budget.js';
@@ -16,9 +15,13 @@ import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '
 import { episodeState } from '../simulate/episodes/playing.js';
 
 /** Runs as `--json` prints them; what nobody knows is undefined. */
-export type RunStatus = { readonly dir: string; readonly name: string } & Awaited<ReturnType<typeof statusOf>>;
+export type RunStatus = { readonly dir: string; readonly name: string } & ReturnType<typeof statusOf>;
 
 const MANIFEST = '.manifest.json';
+/** Journals as far as they were read, by path, for a caller that comes again: only what was appended since is read then. */
+export type Readings = Map<string, Promise<Reading>>;
+type Reading = ReturnType<typeof newReading>;
+
 /** The rate is that of these last milliseconds. */
 const WINDOW_MS = 5 * 60_000;
 
@@ -34,9 +37,15 @@ const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> =
 /**
  * The status of every run in a folder, in the order of their beginnings; where there is none, a word on why.
  * @param dir absolute; `shown` is its name as the user gave it
+ * @param readings the caller's own, given again each time
  * @throws UserError (66) where nothing lies there that can be read; (65) for a damaged manifest
  */
-export async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[] | string> {
+export async function readStatuses(
+  dir: string,
+  shown: string,
+  now: number,
+  readings: Readings = new Map(),
+): Promise<RunStatus[] | string> {
   const entries = await readdir(dir).catch((error: unknown) => {
     if (codeOf(error) === 'ENOTDIR') return undefined;
     throw inputMissing(`cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`);
@@ -47,22 +56,45 @@ export async function readStatuses(dir: string, shown: string, now: number): Pro
     const name = entry.slice(0, -MANIFEST.length);
     const { manifestPath, journalPath } = pathsOf({ dir, name });
     const manifest = await readManifest(manifestPath);
-    if (manifest !== undefined) found.push({ dir: shown, name, ...(await statusOf(manifest, journalPath, now)) });
+    if (manifest === undefined) continue;
+    // One after the other, since each goes on where the one before has ended.
+    const before = readings.get(journalPath)?.catch(() => undefined);
+    const reading = (async () => readOn(manifest, journalPath, await before))();
+    readings.set(journalPath, reading);
+    found.push({ dir: shown, name, ...statusOf(manifest, await reading, now) });
   }
   if (found.length === 0) return `there is no run in ${shown}`;
   return found.sort((a, b) => a.started_at.localeCompare(b.started_at));
 }
 
-async function statusOf(manifest: Manifest, journalPath: string, now: number) {
-  const { kind, label, price, unrecorded, startedAt, endedAt, process: worker, counts, tokens } = manifest;
-  /** Of each row's latest record. */
-  const rows = new Map<string, { readonly domain: string; readonly failure: string | undefined }>();
-  const reasons = new Map<string, string | undefined>();
+/** Nothing of a journal. `base` tells its run, its file, and what all sums begin with. */
+function newReading(base: string, isRecorded: boolean, price: Manifest['price']) {
   /** When each record was made, milliseconds since the epoch. */
   const times: number[] = [];
-  const ledger = new Ledger(() => price);
-  if (unrecorded !== undefined) ledger.add(unrecorded);
-  await scanJournal(journalPath, (record) => {
+  return {
+    base,
+    /** A file without a journal (a panel) is what its manifest says. */
+    isRecorded,
+    /** Of each row's latest record. */
+    rows: new Map<string, { readonly domain: string; readonly failure: string | undefined }>(),
+    reasons: new Map<string, string | undefined>(),
+    times,
+    ledger: new Ledger(() => price),
+    /** How many bytes were read. */
+    end: 0,
+  };
+}
+
+/** Adds what stands in a journal behind what was read of it; all of it where that was of another one. */
+async function readOn(manifest: Manifest, path: string, known: Reading | undefined): Promise<Reading> {
+  const { kind, price, unrecorded, startedAt } = manifest;
+  const file = await stat(path).catch(() => undefined);
+  const base = JSON.stringify([startedAt, price, unrecorded, file?.ino]);
+  const isKnown = known?.base === base && known.end <= (file?.size ?? 0);
+  const reading = isKnown ? known : newReading(base, file !== undefined, price);
+  const { rows, reasons, times, ledger } = reading;
+  if (!isKnown && unrecorded !== undefined) ledger.add(unrecorded);
+  const take = (record: JournalRecord) => {
     const { id, log } = record;
     const state = STATE_OF[kind](record);
     ledger.add(entryOf(summaryOf(state, log, STAMP_KEY[kind]), log));
@@ -71,9 +103,14 @@ async function statusOf(manifest: Manifest, journalPath: string, now: number) {
     if (failure !== undefined) reasons.set(failure, state.reason ?? reasons.get(failure));
     const time = typeof log.at === 'string' ? Date.parse(log.at) : Number.NaN;
     if (!Number.isNaN(time)) times.push(time);
-  });
-  // A file without a journal (a panel) is what its manifest says.
-  const isRecorded = (await sizeOf(journalPath)) !== undefined;
+  };
+  reading.end = (await scanJournal(path, take, reading.end)).end;
+  return reading;
+}
+
+function statusOf(manifest: Manifest, reading: Reading, now: number) {
+  const { kind, label, startedAt, endedAt, process: worker, counts, tokens } = manifest;
+  const { isRecorded, rows, reasons, times, ledger } = reading;
   const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
   const failed = isRecorded ? classes.length : counts.failed;
   const ok = isRecorded ? rows.size - failed : counts.ok;

@@ -8,6 +8,7 @@ import type { Agreement } from '../report/agreement.js';
 import type { CalibrationTable } from '../report/calibration.js';
 import type { LEADERBOARD } from '../report/formats.js';
 import type { GATE } from '../report/gate.js';
+import type { RunStatus } from '../results/status.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
@@ -41,6 +42,8 @@ export interface Index {
   readonly scoresOnly: boolean;
   /** The newest first. */
   readonly runs: readonly ListedRun[];
+  /** Runs that have not ended well: at work, killed, incomplete. */
+  readonly work: readonly RunStatus[];
   /** What could not be read, and why. */
   readonly unread: readonly { readonly place: string; readonly reason: string }[];
 }

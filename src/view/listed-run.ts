@@ -12,30 +12,38 @@ import { trustText } from '../report/trust.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import type { MadeWith } from '../run/made-with.js';
 import { isCovered } from '../stats/coverage.js';
-import type { DomainFigure, Lead, ListedRun } from './documents.js';
+import type { Lead, ListedRun } from './documents.js';
 
 /** Digits of a run's id in addresses. */
 const REF_DIGITS = 12;
+
+/** The state of a run whose judged file was not read yet. */
+export const NOT_SCORED = 'not scored';
 
 /** By what addresses name a run: it keeps that over renaming, moving and scoring again. */
 export function refOf(run: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): string {
   return namesOf(run).id.slice(0, REF_DIGITS);
 }
 
-/** What a run leads with, as `awb score` does, and its figures by domain and over all. */
-export function leadOf(card: ScoreCard): { lead: Lead; overall: ListedRun['overall']; domains: DomainFigure[] } {
+/** What a run leads with wherever it is shown, as `awb score` does. */
+export function leadOf({ card }: { readonly card: ScoreCard }): Lead {
   const name = leadingMeasure(card, measureOf);
   const measure = name === undefined ? DEFAULT_MEASURE : measureOf(name);
   const [from = 0, to = 0] = measure.range;
   const { better } = measure;
   return {
-    lead: {
-      name: name ?? overallName(card),
-      decimals: decimalsOf(measure),
-      from: Number.isFinite(from) ? from : null,
-      to: Number.isFinite(to) ? to : null,
-      better: typeof better === 'string' ? better : 'neither',
-    },
+    name: name ?? overallName(card),
+    decimals: decimalsOf(measure),
+    from: Number.isFinite(from) ? from : null,
+    to: Number.isFinite(to) ? to : null,
+    better: typeof better === 'string' ? better : 'neither',
+  };
+}
+
+/** Its figures, over all and by domain. */
+function leadingFigures(card: ScoreCard): Pick<ListedRun, 'overall' | 'domains'> {
+  const name = leadingMeasure(card, measureOf);
+  return {
     overall: (name === undefined ? card.overallWithFailures.total : card.overallMeasures[name]) ?? null,
     domains: card.domains.map(({ domain, withFailures, measures }) => ({
       domain,
@@ -63,7 +71,7 @@ export function unreadRun(ref: string, name: string, made: MadeWith, date: strin
     overall: null,
     domains: [],
     coverage: 0,
-    state: 'not scored',
+    state: NOT_SCORED,
     usd: null,
     date,
     trust: null,
@@ -80,7 +88,8 @@ export function listedRun(run: Omit<ReadRun, 'rows'>, date: string): ListedRun {
   const usd = spent.map(wholeCost);
   return {
     ...unreadRun(refOf(run), name, made, date),
-    ...leadOf(card),
+    lead: leadOf(run),
+    ...leadingFigures(card),
     coverage: card.coverage,
     state: isCovered(card) ? 'complete' : 'incomplete',
     usd: usd.length === 0 || usd.includes(undefined) ? null : usd.reduce<number>((sum, one = 0) => sum + one, 0),

@@ -58,7 +58,14 @@ export async function resultPage<N extends 'gate' | 'leaderboard' | 'agreement' 
   name: N,
   document: Documents[N],
 ): Promise<string> {
-  const index: Index = { tool: `awb ${toolVersion()}`, isLive: false, scoresOnly: true, runs: [], unread: [] };
+  const index: Index = {
+    tool: `awb ${toolVersion()}`,
+    isLive: false,
+    scoresOnly: true,
+    runs: [],
+    work: [],
+    unread: [],
+  };
   const documents: readonly (readonly [DocumentName, unknown])[] = [
     ['index', index],
     [name, document],

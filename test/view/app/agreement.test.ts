@@ -73,7 +73,7 @@ describe.skipIf(noBrowser)('the page', () => {
     await writeFile(join(dir, 'ann.jsonl'), lines.join(''));
     const args = ['agree', '--ratings', 'ann.jsonl', '--predictions', predictions, '--html', 'agree.html'];
     const { stderr } = await awb(args, { cwd: dir });
-    expect(stderr).toBe('');
+    expect(stderr).toMatch(/^page: file:.*agree\.html\n$/);
     const { page } = await open(pathToFileURL(join(dir, 'agree.html')).href);
     await page.waitForSelector('table');
     const text = await textOf(page);
