@@ -21,6 +21,7 @@ function Board({ board: { blocks, shown } }: { board: LeaderboardDocument }) {
   return (
     <>
       <Header title="AgentWorldBench leaderboard" lines={[`${plural(runs, 'run')}, ${ways}`]} />
+      {blocks.length === 0 && <p>A leaderboard shows the runs that awb score stored; there are none here.</p>}
       {blocks.map(({ rows }, at) => {
         const block = shown[at];
         return block && <JudgedAlike block={block} rows={rows} />;
