@@ -41,7 +41,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
 
   test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and gullibility, each with its interval', async () => {
     const { text, page, requests, complaints } = plain;
-    expect(text).toContain('A good judge: all is proven.');
+    expect(text).toMatch(/Calibration of a judge A good judge: all is proven\. Ceiling/);
     expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
     expect(text).toContain('Floor 16.3 95 %: 13.8 to 18.8');
     expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
@@ -71,9 +71,9 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain(
       'rubrics awb-3 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
     );
-    const warnings = await page.innerText('.warn');
-    expect(warnings).toContain('Fewer than 8 trajectories: Web 7.');
-    expect(warnings).toContain('A note.');
+    const notes = await page.locator('header .notes').last().innerText();
+    expect(notes).toContain('Fewer than 8 trajectories: Web 7.');
+    expect(notes).toContain('A note.');
     expect(text).toContain('✗ Not passed Blind to 2.');
   });
 

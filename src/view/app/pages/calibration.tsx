@@ -9,7 +9,7 @@ import { DIMENSIONS } from '../../../core/types.js';
 import type { CalibrationPart, LimitVerdict, Sight, Step } from '../../../stats/calibration/document.js';
 import type { ShownCalibration } from '../../documents.js';
 import { Curve, DifferenceChart, IntervalChart, scaleOf } from '../charts.js';
-import { Block, Fold, Header, type KeyFigure, Loaded, Notes, ReportTable, Table } from '../parts.js';
+import { Block, Fold, Header, type KeyFigure, KeyFigures, Loaded, Notes, ReportTable, Table } from '../parts.js';
 import type { PageProps } from '../route.js';
 import { useDocument } from '../source.js';
 import { chance, count, DASH, number, plural, range, signed, visible } from '../text.js';
@@ -95,8 +95,6 @@ function Head({ calibration }: { calibration: ShownCalibration }) {
         ['sampling', sampling],
         ['judgements', source],
       ]}
-      warnings={notes}
-      figures={keyFigures(overall)}
     >
       <p class={`outcome ${USES[verdict.use]}`}>{visible(verdict.sentence)}</p>
       {words !== undefined && (
@@ -105,6 +103,8 @@ function Head({ calibration }: { calibration: ShownCalibration }) {
         </p>
       )}
       <Notes notes={(limits?.results ?? []).map(({ sentence }) => sentence)} />
+      <KeyFigures figures={keyFigures(overall)} />
+      <Notes notes={notes} />
     </Header>
   );
 }
@@ -264,7 +264,11 @@ function variantName(variant: string, help: Help): ComponentChild {
 /** Pairs of predictions of which one is better by construction, and how the judge rates them. */
 function StepChart({ part: { steps } }: { part: CalibrationPart }) {
   const lines = steps.map((step) => ({
-    name: visible(`${step.better} > ${step.worse}`),
+    name: [
+      <span class="whole">{visible(`${step.better} >`)}</span>,
+      ' ',
+      <span class="whole">{visible(step.worse)}</span>,
+    ],
     figure: step,
     cells: [`${(step.inverted * 100).toFixed(1)} %`, chance(decidingP(step)), <Word said={step.order} />],
   }));
