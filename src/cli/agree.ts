@@ -8,10 +8,12 @@ import { groupBy } from '../core/groups.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
-import { agreementText } from '../report/agreement.js';
+import { agreementOfPeople, agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
+import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
 import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
+import { resultPage } from '../view/result-documents.js';
 
 export const command = defineCommand({
   description:
@@ -25,8 +27,11 @@ export const command = defineCommand({
     predictions: option.list('RUN', 'the judged.jsonl that was rated, or its folder; or several', { required: true }),
     draws: option.integer('resamples behind each interval', { min: 100, max: 1_000_000, default: 10_000 }),
     seed: option.integer('seed of the resamples', { min: 0, default: 1 }),
+    html: option.text('FILE', 'write a page about it'),
+    open: OPEN,
   },
   async run(settings, io) {
+    requirePageName(settings.html, '--html', settings);
     const ratings: PlacedRating[] = [];
     for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
       ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
@@ -45,6 +50,12 @@ export const command = defineCommand({
     }
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);
+    if (settings.html !== undefined) {
+      const page = resultPage('A judge and people', 'agreement', agreementOfPeople(found));
+      await writeText(settings.html, await page, '--html', io);
+      const link = await pageLink(settings.html, settings, io);
+      if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
+    }
     if (settings.json) {
       const { leftOut, unchecked } = matched;
       const document = {

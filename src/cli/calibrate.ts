@@ -23,7 +23,7 @@ import { openMode } from '../judge/opening.js';
 import { calibrationText } from '../report/calibration.js';
 import { trustOf, trustText } from '../report/trust.js';
 import { DEFAULT_DB } from '../results/databases.js';
-import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
+import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
 import { type ReadCalibration, readCalibration } from '../results/read-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
 import { showBill } from '../run/bill-text.js';
@@ -48,7 +48,7 @@ import { flagsFor } from '../settings/command-line.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { type JudgeLimits, judgeVerdict, limitResults, limitsDocument, notesOn } from '../stats/calibration/limits.js';
 import { openStore, withStore } from '../store/store.js';
-import { calibrationPage } from '../view/calibration.js';
+import { resultPage, shownCalibration } from '../view/result-documents.js';
 
 const OPTIONS = {
   ...CALIBRATE_OPTIONS,
@@ -146,7 +146,9 @@ async function tell(
     const db = resolve(io.cwd, settings.db);
     const { id, replaced } = saveCalibration(db, read, document);
     if (html !== undefined) {
-      await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
+      const title = `${calibration.judge_model}: calibration`;
+      const page = resultPage(title, 'calibration/judge', shownCalibration(calibration));
+      await writeText(html, await page, '--html', io);
     }
     const link = html && (await pageLink(html, settings, io));
     if (json) io.stdout.write(`${JSON.stringify(document)}\n`);

@@ -3,27 +3,25 @@
 import { existsSync, statSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { adviceText, type GateOutcome, type Provenance } from '../core/decision.js';
-import { codeOf, EXIT, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
+import type { Provenance } from '../core/decision.js';
+import { codeOf, type ExitCode, heedStop, present, UserError } from '../core/errors.js';
 import { printable, shellLine } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { annotations, type GateReport, gateJson, gateText, jobSummary, junit, SUMMARY_LIMIT } from '../report/gate.js';
-import { isOneRun, shownRun } from '../results/comparability.js';
+import { isOneRun } from '../results/comparability.js';
 import { ONE_OF_TWO, RUN_OPTIONS, wordsFor } from '../results/databases.js';
 import { readPair, readRun } from '../results/find.js';
 import {
-  domainNotes,
-  evidenceOf,
+  gateReport,
   hasFloor,
   isPublished,
   POLICY_OPTIONS,
-  policyFingerprint,
   publishedBase,
   readPolicy,
   type Sides,
 } from '../results/gate.js';
-import { writeText } from '../results/output.js';
+import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
 import {
   defineCommand,
   EXPLAIN,
@@ -33,7 +31,8 @@ import {
   type Settings,
   under,
 } from '../settings/command.js';
-import { decide } from '../stats/gate.js';
+import { verdictDocument } from '../view/compare-document.js';
+import { resultPage } from '../view/result-documents.js';
 
 const BASE = 'the run not to fall behind: a label or number in --db, a judged file or its folder, or published:NAME';
 const GATE_OPTIONS = {
@@ -45,6 +44,8 @@ const GATE_OPTIONS = {
     junit: option.text('FILE', 'write JUnit XML, a suite per domain'),
     'json-report': option.text('FILE', 'write the JSON report (awb.gate/1)'),
     summary: option.text('FILE', 'write the job summary; it is also appended to $GITHUB_STEP_SUMMARY'),
+    html: option.text('FILE', 'write a page with the verdict, its reasons and the differences'),
+    open: OPEN,
   }),
   ...EXPLAIN,
 } as const satisfies OptionTable;
@@ -67,15 +68,6 @@ export const command = defineCommand({
   run: runGate,
 });
 
-const EXIT_CODES = {
-  GO: EXIT.done,
-  'NO-GO': EXIT.noGo,
-  INCONCLUSIVE: EXIT.inconclusive,
-  INCOMPLETE: EXIT.incomplete,
-  // Nothing was decided, so nothing stops.
-  ADVICE: EXIT.done,
-} as const satisfies Record<GateOutcome, ExitCode>;
-
 /** A base can be left out where there is a floor to hold, or a policy that may have one. */
 function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
   const { base, candidate, policy } = settings;
@@ -86,6 +78,7 @@ function missingNames(settings: GateSettings): ('base' | 'candidate')[] {
 }
 
 async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
+  requirePageName(settings.html, '--html', settings);
   // One name alone is the candidate's.
   const baseName = settings.candidate === undefined ? undefined : settings.base;
   const published = isPublished(baseName) ? publishedBase(baseName) : undefined;
@@ -95,22 +88,9 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   const asked = policyFor([...domains], baseName !== undefined);
   const isRequired = (name: Provenance) => !settings.allowDifferent.includes(name);
   const policy = { ...asked, requireEqual: asked.requireEqual.filter(isRequired) };
-  const { evidence, notes } = evidenceOf({ base, candidate, published }, policy);
-  const decision = decide(evidence, policy);
+  const report = gateReport({ base, candidate, published }, policy, settings.policy);
   await heedStop(io);
-  const { verdict, advice } = decision;
-  // What the advisory rules come to, where other rules brought the verdict.
-  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules by themselves: ${adviceText(advice)}.`] : [];
-  const report: GateReport = {
-    ...decision,
-    exitCode: EXIT_CODES[verdict],
-    policy: { from: settings.policy ?? 'flags and defaults', fingerprint: policyFingerprint(policy), rules: policy },
-    base: base === undefined ? published?.shown : shownRun(base),
-    candidate: shownRun(candidate),
-    comparison: evidence.comparison,
-    notes: [...advised, ...domainNotes(candidate), ...notes],
-  };
-  const { json, junit: junitFile, jsonReport, summary } = settings;
+  const { json, junit: junitFile, jsonReport, summary, html } = settings;
   io.stdout.write(json ? gateJson(report) : gateText(report, lookOf(settings, io)));
   // On stdout they would break a JSON document. The runner reads both streams.
   (json ? io.stderr : io.stdout).writeCommands?.(annotations(report));
@@ -118,6 +98,12 @@ async function runGate(settings: GateSettings, io: Io): Promise<ExitCode> {
   if (junitFile !== undefined) await writeText(junitFile, junit(report), '--junit', io);
   if (jsonReport !== undefined) await writeText(jsonReport, gateJson(report), '--json-report', io);
   if (summary !== undefined) await writeText(summary, jobSummary(report), '--summary', io);
+  if (html !== undefined) {
+    const page = resultPage(`${report.verdict}: ${report.candidate.name}`, 'gate', verdictDocument(report));
+    await writeText(html, await page, '--html', io);
+    const link = await pageLink(html, settings, io);
+    if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
+  }
   return report.exitCode;
 }
 

@@ -6,12 +6,21 @@ import { keysOf } from '../core/groups.js';
 import { printable, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { measureOf } from '../judge/modes.js';
-import { leaderboard as boardOf } from '../report/leaderboard/leaderboard.js';
+import { TEXT_FORMATS } from '../report/formats.js';
+import { leaderboard as boardOf, type Leaderboard } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
-import { deliver, formatOf, OPEN, pageLink, policyHash, requirePageName } from '../results/output.js';
+import { deliver, formatOf, OPEN, pageLink, requirePageName } from '../results/output.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
-import { FORMATS } from '../view/board.js';
+import { boardDocument, resultPage } from '../view/result-documents.js';
+
+const { hf, ...others } = TEXT_FORMATS;
+/** A leaderboard in each format. */
+export const FORMATS = { ...others, html: { endings: ['.html', '.htm'], print: htmlBoard }, hf };
+
+function htmlBoard(board: Leaderboard): Promise<string> {
+  return resultPage('AgentWorldBench leaderboard', 'leaderboard', boardDocument(board));
+}
 
 const FORMAT_HELP = "form of the table; hf is one run's file for Hugging Face; without it the file's ending decides";
 
@@ -66,7 +75,7 @@ export const command = defineCommand({
       const board = boardOf(shown, { ...settings, measureOf }, tiesOf(known, measureOf));
       await heedStop(io);
       const look = lookOf({ ...settings, color: settings.color && output === undefined }, io);
-      await deliver(FORMATS[format].print(board, { ...look, sha256: policyHash, unofficial }), settings, io);
+      await deliver(await FORMATS[format].print(board, { ...look, unofficial }), settings, io);
       const link = page && (await pageLink(page, settings, io));
       if (link !== undefined && !settings.quiet) io.stderr.write(`open: ${link}\n`);
       return EXIT.done;

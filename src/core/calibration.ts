@@ -39,3 +39,12 @@ export const LEAST_TRAJECTORIES = 8;
 export function isDamage({ name, family }: VariantFacts): boolean {
   return ['dose', 'order', 'single', 'baseline'].includes(family) && name !== 'empty';
 }
+
+/** The adjusted p of the side that a step of the known order is told by: of an inverted order that of the inversion. */
+export function decidingP(step: {
+  readonly order: 'kept' | 'inverted' | 'undecided';
+  readonly p_adjusted: number | null;
+  readonly p_inverted: number | null;
+}): number | null {
+  return step.order === 'inverted' ? step.p_inverted : step.p_adjusted;
+}

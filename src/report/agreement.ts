@@ -1,4 +1,4 @@
-// Judges held against people, and the judges of a panel against each other, for a terminal.
+// Judges held against people, and the judges of a panel against each other: sentences and tables, and their text for a terminal.
 
 import { domainName, inTableOrder } from '../core/domains.js';
 import { counted, intervalText, oneLine, signed, twoDecimals } from '../core/printable.js';
@@ -12,18 +12,35 @@ import type { FigureAgreement, PeopleAgreement } from '../stats/agreement/people
 /** Below this many trajectories a bootstrap's interval is too narrow. */
 const ENOUGH_CLUSTERS = 30;
 
-/** What the agreement comes to: a headline, its tables, and how to read them. It ends in a line feed. */
-export function agreementText(found: PeopleAgreement, look: Look): string {
+/** What is said of agreement: what was rated by whom, its tables, and how to read them. Its texts may be hostile. */
+export interface Agreement {
+  readonly sentences: readonly string[];
+  readonly tables: readonly Table[];
+  readonly notes: readonly string[];
+}
+
+/** How a judge agrees with people. */
+export function agreementOfPeople(found: PeopleAgreement): Agreement {
   const { predictions, trajectories, raters, domains } = found;
   const of = `${counted(predictions, 'prediction')} of ${counted(trajectories, 'trajectory', 'trajectories')}`;
   const byRater = Object.entries(raters).map(([name, count]) => `${oneLine(name, 40)} ${count}`);
   const headline = `${counted(byRater.length, 'person', 'people')} rated ${of}.`;
+  return {
+    sentences: [headline, `By rater: ${byRater.join(', ')}.`],
+    tables: [figureTable(found), ...(Object.keys(domains).length === 0 ? [] : [domainTable(found)])],
+    notes: notesOn(found),
+  };
+}
+
+/** The same as text that ends in a line feed. */
+export function agreementText(found: PeopleAgreement, look: Look): string {
+  const { sentences, tables, notes } = agreementOfPeople(found);
   const text = (line: string) => wrapped(line, look.columns);
-  const tables = [figureTable(found), ...(Object.keys(domains).length === 0 ? [] : [domainTable(found)])];
+  const [headline = [], ...others] = sentences.map(text);
   return blocksText([
-    [...text(headline).map((line) => bold(line, look)), ...text(`By rater: ${byRater.join(', ')}.`)],
+    [...headline.map((line) => bold(line, look)), ...others.flat()],
     ...tables.map((table) => [terminal(table, look).trimEnd()]),
-    notesOn(found).flatMap(text),
+    notes.flatMap(text),
   ]);
 }
 
@@ -87,10 +104,15 @@ function notesOn(found: PeopleAgreement): string[] {
 const NAME_COLUMNS = 40;
 
 /** A panel of judges: what it rated, how its judges differ, and how far they agree. */
+export function agreementOfPanel(panel: PanelDocument): Agreement {
+  return { sentences: sentencesOf(panel), tables: [judgeTable(panel), agreementTable(panel.agreement)], notes: [] };
+}
+
+/** The same as text that ends in a line feed. */
 export function panelText(panel: PanelDocument, look: Look): string {
-  const lines = sentencesOf(panel).flatMap((sentence) => wrapped(sentence, look.columns));
-  const tables = [judgeTable(panel), agreementTable(panel.agreement)].map((table) => terminal(table, look));
-  return `${lines.join('\n')}\n\n${tables.join('\n')}`;
+  const { sentences, tables } = agreementOfPanel(panel);
+  const lines = sentences.flatMap((sentence) => wrapped(sentence, look.columns));
+  return `${lines.join('\n')}\n\n${tables.map((table) => terminal(table, look)).join('\n')}`;
 }
 
 function sentencesOf(panel: PanelDocument): string[] {

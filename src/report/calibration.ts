@@ -1,6 +1,6 @@
 // A calibration as people read it in a terminal: the judge in one line, then its tables, its noise and what it was held to.
 
-import { EQUIVALENT_POINTS } from '../core/calibration.js';
+import { decidingP, EQUIVALENT_POINTS } from '../core/calibration.js';
 import type { EstimateDocument } from '../core/document.js';
 import { domainName } from '../core/domains.js';
 import { countBy } from '../core/groups.js';
@@ -9,7 +9,6 @@ import { columnsOf, dimensionName, NONE } from '../core/table.js';
 import { blocksText, bold, type Look, type MarkedTable, painted, terminal, wrapped } from '../core/terminal.js';
 import { DIMENSIONS, LEAST_CLUSTERS } from '../core/types.js';
 import { helpOf } from '../judge/calibrate/variants.js';
-import { decidingP } from '../stats/calibration/calibration.js';
 import type { Calibration, CalibrationDocument, CalibrationPart, Loss, Step } from '../stats/calibration/document.js';
 import { percent } from '../stats/coverage.js';
 import { pointsText, signedPoints } from './trust.js';
@@ -76,10 +75,10 @@ const VERDICTS = { holds: ['PASSED', GOOD], undecided: ['UNDECIDED', OPEN], brok
 const NAME_COLUMNS = 18;
 
 /** A table of a calibration, with how to read any table like it. */
-type CalibrationTable = MarkedTable & { readonly reading: string };
+export type CalibrationTable = MarkedTable & { readonly reading: string };
 
 /** What there is to say of each domain, and of all. */
-function domainTable({ overall, domains }: Calibration): CalibrationTable {
+export function domainTable({ overall, domains }: Calibration): CalibrationTable {
   const line = (name: string, part: CalibrationPart) => [
     name,
     String(part.rows),

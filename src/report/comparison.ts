@@ -63,7 +63,11 @@ function meanIn({ domains, rows, macroOf }: Comparison): { readonly name: string
  * What came of it, in one sentence: by how much the candidate is better or worse, or why that cannot be said. It is about Overall, or
  * the mean of the domains that there are. Without an interval nothing is said about chance.
  */
-export function openingOf({ base, candidate, comparison }: ComparisonView): string {
+export function openingOf({
+  base,
+  candidate,
+  comparison,
+}: Pick<ComparisonView, 'base' | 'candidate' | 'comparison'>): string {
   const { total } = comparison.overall;
   const [one, other] = [candidate.name, base.name];
   if (total === undefined) return `Nothing can be said of ${one} against ${other}.`;

@@ -20,7 +20,7 @@ import { csvText, latexText, markdownTable, markdownText } from './markup.js';
 import { TRUST, trustDocument } from './trust.js';
 
 /** What formats need to know beside the leaderboard. */
-export interface BoardLook extends Look {
+interface BoardLook extends Look {
   /** Whether figures of another judge or rubric pack may go into a file for the official data set. */
   readonly unofficial: boolean;
 }
@@ -217,7 +217,7 @@ export const LEADERBOARD = z.strictObject({
   ),
 });
 
-function leaderboardDocument({ blocks }: Leaderboard) {
+export function leaderboardDocument({ blocks }: Leaderboard) {
   return documentOf(LEADERBOARD, {
     schema: 'awb.leaderboard/2',
     blocks: blocks.map((block) => ({

@@ -40,7 +40,7 @@ export interface GateReport extends GateDecision {
 }
 
 /** The verdict and how many rules it rests on, such as `NO-GO: 2 of 8 rules broken`. */
-function headlineOf({ verdict, rules, summary }: GateReport): string {
+export function headlineOf({ verdict, rules, summary }: GateReport): string {
   // The summary of the gate says what the advisory rules come to.
   if (verdict === 'ADVICE') return summary;
   const tests = rules.filter((rule) => rule.counts || isTest(rule));
@@ -56,13 +56,13 @@ function isTest(rule: RuleResult): rule is BoundResult {
 }
 
 /** What a reader has to be told in words: what stands against a GO, and what is broken without counting. */
-function reasonsIn({ rules }: GateReport): string[] {
+export function reasonsIn({ rules }: GateReport): string[] {
   const told = rules.filter(({ verdict, counts }) => verdict !== 'GO' && (counts || verdict !== 'INCONCLUSIVE'));
   return told.map(({ sentence }) => sentence);
 }
 
 /** Lines that name the runs, their judge and how far it can be trusted, the policy, and what decides. */
-function factsOf({ verdict, base, candidate, policy, level }: GateReport): string[] {
+export function factsOf({ verdict, base, candidate, policy, level }: GateReport): string[] {
   const { name, judge, rubricPack } = candidate;
   const named = { candidate: name, base: base?.name, judge, 'rubric pack': rubricPack };
   const runs = Object.entries(named).flatMap(([what, text]) => (text ? [oneLine(`${what} ${text}`, 200)] : []));
@@ -103,7 +103,7 @@ const RESULT = { GO: 'holds', 'NO-GO': 'broken', INCONCLUSIVE: 'open', INCOMPLET
 const SIGN = { 'at least': '≥', 'at most': '≤' } as const;
 
 /** A line for each rule on a figure; the rules that brought the verdict come first. Empty columns are left out. */
-function ruleTable({ rules, kept }: GateReport): MarkedTable {
+export function ruleTable({ rules, kept }: GateReport): MarkedTable {
   const tests = rules.filter(isTest);
   const lines = tests.map(({ label, shown, direction, verdict, counts }) => {
     const { base = NONE, candidate = NONE, change = NONE, interval = NONE, bound } = shown;
@@ -206,14 +206,14 @@ export const GATE = z.strictObject({
   notes: z.array(z.string()),
 });
 
-/** The report on one line. The policy stands in it as a policy file has it, with every default filled in. */
-export function gateJson({ policy, base, candidate, comparison, rules, ...report }: GateReport): string {
+/** The document of a report. The policy stands in it as a policy file has it, with every default filled in. */
+export function gateDocument({ policy, base, candidate, comparison, rules, ...report }: GateReport) {
   const { maxDrop, minScore, limits, ...rest } = policy.rules;
   const points = (bounds: Policy['maxDrop']) =>
     Object.fromEntries(Object.entries(bounds).map(([name, { value, tier }]) => [name, { points: value, tier }]));
   const most = Object.entries(limits).map(([name, { value, tier }]) => [name, { max: value, tier }]);
   const bounds = { maxDrop: points(maxDrop), minScore: points(minScore), limits: Object.fromEntries(most) };
-  const document = documentOf(GATE, {
+  return documentOf(GATE, {
     schema: 'awb.gate/1',
     ...report,
     policy: { ...policy, ...rest, ...bounds },
@@ -228,8 +228,12 @@ export function gateJson({ policy, base, candidate, comparison, rules, ...report
     })),
     comparison: comparison && comparisonSource(comparison),
   });
+}
+
+/** The same on one line. */
+export function gateJson(report: GateReport): string {
   // The runner would find a command of the older form anywhere in the line.
-  return `${asciiJson(document).replace(/##(?=\[)/g, '#\\u0023')}\n`;
+  return `${asciiJson(gateDocument(report)).replace(/##(?=\[)/g, '#\\u0023')}\n`;
 }
 
 /** GitHub shows at most this many annotations of each kind for a step. */

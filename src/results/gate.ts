@@ -1,22 +1,24 @@
-// What a gate is given to decide on: a comparison with a base, a published row, or the candidate alone; and its policy, from flags or from
-// a YAML file in their place.
+// A gate on runs that were read: its policy, from flags or from a YAML file in their place; what it is given to decide on (a comparison
+// with a base, a published row, or the candidate alone); and the report on what it decides.
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Cost, wholeCost } from '../core/costs.js';
-import { PROVENANCE } from '../core/decision.js';
+import { adviceText, type GateOutcome, PROVENANCE } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
-import { codeOf, EXIT, inputMissing, nearest, UserError } from '../core/errors.js';
+import { codeOf, EXIT, type ExitCode, inputMissing, nearest, UserError } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import { canonicalJson } from '../core/json.js';
 import { counted, oneLine } from '../core/printable.js';
 import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
 import type { ShownRun } from '../report/comparison.js';
+import type { GateReport } from '../report/gate.js';
 import { PUBLISHED, PUBLISHED_SOURCE } from '../report/published.js';
 import { type OptionTable, option, type Settings } from '../settings/command.js';
 import { compareRuns } from '../stats/compare.js';
+import { decide } from '../stats/gate.js';
 import { repeatsOf } from '../stats/looks.js';
 import { type Bill, defaultPolicy, type Evidence, type Policy, parsePolicy } from '../stats/policy.js';
 import { notesOn, nothingToCompare, sameBytesNote, sharedBy, shownRun } from './comparability.js';
@@ -130,6 +132,38 @@ export function publishedBase(base: string) {
   const { text: source, judge } = PUBLISHED_SOURCE;
   const shown: ShownRun = { name: `published ${row.model}`, source, judge, rubricPack: 'official' };
   return { row: { name: row.model, scores: Object.fromEntries(row.scores) }, shown };
+}
+
+const EXIT_CODES = {
+  GO: EXIT.done,
+  'NO-GO': EXIT.noGo,
+  INCONCLUSIVE: EXIT.inconclusive,
+  INCOMPLETE: EXIT.incomplete,
+  // Nothing was decided, so nothing stops.
+  ADVICE: EXIT.done,
+} as const satisfies Record<GateOutcome, ExitCode>;
+
+/**
+ * What a gate decides, with all that is told of it.
+ * @param from where the policy came from: a file's name, or `flags and defaults`
+ * @throws UserError: 65 where no row can be compared, 2 where the runs' repeats are none of the planned looks.
+ */
+export function gateReport(sides: Sides, policy: Policy, from = 'flags and defaults'): GateReport {
+  const { base, candidate, published } = sides;
+  const { evidence, notes } = evidenceOf(sides, policy);
+  const decision = decide(evidence, policy);
+  const { verdict, advice } = decision;
+  // What the advisory rules come to, where other rules brought the verdict.
+  const advised = advice && verdict !== 'ADVICE' ? [`The advisory rules by themselves: ${adviceText(advice)}.`] : [];
+  return {
+    ...decision,
+    exitCode: EXIT_CODES[verdict],
+    policy: { from, fingerprint: policyFingerprint(policy), rules: policy },
+    base: base === undefined ? published?.shown : shownRun(base),
+    candidate: shownRun(candidate),
+    comparison: evidence.comparison,
+    notes: [...advised, ...domainNotes(candidate), ...notes],
+  };
 }
 
 /**

@@ -9,7 +9,7 @@ import { type Excerpt, isExcerpt } from '../core/judged-row.js';
 import { rowId } from '../core/row-id.js';
 import type { CallLog, JudgedRow, ScoreCard, Usage } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
-import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
+import { CALIBRATION, type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { columnOf, TOKENS } from './schema.js';
 
@@ -168,6 +168,8 @@ function holding<T>(list: string, isItem: (item: unknown) => boolean, object: st
 const isCard = holding<ScoreCard>('domains', isObject, 'overall');
 const isEquivalence = holding<EquivalenceCard>('domains', isObject, 'overall');
 const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('flags', isText, 'ratings');
+const STORED_CALIBRATION = CALIBRATION.partial({ run: true });
+const isCalibration = (value: unknown): value is CalibrationDocument => STORED_CALIBRATION.safeParse(value).success;
 const isTrust = (value: unknown): value is JudgeTrust => TRUST.safeParse(value).success;
 
 function isCosts(value: unknown): value is CostsDocument {
@@ -341,6 +343,13 @@ export function saveCalibration(database: Sqlite, record: CalibrationRecord): { 
     });
     return { id, replaced: before !== undefined };
   });
+}
+
+/** The newest calibration of a judge as it was asked, whole; undefined where there is none. @throws DamagedValue */
+export function readCalibration(database: Sqlite, judgeKey: string): CalibrationDocument | undefined {
+  const sql = `SELECT document FROM calibrations WHERE judge_key = ? ORDER BY coalesce(ended_at, started_at) DESC LIMIT 1`;
+  const [found] = Array.from(rowsOf(database, sql, judgeKey), (row) => row.document('document', isCalibration));
+  return found;
 }
 
 /** Every calibration, in the order of their ids. @throws DamagedValue */

@@ -9,6 +9,7 @@ import {
   type CalibrationRecord,
   type FoundRun,
   type RunRecord,
+  readCalibration,
   readCalibrations,
   readExcerpts,
   readJudgements,
@@ -94,6 +95,7 @@ function reader(database: Sqlite, explained: Explained) {
     excerpts: (runId: number) => explained(() => readExcerpts(database, runId)),
     spent: (runId: number) => explained(() => readSpent(database, runId)),
     calibrations: () => explained(() => readCalibrations(database)),
+    calibration: (judgeKey: string) => explained(() => readCalibration(database, judgeKey)),
     bytesByRun: () => explained(() => bytesByRun(database)),
     close: () => database.close(),
   };

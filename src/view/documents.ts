@@ -1,9 +1,15 @@
 // The documents that the web app shows, each under its name: a path of the viewer's server, a file of a bundle, or an element of a static page.
 
+import type { z } from 'zod';
 import type { Fact } from '../core/facts.js';
 import type { Table } from '../core/table.js';
 import type { Estimate } from '../core/types.js';
+import type { Agreement } from '../report/agreement.js';
+import type { CalibrationTable } from '../report/calibration.js';
+import type { LEADERBOARD } from '../report/formats.js';
+import type { GATE } from '../report/gate.js';
 import type { RunStatus } from '../results/status.js';
+import type { CalibrationDocument } from '../stats/calibration/document.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
@@ -15,6 +21,17 @@ export interface Documents {
   readonly [samples: `samples/${string}`]: SampleList;
   /** `texts/REF/TRAJECTORY`: the texts of all rows of one trajectory (its place in `SampleList.trajectories`). */
   readonly [texts: `texts/${string}`]: TrajectoryTexts;
+  /** `compare/BASE/CANDIDATE`. */
+  readonly [compare: `compare/${string}`]: CompareDocument;
+  /** What `awb gate` decided, of whatever it was given. */
+  readonly gate: CompareDocument;
+  readonly leaderboard: LeaderboardDocument;
+  /** Of the judge of a run. */
+  readonly [calibration: `calibration/${string}`]: ShownCalibration;
+  /** Of a run that a panel judged. */
+  readonly [panel: `panel/${string}`]: Agreement;
+  /** Of a judge with people. */
+  readonly agreement: Agreement;
 }
 export type DocumentName = Extract<keyof Documents, string>;
 
@@ -350,3 +367,46 @@ export interface JudgeSays {
   readonly strengths: readonly string[];
   readonly weaknesses: readonly string[];
 }
+/** A run held against another, or against what it has to reach. */
+export interface CompareDocument {
+  /** What the runs are called; null where there is no base. */
+  readonly base: string | null;
+  readonly candidate: string;
+  /** Why the two cannot be compared; null where they can, or where there is no base. */
+  readonly why: string | null;
+  /** Null where nothing could be decided. */
+  readonly gate: ShownGate | null;
+}
+
+/** What `awb gate --json` prints, with the comparison as `awb compare --json` prints it, and what both say in words. */
+export type ShownGate = z.infer<typeof GATE> & {
+  /** What came of the comparison, in a sentence; null without one. */
+  readonly opening: string | null;
+  readonly headline: string;
+  /** Runs, judge, policy, and what decides. */
+  readonly facts: readonly string[];
+  /** What stands against a GO, and what is broken without counting. */
+  readonly reasons: readonly string[];
+  /** The rules on figures. */
+  readonly table: Table;
+};
+
+/** What `awb leaderboard --json` prints, and of each of its blocks how it is shown. */
+export type LeaderboardDocument = z.infer<typeof LEADERBOARD> & { readonly shown: readonly ShownBlock[] };
+
+export interface ShownBlock {
+  readonly heading: string;
+  /** What is known of its judge, in a line; none where none was asked. */
+  readonly judge: readonly string[];
+  /** Figures stand at the right. The first column names the row. */
+  readonly columns: readonly { readonly id: string; readonly heading: string; readonly align: 'left' | 'right' }[];
+  /** The texts of the columns, for each row of the block. */
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
+}
+
+/** What `awb calibrate --json` prints, with what was done to each variant, in a few words, and the figures by domain as a table. */
+export type ShownCalibration = CalibrationDocument & {
+  readonly help: Readonly<Record<string, string>>;
+  readonly byDomain: CalibrationTable;
+};

@@ -36,7 +36,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&${ENTITIES[character]};`);
 }
 
-export interface TableRow {
+interface TableRow {
   /** The row's name, then a cell for each further column; a name alone stands above the rows that follow. */
   readonly cells: readonly Child[];
   /** Whether it sums up those above it. */

@@ -5,6 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { inputMissing, messageOf } from '../core/errors.js';
+import { groupBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -16,8 +17,10 @@ import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { openExistingStore } from '../store/store.js';
 import { openAskAgain } from './ask-again.js';
+import { compareDocument } from './compare-document.js';
 import type { DocumentName, Index, ListedRun, SampleList, TrajectoryTexts } from './documents.js';
 import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
+import { judgeCalibration, panelDocument, storedBoard } from './result-documents.js';
 import { sampleList } from './sample-list.js';
 import { openTexts, trajectoryTexts } from './sample-texts.js';
 
@@ -139,7 +142,23 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     if (kind === 'index') return index();
     if (kind === 'samples') return listOf(await run(ref).read());
     if (kind === 'texts') return textsOf(await run(ref).read(), other);
+    if (kind === 'compare') return compareDocument(await run(ref).read(), await run(other).read());
+    if (kind === 'leaderboard') return storedBoard(databases(), io);
+    if (kind === 'calibration') return judgeCalibration(databases(), (await run(ref).read()).made.judgeKey);
+    if (kind === 'panel') return panelDocument((await run(ref).read()).manifest);
     return undefined;
+  }
+
+  /** The SQLite files that hold runs or calibrations. */
+  function databases(): string[] {
+    return [...sources].flatMap(
+      ([
+        path,
+        {
+          source: { stored, calibrations },
+        },
+      ]) => (stored.length + calibrations.length > 0 ? [path] : []),
+    );
   }
 
   /** @throws UserError (66) where the run is not there any more */
@@ -190,10 +209,31 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
           yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
         }
       }
+      for (const name of resultNames([...runs.values()].map(({ listed }) => listed))) {
+        const { source } = await attempt(() => document(name), undefined);
+        if (source !== undefined) yield [name, source];
+      }
       yield ['index', { ...(await index()), isLive: false, scoresOnly }];
     },
     run,
   };
+}
+
+/** Of so many runs that were judged alike a bundle holds each against each other. */
+const MOST_COMPARED = 8;
+
+/** What a bundle holds next to the runs themselves, as far as there is such a thing. */
+function resultNames(listed: readonly ListedRun[]): DocumentName[] {
+  const newest = listed.toSorted((a, b) => (a.date < b.date ? 1 : -1));
+  const pairs = [...groupBy(newest, ({ judgedAlike }) => judgedAlike).values()].flatMap((all) => {
+    const alike = all.slice(0, MOST_COMPARED);
+    return alike.flatMap(({ ref }) => alike.flatMap((other) => (other.ref === ref ? [] : [[ref, other.ref] as const])));
+  });
+  return [
+    'leaderboard',
+    ...listed.flatMap(({ ref }) => [`calibration/${ref}` as const, `panel/${ref}` as const]),
+    ...pairs.map(([base, candidate]) => `compare/${base}/${candidate}` as const),
+  ];
 }
 
 /** The list without sentences of judges and models. */

@@ -4,12 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { DIMENSIONS, DOMAINS } from '../../src/core/types.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
 import { SCHEMA_VERSION } from '../../src/store/schema.js';
-import { type Browser, noChromium, startChromium } from '../support/chromium.js';
+import { noBrowser, useBrowser } from '../support/app.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
 import { holdMessage } from '../support/messages.js';
 
@@ -292,11 +292,8 @@ describe('awb leaderboard', () => {
   });
 });
 
-// Said once where no Chromium is installed: the browser's tests below are skipped there.
-if (noChromium !== undefined) it.skip(`the page in a browser: ${noChromium}`, () => {});
-
-describe.skipIf(noChromium !== undefined)('the page in a browser', () => {
-  let browser: Browser;
+describe.skipIf(noBrowser)('the page in a browser', () => {
+  const { open } = useBrowser();
   let file: string;
   beforeAll(async () => {
     const own = join(await temporaryFolder(), 'own.sqlite');
@@ -306,23 +303,17 @@ describe.skipIf(noChromium !== undefined)('the page in a browser', () => {
     await scored({ db: own, label: 'refuser', rating: (row) => (row % 5 === 0 ? undefined : honest(row)) });
     file = join(await temporaryFolder(), 'board.html');
     await awb(['leaderboard', '--db', own, '--with-published', '--output', file]);
-    browser = await startChromium();
   });
-  afterAll(() => browser.close());
 
-  it.each([
-    [1280, 900],
-    [390, 844],
-  ])('at %d pixels nothing is cut off, and nothing is asked for or refused', async (width, height) => {
-    const page = await browser.newPage();
-    await page.look(width, height);
-    await page.open(pathToFileURL(file).href);
+  it.each([1280, 390])('at %d pixels nothing is cut off, and nothing is asked for or refused', async (width) => {
+    const { page, requests, complaints } = await open(pathToFileURL(file).href, { width });
+    await page.waitForSelector('.board');
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     const cut = `[...document.querySelectorAll('.scroll, .board td, .board th')].filter((e) => e.scrollWidth > e.clientWidth)`;
     expect(await page.evaluate(`${cut}.map((e) => e.outerHTML.slice(0, 80))`)).toEqual([]);
-    expect(await page.evaluate(`document.querySelectorAll('.board tbody tr').length`)).toBe(17);
-    expect(page.requests.filter((url) => !/^(about:blank|data:,|file:)/.test(url))).toEqual([]);
-    expect(page.complaints).toEqual([]);
+    expect(await page.locator('.board tbody tr').count()).toBe(17);
+    expect(requests).toEqual([pathToFileURL(file).href]);
+    expect(complaints).toEqual([]);
   });
 });
 

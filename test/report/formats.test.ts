@@ -1,8 +1,8 @@
 // The lists of formats: what a file's ending says.
 
 import { expect, test } from 'vitest';
+import { FORMATS } from '../../src/cli/leaderboard.js';
 import { COMPARISON_FORMATS } from '../../src/report/comparison.js';
-import { FORMATS } from '../../src/view/board.js';
 
 test.each([['leaderboards', FORMATS] as const, ['comparisons', COMPARISON_FORMATS] as const])(
   'no two formats of %s share an ending, and every format but the terminal has one',

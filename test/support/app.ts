@@ -7,13 +7,21 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { DocumentName } from '../../src/view/documents.js';
+import type { DocumentName, Index } from '../../src/view/documents.js';
 import { staticPage } from '../../src/view/page.js';
 import { folderOf } from './folder.js';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 /** Why tests that need a browser are left out; undefined where there is one. */
 export const noBrowser = existsSync(CHROMIUM) ? undefined : `there is no ${CHROMIUM} (apt-get install chromium)`;
+
+/** What a page of one document has to show besides it: nothing. */
+export const INDEX: Index = { tool: 'awb 0', isLive: false, scoresOnly: true, runs: [], work: [], unread: [] };
+
+/** What a page says, on one line. */
+export async function textOf(page: Page): Promise<string> {
+  return (await page.innerText('main')).replace(/\s+/g, ' ');
+}
 
 export interface Opened {
   readonly page: Page;

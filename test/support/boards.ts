@@ -1,13 +1,12 @@
 // Runs and leaderboards, made up for tests of what is shown of them.
 
-import { createHash } from 'node:crypto';
 import { domainsOfMean } from '../../src/core/domains.js';
 import { measuresOf } from '../../src/core/measures.js';
 import { DIMENSIONS, DOMAINS, type DomainScore, type Estimate, type ScoreCard } from '../../src/core/types.js';
+import { TEXT_FORMATS } from '../../src/report/formats.js';
 import { type Block, leaderboard } from '../../src/report/leaderboard/leaderboard.js';
 import type { BoardOptions, BoardRun, IsTied, JudgedWith } from '../../src/report/leaderboard/runs.js';
 import { PUBLISHED_SOURCE } from '../../src/report/published.js';
-import { FORMATS } from '../../src/view/board.js';
 
 const estimate = (value: number, rows = 9): Estimate => ({
   value,
@@ -141,14 +140,17 @@ export const HOSTILE: readonly string[] = [
   '__proto__',
 ];
 
-/** As a page's policy names its style. */
-export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
-export const LOOK = { columns: 80, color: false, unofficial: false, sha256 };
+export const LOOK = { columns: 80, color: false, unofficial: false };
 
 /** A leaderboard of these runs in a format. */
-export function format(name: keyof typeof FORMATS, runs: readonly BoardRun[], columns = 80, unofficial = true): string {
+export function format(
+  name: keyof typeof TEXT_FORMATS,
+  runs: readonly BoardRun[],
+  columns = 80,
+  unofficial = true,
+): string {
   const board = leaderboard(runs, { ...DEFAULTS, withPublished: name !== 'hf' }, () => true);
-  return FORMATS[name].print(board, { ...LOOK, columns, unofficial });
+  return TEXT_FORMATS[name].print(board, { ...LOOK, columns, unofficial });
 }
 
 /** A run for each hostile name, and one for each with a harmless name. */

@@ -1,8 +1,11 @@
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { saveCalibration } from '../../src/cli/calibrate.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
+import type { CompareDocument } from '../../src/view/documents.js';
 import { openLibrary } from '../../src/view/library.js';
+import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
@@ -87,6 +90,38 @@ describe('what the viewer finds', () => {
     const { runs } = await open(folder, 'awb.sqlite', 'copy.sqlite').index();
     expect(runs).toHaveLength(2);
     expect(new Set(runs.map(({ judgedAlike }) => judgedAlike)).size).toBe(1);
+  });
+
+  test('is what awb compare, gate, leaderboard and calibrate say of them, and of a bundle a part', async () => {
+    const folder = await temporaryFolder();
+    const { calibration: _, ...identity } = calibrationManifest().identity;
+    const db = join(folder, 'awb.sqlite');
+    await judgedRun(join(folder, 'old'), { label: 'old', rating: around(3), identity }, db);
+    await judgedRun(join(folder, 'new'), { label: 'new', rating: around(3.2, 1), identity }, db);
+    const source = join(folder, 'calibration.jsonl');
+    const calibrated = { source, manifest: calibrationManifest() };
+    saveCalibration(db, calibrated, madeUpDocument());
+    const library = open(folder, '.');
+    const { runs } = await library.index();
+    const refOf = (name: string) => runs.find((run) => run.name === name)?.ref ?? '';
+    const [base, candidate] = [refOf('old'), refOf('new')];
+    const printed = async (...words: string[]) => JSON.parse((await awb([...words, '--json'], { cwd: folder })).stdout);
+    const compared = await library.document(`compare/${base}/${candidate}`);
+    expect(compared).toMatchObject({ base: 'old', candidate: 'new', why: null });
+    expect(compared).toMatchObject({ gate: await printed('gate', 'old', 'new') });
+    const { summary, ...comparison } = await printed('compare', 'old', 'new', '--moved', '0');
+    expect(compared).toMatchObject({ gate: { opening: summary } });
+    expect(comparison).toMatchObject((compared as CompareDocument).gate?.comparison ?? {});
+    expect(await library.document('leaderboard')).toMatchObject(await printed('leaderboard'));
+    expect(await library.document(`calibration/${base}`)).toMatchObject(madeUpDocument());
+    expect(await library.document(`panel/${base}`)).toBeUndefined();
+    const bundled: string[] = [];
+    for await (const [name] of library.documents({ scoresOnly: true })) bundled.push(name);
+    expect(bundled).toEqual(
+      expect.arrayContaining(['leaderboard', `calibration/${base}`, `compare/${base}/${candidate}`]),
+    );
+    expect(bundled).toContain(`compare/${candidate}/${base}`);
+    expect(bundled.some((name) => name.startsWith('panel/'))).toBe(false);
   });
 
   test('is refused where there is nothing of that name', async () => {

@@ -257,11 +257,6 @@ function adjust(steps: readonly Step[]): void {
   }
 }
 
-/** The adjusted p of the side that a step is told by: of an inverted order that of the inversion. */
-export function decidingP({ order, p_adjusted, p_inverted }: Step): number | null {
-  return order === 'inverted' ? p_inverted : p_adjusted;
-}
-
 /** The canaries that were judged beside the prediction that they stand on, in the order of the list. */
 function canariesOf(rows: readonly KnownRow[], variants: readonly VariantFacts[]): Gain[] {
   const bad: FigureOf = (row) => row.variants.get('shuffled')?.points.total;

@@ -2,7 +2,11 @@
 
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { AgreementPage, PanelPage } from './pages/agreement.js';
+import { CalibrationPage } from './pages/calibration.js';
+import { ComparePage, GatePage } from './pages/compare.js';
 import { CurvePage } from './pages/curve.js';
+import { LeaderboardPage } from './pages/leaderboard.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
 import { EpisodesPage } from './pages/scenarios.js';
@@ -17,6 +21,12 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   run: RunPage,
   curve: CurvePage,
   episodes: EpisodesPage,
+  compare: ComparePage,
+  gate: GatePage,
+  leaderboard: LeaderboardPage,
+  calibration: CalibrationPage,
+  panel: PanelPage,
+  agreement: AgreementPage,
 };
 
 function App() {

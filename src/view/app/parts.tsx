@@ -57,19 +57,37 @@ export function Header(props: {
           ))}
         </div>
       )}
-      {figures.length > 0 && (
-        <dl class="key">
-          {figures.map(({ title, figure, under = [] }) => (
-            <div>
-              <dt>{visible(title)}</dt>
-              <dd class="big">{figure}</dd>
-              {under.map((line) => line && <dd class="under">{line}</dd>)}
-            </div>
-          ))}
-        </dl>
-      )}
+      <KeyFigures figures={figures} />
       {children}
     </header>
+  );
+}
+
+/** Figures side by side, each under its title; nothing where there are none. */
+export function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
+  if (figures.length === 0) return null;
+  return (
+    <dl class="key">
+      {figures.map(({ title, figure, under = [] }) => (
+        <div>
+          <dt>{title}</dt>
+          <dd class="big">{figure}</dd>
+          {under.map((line) => line && <dd class="under">{visible(line)}</dd>)}
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Sentences as a list; nothing where there are none. */
+export function Notes({ notes }: { notes: readonly string[] }) {
+  if (notes.length === 0) return null;
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li>{visible(note)}</li>
+      ))}
+    </ul>
   );
 }
 

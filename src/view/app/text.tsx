@@ -34,6 +34,13 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** A p below this is written as a bound. */
+const LEAST_P = 0.0001;
+
+export function chance(p: number | null): string {
+  return p === null ? DASH : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
+}
+
 export function percent(share: number): string {
   return `${Math.floor(share * 1000) / 10} %`;
 }

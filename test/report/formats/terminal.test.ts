@@ -1,8 +1,8 @@
 // A leaderboard in a terminal.
 
 import { describe, expect, it } from 'vitest';
+import { TEXT_FORMATS } from '../../../src/report/formats.js';
 import { leaderboard } from '../../../src/report/leaderboard/leaderboard.js';
-import { FORMATS } from '../../../src/view/board.js';
 import { DEFAULTS, format, hostileRuns, LOOK, never, run } from '../../support/boards.js';
 
 describe('a leaderboard in a terminal', () => {
@@ -14,9 +14,9 @@ describe('a leaderboard in a terminal', () => {
 
   it('without colours an asterisk marks what is bold and green with them', () => {
     const board = leaderboard([run('a', 60), run('b', 50)], { ...DEFAULTS, columns: ['mcp'] }, never);
-    const plain = FORMATS.terminal.print(board, LOOK);
+    const plain = TEXT_FORMATS.terminal.print(board, LOOK);
     expect(plain).toMatch(/^a +60\.00\*\nb +50\.00$/m);
-    const colored = FORMATS.terminal.print(board, { ...LOOK, color: true });
+    const colored = TEXT_FORMATS.terminal.print(board, { ...LOOK, color: true });
     expect(colored).toContain('\x1b[1m\x1b[32m60.00\x1b[0m');
     expect(colored).not.toContain('60.00*');
   });

@@ -1,0 +1,176 @@
+// The page of a calibration in a browser: what it says, and what nothing in it can do.
+
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Calibration, CalibrationDocument, LimitResult } from '../../../src/stats/calibration/document.js';
+import { limitsDocument } from '../../../src/stats/calibration/limits.js';
+import { shownCalibration } from '../../../src/view/result-documents.js';
+import { expectAccessible, INDEX, noBrowser, textOf, useBrowser } from '../../support/app.js';
+import {
+  around,
+  calibrationPart,
+  madeUpCalibration,
+  madeUpDocument,
+  NOTHING_JUDGED,
+} from '../../support/calibrations.js';
+import { EVIL } from '../../support/reports.js';
+
+const brokenLimit = (sentence: string): LimitResult => ({
+  ...{ name: 'max_blind', limit: 0, value: 2, low: 2, high: 4, verdict: 'broken' },
+  sentence,
+});
+
+describe.skipIf(noBrowser)('the page of a calibration', () => {
+  const { openDocuments } = useBrowser();
+
+  async function shown(
+    calibration: Calibration = madeUpCalibration(),
+    change: Partial<CalibrationDocument> = {},
+    look?: Parameters<typeof openDocuments>[2],
+  ) {
+    const document = shownCalibration(madeUpDocument(calibration, change));
+    const found = await openDocuments({ index: INDEX, 'calibration/x': document }, '/calibration/x', look);
+    await found.page.waitForSelector('h1');
+    return { ...found, text: await textOf(found.page) };
+  }
+  let plain: Awaited<ReturnType<typeof shown>>;
+  beforeAll(async () => {
+    plain = await shown();
+  });
+  const rowOf = (page: Page, name: string) => page.locator('.damages tr', { hasText: name }).first();
+
+  test('leads with the verdict, ceiling, floor, false penalty, noise, blindness and gullibility, each with its interval', async () => {
+    const { text, page, requests, complaints } = plain;
+    expect(text).toMatch(/Calibration of a judge A good judge: all is proven\. Ceiling/);
+    expect(text).toContain('Ceiling 97.1 95 %: 95.9 to 98.3 neutral rewrites');
+    expect(text).toContain('Floor 16.3 95 %: 13.8 to 18.8');
+    expect(text).toContain('False penalty +1.1 95 %: +0.2 to +2.0 as good as none');
+    expect(text).toContain('Noise a row 7.9 95 %: 7.2 to 8.7 2,170 rows can show 0.7 points');
+    expect(text).toContain('Blind to 2 of 14 damages, 2 undecided');
+    expect(text).toContain('Gullible +0.4 95 %: −0.5 to +1.3 closed-frame, of all tricks');
+    expect(text).toContain('Judgements 2,984 160 rows, 56 trajectories 16 failed');
+    expect(text).not.toMatch(/passed|Fewer than 8/i);
+    expect(requests).toHaveLength(1);
+    expect(complaints).toEqual([]);
+    await expectAccessible(page);
+  });
+
+  test('says of every damage whether it is seen, and what it costs in all and by dimension', async () => {
+    const { text } = plain;
+    expect(text).toContain(
+      'determined-1of8 an eighth of what action and history determine is wrong seen 6.4 5.3 to 7.5 5.3 3.3 to 7.3',
+    );
+    expect(text).toContain('light one state, number or word changed undecided 4.0 2.9 to 5.1');
+    expect(text).toContain('lost-fence a fence, a frame or a closing bracket lost blind 0.5 −0.6 to 1.6');
+  });
+
+  test('says under what the judge was asked, what came of its limits, what to heed and what cannot be told', async () => {
+    const limits = limitsDocument([brokenLimit('Blind to 2.')]);
+    const few = { overall: calibrationPart(), domains: { web: calibrationPart(1, { trajectories: 7 }) } };
+    const { text, page } = await shown(few, { notes: ['A note.'], limits });
+    expect(text).toContain(
+      'rubrics awb-3 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
+    );
+    const notes = await page.locator('header .notes').last().innerText();
+    expect(notes).toContain('Fewer than 8 trajectories: Web 7.');
+    expect(notes).toContain('A note.');
+    expect(text).toContain('✗ Not passed Blind to 2.');
+  });
+
+  test('colours a dimension where its interval does not hold 0, and makes bold the one that lost more than each other', async () => {
+    const losses = calibrationPart().losses.map((loss) => ({ ...loss, most: 'factuality' as const }));
+    const { page } = await shown({ overall: calibrationPart(1, { losses }), domains: {} });
+    expect(await rowOf(page, 'heavy').locator('b.moved').count()).toBe(1);
+    expect(await rowOf(page, 'heavy').locator('span.moved').count()).toBe(4);
+    expect(await plain.page.locator('b.moved').count()).toBe(0);
+    expect(await rowOf(plain.page, 'light').locator('span.moved').allInnerTexts()).toEqual(['3.3', '2.7']);
+  });
+
+  test('says of each step whether its order is kept, with the p of what it says', async () => {
+    const [step] = calibrationPart().steps;
+    if (step === undefined) throw new Error('there is no step');
+    const steps = [{ ...step, order: 'inverted' as const, p_adjusted: 1, p_inverted: 0.0123 }];
+    expect((await shown({ overall: calibrationPart(1, { steps }), domains: {} })).text).toMatch(
+      /12\.5 % 0\.0123 inverted/,
+    );
+    expect(plain.text).toContain('truth > determined-1of8 +6.0 +4.0 to +8.0 12.5 % 0.0200 kept');
+  });
+
+  test('holds the doses, the order and the tricks as text beside their charts', async () => {
+    const { text, page } = plain;
+    expect(text).toContain('Points lost at a dose of 1/8 1/3 2/3 MCP 3.8');
+    expect(text).toMatch(/All 6\.4 5\.3 to 7\.5 14\.3 13\.2 to 15\.3 27\.0 25\.9 to 28\.1/);
+    expect(text).toContain('<0.0001');
+    expect(text).toContain(
+      'closed-frame a closed frame, then a second truth that equals the prediction +0.4 −0.3 to +1.1',
+    );
+    const silent = await page.locator('svg:not([aria-hidden]):not([aria-label]):not(svg svg)').count();
+    expect(silent).toBe(0);
+  });
+
+  test('draws each dose at its share, and each loss at its height', async () => {
+    const { page } = plain;
+    const dots = await page
+      .locator('.curves figure')
+      .first()
+      .locator('circle')
+      .evaluateAll((found) =>
+        found.map((dot) => ['cx', 'cy'].map((name) => Number.parseFloat(dot.getAttribute(name) ?? ''))),
+      );
+    expect(dots.map(([x = 0]) => ((x - 4) / 90).toFixed(3))).toEqual(['0.188', '0.500', '1.000']);
+    const [first = 0, second = 0, third = 0] = dots.map(([, y = 0]) => 100 - y);
+    expect(second / first).toBeCloseTo(14.25 / 6.4, 2);
+    expect(third / first).toBeCloseTo(27 / 6.4, 2);
+  });
+
+  test('leaves out what was not judged, and says where nothing was judged twice', async () => {
+    const { rows, floor, truth, scores } = calibrationPart();
+    const { text } = await shown({ overall: { ...NOTHING_JUDGED, rows, floor, truth, scores }, domains: {} });
+    expect(text).toContain('Ceiling – no interval');
+    expect(text).toContain('Noise a row – nothing was judged twice');
+    expect(text).not.toMatch(/Points lost by dose|Tricks|Known order|Gullible \+|NaN|undefined/);
+  });
+
+  test('says "no interval" where there are too few trajectories for one', async () => {
+    const plain = { ...around(97.1, 1), low: null, high: null };
+    const part = calibrationPart(1, { ceiling: plain, false_penalty: { ...plain, is_none: null } });
+    const { text } = await shown({ overall: part, domains: {} });
+    expect(text).toContain('Ceiling 97.1 no interval');
+    expect(text).toContain('False penalty +97.1 no interval cannot be said to be none');
+  });
+
+  test('shows damages, order and tricks of a domain behind its name', async () => {
+    const { page } = plain;
+    await page.locator('summary', { hasText: 'MCP' }).click();
+    expect(await page.locator('details[open] h3').allInnerTexts()).toEqual(['Damages', 'Known order', 'Tricks']);
+  });
+
+  test('of hostile names opens no element, runs nothing, and hides nothing', async () => {
+    const variant = { variant: EVIL, family: 'dose', dose: 0.21 } as const;
+    const estimate = around(5, 1);
+    const ps = { p: 1, p_adjusted: 1, p_inverted: 1 };
+    const part = calibrationPart(1, {
+      losses: [{ ...variant, ...estimate, dimensions: {}, most: null, sight: 'seen' }],
+      steps: [{ better: EVIL, worse: EVIL, ...estimate, inverted: 0, ...ps, order: 'undecided' }],
+      canaries: [{ variant: EVIL, ...estimate }],
+      gullibility: { variant: EVIL, ...estimate },
+      scores: [{ ...variant, ...estimate }],
+    });
+    const texts = { judge_model: EVIL, rubric_pack: EVIL, verdicts: EVIL, sampling: EVIL, source: EVIL, notes: [EVIL] };
+    const limits = limitsDocument([brokenLimit(EVIL)]);
+    const { page, text, complaints } = await shown({ overall: part, domains: { [EVIL]: part } }, { ...texts, limits });
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(text).not.toContain('\u202e');
+    expect(text).toContain('<script>alert(2)</script>');
+    expect(text).toContain('21 %');
+    expect(complaints).toEqual([]);
+  });
+
+  test.each([
+    [400, false],
+    [1280, true],
+  ])('fits %i pixels (dark: %s)', async (width, dark) => {
+    const { page } = await shown(undefined, undefined, { width, dark });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  });
+});
