@@ -9,7 +9,7 @@ import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
-import { policyHash, requirePageName, writeText } from '../results/output.js';
+import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
 import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import type { RatingPageData } from '../view/data.js';
@@ -42,10 +42,11 @@ export const report = defineCommand({
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
+    open: OPEN,
     'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 64 }),
   },
   async run(settings, io) {
-    requirePageName(settings.output, '--output');
+    requirePageName(settings.output, '--output', settings);
     const run = await readFromFile(settings.run, settings, io);
     const { compare: otherName, dataDir, inlineLimit } = settings;
     const isScenarios = run.made.mode === 'scenarios';
@@ -60,12 +61,13 @@ export const report = defineCommand({
     const { samples, page } = made;
     await writeText(settings.output, page, '--output', io);
     const [output, bytes] = [resolve(io.cwd, settings.output), Buffer.byteLength(page)];
+    const url = await pageLink(output, settings, io);
     const described = ({ name, source }: ReadRun) => ({ name, source });
     const compare = other ? described(other) : null;
     io.stdout.write(
       settings.json
-        ? `${JSON.stringify({ schema: 'awb.report/1', output, samples, bytes, run: described(run), compare })}\n`
-        : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\n`,
+        ? `${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, run: described(run), compare })}\n`
+        : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
     );
     return EXIT.done;
   },
@@ -110,10 +112,11 @@ export const rate = defineCommand({
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
+    open: OPEN,
   },
   operands: ['run', 'other'],
   async run(settings, io) {
-    requirePageName(settings.output, '--output');
+    requirePageName(settings.output, '--output', settings);
     const { blind, seed, dataDir, json } = settings;
     const output = resolve(io.cwd, settings.output);
     if (blind !== (settings.other !== undefined)) {
@@ -150,9 +153,10 @@ export const rate = defineCommand({
     const script = await built('rating-script.js');
     const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
     const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
+    const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
     if (json) {
-      const document = { schema: 'awb.rate/1', output, samples: samples.length, shared, blind, seed, bytes, runs };
+      const document = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
       io.stdout.write(`${JSON.stringify(document)}\n`);
       return EXIT.done;
     }
@@ -163,7 +167,7 @@ export const rate = defineCommand({
         ? []
         : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
       ...(hasHistories ? [] : ['histories are left out: one page has no room for them; fewer --samples have']),
-      'next: open it in a browser, rate, save the file, and give it to',
+      `next: open ${url}, rate, save the file, and give it to`,
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];
     io.stdout.write(`${lines.join('\n')}\n`);

@@ -3,6 +3,7 @@
 import type { Fact } from '../core/facts.js';
 import type { Table } from '../core/table.js';
 import type { Estimate } from '../core/types.js';
+import type { RunStatus } from '../results/status.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
@@ -27,6 +28,8 @@ export interface Index {
   readonly scoresOnly: boolean;
   /** The newest first. */
   readonly runs: readonly ListedRun[];
+  /** Runs that have not ended well: at work, killed, incomplete. */
+  readonly work: readonly RunStatus[];
   /** What could not be read, and why. */
   readonly unread: readonly { readonly place: string; readonly reason: string }[];
 }

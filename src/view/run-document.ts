@@ -8,7 +8,7 @@ import { present } from '../core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../core/measures.js';
 import { countedPoints, isRated, possibleRating } from '../core/points.js';
 import { costCell, type Ends, grouped, intervalText } from '../core/printable.js';
-import { rowId } from '../core/row-id.js';
+import { rowIdOf } from '../core/row-id.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { askedName, DIMENSIONS, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
@@ -33,7 +33,7 @@ import { percent } from '../stats/coverage.js';
 import { equivalenceCard } from '../stats/equivalence.js';
 import type { RolloutCard } from '../stats/rollout.js';
 import type { Bin, FigureTable, NamedText, RatingCounts, RolloutCurves, RunDocument } from './documents.js';
-import { leadOf } from './listed-run.js';
+import { leadingFigures, leadOf } from './listed-run.js';
 
 interface Extras {
   readonly costs: RunCosts;
@@ -52,8 +52,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
   const { name, made, card, rows, trust, manifest } = run;
   const { costs, chars, forced, notes, calibration } = extras;
   const measure = leadingMeasure(card, measureOf);
-  const leading = leadOf(card);
-  const { overall, domains } = leading;
+  const { overall, domains } = leadingFigures(card);
   const having = domains.flatMap(({ domain, estimate }) => (estimate === null ? [] : [domain]));
   const official = measure === undefined ? card.overall.total?.value : undefined;
   const scored = { measure, range: (measure === undefined ? DEFAULT_MEASURE : measureOf(measure)).range };
@@ -68,7 +67,8 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     trust: trust === undefined ? null : trustText(trust),
     calibration: calibration ?? null,
     warnings: [...warningsOn(run), ...notes],
-    ...leading,
+    lead: leadOf(run),
+    ...{ overall, domains },
     mean: meanName(having, domainsOfMean(having).length),
     official:
       official !== undefined && overall !== null && Math.abs(official - overall.value) >= 0.05 ? official : null,
@@ -82,7 +82,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     isOnScale: measureNames(card).every((each) => isLikeScore(measureOf(each))),
     ratings: measure === undefined ? ratingCounts(rows) : [],
     turns: binsOf(rows, ({ turnIdx }) => turnIdx, scored),
-    contexts: binsOf(rows, ({ key, repeat, index }) => chars.get(rowId(key, repeat, index)), scored),
+    contexts: binsOf(rows, (row) => chars.get(rowIdOf(row)), scored),
     failures: tallyTable('Failure', card, ({ failures }) => failures),
     flags: tallyTable('Flag', card, ({ flags }) => flags),
     equivalence: equivalence === undefined ? null : withNotes(equivalenceTable(equivalence)),

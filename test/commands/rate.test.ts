@@ -45,7 +45,9 @@ describe('the page', () => {
   it('is written and says what to do with it', async () => {
     const { code, stdout, stderr } = await rate(judged);
     expect({ code, stderr }).toEqual({ code: EXIT.done, stderr: '' });
-    expect(stdout).toMatch(/^written: rate-\d+\.html \(8 samples, 0\.\d MB\)\nnext: open it in a browser/);
+    expect(stdout).toMatch(
+      /^written: rate-\d+\.html \(8 samples, 0\.\d MB\)\nnext: open file:\/\/\/\S+\/rate-\d+\.html, rate, save/,
+    );
     expect(stdout).toContain('agree --ratings FILE --predictions step-100/judged.jsonl\n');
   });
 
@@ -54,6 +56,7 @@ describe('the page', () => {
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ schema: 'awb.rate/1', samples: 6, shared: 0, blind: true, seed: 7 },
       runs: [judged, other],
+      url: expect.stringMatching(/^file:.*\/rate-\d+\.html$/),
     });
   });
 

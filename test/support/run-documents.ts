@@ -118,5 +118,5 @@ export function listedRun(ref: string, overall: number, change: Partial<ListedRu
 }
 
 export function indexOf(...runs: readonly ListedRun[]): Index {
-  return { tool: 'awb 0', isLive: false, scoresOnly: false, runs, unread: [] };
+  return { tool: 'awb 0', isLive: false, scoresOnly: false, runs, work: [], unread: [] };
 }
