@@ -173,7 +173,7 @@ export interface RolloutCurves {
   readonly forced: string | null;
 }
 
-export interface RolloutCurve {
+interface RolloutCurve {
   readonly name: string;
   readonly isSum: boolean;
   /** The middle of the distances, what they are called, and what the same rows score with true histories. */

@@ -18,11 +18,13 @@ import type { StoredCalibration } from '../store/runs.js';
 import { openExistingStore } from '../store/store.js';
 import { openAskAgain } from './ask-again.js';
 import { compareDocument } from './compare-document.js';
-import type { DocumentName, Index, ListedRun, SampleList, TrajectoryTexts } from './documents.js';
+import type { DocumentName, Index, ListedRun, RunDocument, SampleList, TrajectoryTexts } from './documents.js';
 import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
 import { judgeCalibration, panelDocument, storedBoard } from './result-documents.js';
+import { runDocument } from './run-document.js';
 import { sampleList } from './sample-list.js';
 import { openTexts, trajectoryTexts } from './sample-texts.js';
+import { scenarioDocument } from './scenario-document.js';
 
 /** A run that can be looked at. */
 export interface ViewedRun {
@@ -140,6 +142,8 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
   async function document(name: string): Promise<unknown> {
     const [kind, ref = '', other = ''] = name.split('/');
     if (kind === 'index') return index();
+    if (kind === 'run') return pageOf(run(ref));
+    if (kind === 'scenarios') return scenarioDocument(await run(ref).read(), ref, MOST_SCENARIO_BYTES, io.stop);
     if (kind === 'samples') return listOf(await run(ref).read());
     if (kind === 'texts') return textsOf(await run(ref).read(), other);
     if (kind === 'compare') return compareDocument(await run(ref).read(), await run(other).read());
@@ -149,15 +153,16 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     return undefined;
   }
 
+  async function pageOf(viewed: ViewedRun): Promise<RunDocument> {
+    const run = await viewed.read();
+    const chars = new Map(Array.from(run.excerpts ?? [], ([id, { chars }]) => [id, chars] as const).filter(isKnown));
+    return runDocument(run, viewed.listed.ref, { costs: run.costs, chars, notes: [] });
+  }
+
   /** The SQLite files that hold runs or calibrations. */
   function databases(): string[] {
-    return [...sources].flatMap(
-      ([
-        path,
-        {
-          source: { stored, calibrations },
-        },
-      ]) => (stored.length + calibrations.length > 0 ? [path] : []),
+    return [...sources].flatMap(([path, { source }]) =>
+      source.stored.length + source.calibrations.length > 0 ? [path] : [],
     );
   }
 
@@ -203,6 +208,8 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
         if (run === undefined) continue;
         const { ref } = viewed.listed;
         const list = listOf(run);
+        const page = await pageOf(viewed);
+        yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         for (const place of scoresOnly ? [] : list.trajectories.keys()) {
           const { source, reason } = await attempt(() => textsOf(run, String(place)), undefined, io);
@@ -210,7 +217,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
         }
       }
       for (const name of resultNames([...runs.values()].map(({ listed }) => listed))) {
-        const { source } = await attempt(() => document(name), undefined);
+        const { source } = await attempt(() => document(name), undefined, io);
         if (source !== undefined) yield [name, source];
       }
       yield ['index', { ...(await index()), isLive: false, scoresOnly }];
@@ -218,6 +225,13 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     run,
   };
 }
+
+function isKnown<K, V>(entry: readonly [K, V | undefined]): entry is readonly [K, V] {
+  return entry[1] !== undefined;
+}
+
+/** Texts of a run on scenarios that a page holds. */
+const MOST_SCENARIO_BYTES = 60e6;
 
 /** Of so many runs that were judged alike a bundle holds each against each other. */
 const MOST_COMPARED = 8;

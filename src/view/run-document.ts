@@ -8,7 +8,7 @@ import { present } from '../core/errors.js';
 import { DEFAULT_MEASURE, type Measure } from '../core/measures.js';
 import { countedPoints, isRated, possibleRating } from '../core/points.js';
 import { costCell, type Ends, grouped, intervalText } from '../core/printable.js';
-import { rowId } from '../core/row-id.js';
+import { rowIdOf } from '../core/row-id.js';
 import { dimensionName, notesBelow, type Table } from '../core/table.js';
 import { askedName, DIMENSIONS, type DomainScore, type JudgedRow, type ScoreCard } from '../core/types.js';
 import { askedWord, measureOf } from '../judge/modes.js';
@@ -68,7 +68,8 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     trust: trust === undefined ? null : trustText(trust),
     calibration: calibration ?? null,
     warnings: [...warningsOn(run), ...notes],
-    ...leading,
+    lead: leadOf(run),
+    ...{ overall, domains },
     mean: meanName(having, domainsOfMean(having).length),
     official:
       official !== undefined && overall !== null && Math.abs(official - overall.value) >= 0.05 ? official : null,
@@ -82,7 +83,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     isOnScale: measureNames(card).every((each) => isLikeScore(measureOf(each))),
     ratings: measure === undefined ? ratingCounts(rows) : [],
     turns: binsOf(rows, ({ turnIdx }) => turnIdx, scored),
-    contexts: binsOf(rows, ({ key, repeat, index }) => chars.get(rowId(key, repeat, index)), scored),
+    contexts: binsOf(rows, (row) => chars.get(rowIdOf(row)), scored),
     failures: tallyTable('Failure', card, ({ failures }) => failures),
     flags: tallyTable('Flag', card, ({ flags }) => flags),
     equivalence: equivalence === undefined ? null : withNotes(equivalenceTable(equivalence)),

@@ -54,8 +54,10 @@ describe.skipIf(noBrowser)('the learning curve', () => {
     ]);
     expect(await page.locator('svg.curve').first().locator('.chosen').count()).toBe(2);
     await page.getByLabel('Step 400').check();
+    await status.getByText('Tick two steps').waitFor();
     expect(await status.getByRole('link').count()).toBe(0);
     await page.reload();
+    await page.waitForSelector('h1');
     expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(3);
   });
 

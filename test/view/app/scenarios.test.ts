@@ -61,7 +61,15 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     await opened.page.waitForSelector('h1');
     return opened;
   };
-  const folds = (page: Awaited<ReturnType<typeof open>>['page']) => page.locator('main summary');
+  type Shown = Awaited<ReturnType<typeof open>>['page'];
+  const folds = (page: Shown) => page.locator('main summary');
+  /** Opens folds, one after the other, each once the one before is drawn. */
+  const unfold = async (page: Shown, ...places: readonly number[]) => {
+    for (const at of places) {
+      await folds(page).nth(at).click();
+      await folds(page).nth(at).locator('xpath=following-sibling::*').first().waitFor();
+    }
+  };
 
   test('leads with what was followed and leaked, each with its interval, and with what failed', async () => {
     const { page, complaints } = await open(documentWith([sampleOf()]));
@@ -83,9 +91,9 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
 
   test('shows of a sample the instruction, the action, the verdicts, and both predictions side by side', async () => {
     const { page } = await open(documentWith([sampleOf()]));
-    await folds(page).nth(0).click();
+    await unfold(page, 0);
     expect(await folds(page).nth(1).textContent()).toMatch(/^MCP 17, turn 3\s*followedundisturbed 50 %$/);
-    await folds(page).nth(1).click();
+    await unfold(page, 1);
     const sample = page.locator('details details');
     expect(await sample.locator('h4, pre').allTextContents()).toEqual([
       ...['Instruction', 'The power fails.', 'Action', 'click("a")'],
@@ -102,7 +110,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     const wrong = sampleOf({ id: 'wrong', measures: { followed: 0, leaked: 100, twin_false_positives: 100 } });
     const { page } = await open(documentWith([sampleOf({ id: 'right' }), wrong], 'power-cut', 12));
     expect(await folds(page).nth(0).textContent()).toMatch(/2 rows, 1 not followed or leaked$/);
-    await folds(page).nth(0).click();
+    await unfold(page, 0);
     expect(await folds(page).nth(1).textContent()).toMatch(
       /wrong.*not followedleakedits twin would count as following$/,
     );
@@ -114,7 +122,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     const second = { action: 'look', twin: '', verdicts: [] };
     const sample = sampleOf({ steps: [...sampleOf().steps, second], failure: 'refused: the model said no' });
     const { page } = await open(documentWith([sample]));
-    for (const at of [0, 1]) await folds(page).nth(at).click();
+    await unfold(page, 0, 1);
     const text = await page.locator('details details').textContent();
     expect(text).toContain('refused: the model said no');
     expect(text).toContain('Step 2: ActionlookWithout the instructionemptyWith the instructionnot known');
@@ -124,7 +132,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     const [step] = sampleOf().steps;
     const steps = step === undefined ? [] : [{ ...step, prediction: `${'x'.repeat(100_000)}END` }];
     const { page } = await open(documentWith([sampleOf({ steps })]));
-    for (const at of [0, 1]) await folds(page).nth(at).click();
+    await unfold(page, 0, 1);
     const text = await page.locator('details pre').last().textContent();
     expect(text).toContain('and 3 more characters');
     expect(text).not.toContain('END');
@@ -137,7 +145,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
       steps: [{ action: HOSTILE, prediction: `a\n${HOSTILE}`, twin: HOSTILE, verdicts }],
     });
     const { page, complaints } = await open(documentWith([sample], HOSTILE));
-    for (const at of [0, 1]) await folds(page).nth(at).click();
+    await unfold(page, 0, 1);
     expect(await page.locator('main img, main script').count()).toBe(0);
     expect(await page.textContent('main')).not.toContain('\u202e');
     expect(complaints).toEqual([]);
@@ -167,7 +175,7 @@ describe.skipIf(noBrowser)('the page of a run on scenarios', () => {
     );
     await page.waitForSelector('h1');
     expect(await folds(page).textContent()).toMatch(/^1: Count the files\.\s*terminal, 2 turns, gave up$/);
-    await folds(page).click();
+    await unfold(page, 0);
     expect(await page.locator('details h4').allTextContents()).toEqual([
       ...['Task', 'Turn 1, recorded: action', 'Observation', 'Turn 2: action', 'Observation', 'End: gave up'],
     ]);

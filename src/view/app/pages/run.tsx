@@ -225,7 +225,7 @@ function Ratings({ ratings }: { ratings: RunDocument['ratings'] }) {
         {names.map((name) => (
           <li>
             <svg aria-hidden="true">
-              <rect class={`f${name}`} width="100%" height="100%" rx="2" />
+              <rect class={`r${name}`} width="100%" height="100%" rx="2" />
             </svg>
             {name}
           </li>
@@ -248,9 +248,9 @@ function Stack({ counts }: { counts: readonly number[] }) {
         return (
           share > 0 && (
             <>
-              <rect class={`f${at + 1}`} x={cssPercent(start)} width={cssPercent(share)} height="100%" />
+              <rect class={`r${at + 1}`} x={cssPercent(start)} width={cssPercent(share)} height="100%" />
               {share >= 7 && (
-                <text class={`o${at + 1}`} x={cssPercent(start + share / 2)} y="52%">
+                <text class={`r${at + 1}`} x={cssPercent(start + share / 2)} y="52%">
                   {Math.round(share)} %
                 </text>
               )}
