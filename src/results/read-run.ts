@@ -28,8 +28,8 @@ import type { KnownRun } from './databases.js';
 
 /** A run with its rows. Its texts may be hostile. */
 export interface ReadRun
-  extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen' | 'excerpts' | 'spent'>,
-    Partial<Pick<ReturnType<typeof readStoredRun>, 'id' | 'excerpts' | 'spent'>> {
+  extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen' | 'excerpts'>,
+    Partial<Pick<ReturnType<typeof readStoredRun>, 'id' | 'excerpts'>> {
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }

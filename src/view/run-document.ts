@@ -68,7 +68,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     trust: trust === undefined ? null : trustText(trust),
     calibration: calibration ?? null,
     warnings: [...warningsOn(run), ...notes],
-    lead: leadOf(run),
+    lead: leadingOf(card).lead,
     ...{ overall, domains },
     mean: meanName(having, domainsOfMean(having).length),
     official:

@@ -7,27 +7,42 @@ import { CalibrationPage } from './pages/calibration.js';
 import { ComparePage, GatePage } from './pages/compare.js';
 import { CurvePage } from './pages/curve.js';
 import { LeaderboardPage } from './pages/leaderboard.js';
+import { ProblemsPage } from './pages/problems.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
+import { SamplesPage } from './pages/samples.js';
 import { EpisodesPage } from './pages/scenarios.js';
 import { Failed, Loaded } from './parts.js';
 import { href, type PageProps, useRoute } from './route.js';
 import { useIndex } from './source.js';
 import './style.css';
+import './samples.css';
 
 /** The pages by the first word of their address. */
 const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   runs: RunsPage,
-  run: RunPage,
+  run: RunPages,
   curve: CurvePage,
   episodes: EpisodesPage,
-  compare: ComparePage,
+  compare: ComparePages,
   gate: GatePage,
   leaderboard: LeaderboardPage,
   calibration: CalibrationPage,
   panel: PanelPage,
   agreement: AgreementPage,
 };
+
+function RunPages(props: PageProps) {
+  const [, runRef = '', page] = props.route.path;
+  if (page === 'samples') return <SamplesPage {...props} runRef={runRef} />;
+  if (page === 'problems') return <ProblemsPage {...props} runRef={runRef} />;
+  return <RunPage {...props} />;
+}
+
+function ComparePages(props: PageProps) {
+  const [, base = '', candidate = '', page] = props.route.path;
+  return page === 'samples' ? <SamplesPage {...props} runRef={candidate} against={base} /> : <ComparePage {...props} />;
+}
 
 function App() {
   const route = useRoute();

@@ -9,10 +9,16 @@ const POLL_MS = 3000;
 
 const loaded = new Map<string, Promise<unknown>>();
 
-/** A document, read once. Rejects where it is not there, with a sentence for the reader. */
+/** Documents that are kept: a search reads all texts of a run, more than a browser holds. */
+const MOST_KEPT = 24;
+
+/** A document, read once while it is in use. Rejects where it is not there, with a sentence for the reader. */
 export function load<N extends DocumentName>(name: N): Promise<Documents[N]> {
   const found = loaded.get(name) ?? read(name);
+  // The last in the map was asked for last.
+  loaded.delete(name);
   loaded.set(name, found);
+  for (const oldest of loaded.keys()) if (loaded.size > MOST_KEPT) loaded.delete(oldest);
   // What failed may be there at the next try.
   found.catch(() => loaded.delete(name));
   // The program wrote it under this name.

@@ -1,0 +1,74 @@
+// A sample as lists and heads show it: its name, score, ratings and flags.
+
+import { rowId } from '../../core/row-id.js';
+import type { ListedSample, SampleList } from '../documents.js';
+import { type Query, select } from '../query.js';
+import { DASH, signed, visible } from './text.js';
+
+/** The record id of a sample, by which an address names it. */
+export function idOf({ k, r = 0, j }: ListedSample): string {
+  return rowId(k, r, j);
+}
+
+/** A sample that a query selects, and its partner in the run that it is held against. */
+export interface Selected {
+  readonly sample: ListedSample;
+  readonly other: ListedSample | undefined;
+  readonly change: number | undefined;
+}
+
+/** The samples that a query selects, in its order. */
+export function selected(list: SampleList, query: Query, against: SampleList | undefined): Selected[] {
+  return select(list, query, against).flatMap(({ at, other, change }) => {
+    const sample = list.samples[at];
+    return sample === undefined ? [] : { sample, other: against?.samples[other ?? -1], change };
+  });
+}
+
+/** Its score, and the change from the other run in the colour of what became better or worse. */
+export function Score({ list, of }: { readonly list: SampleList; readonly of: Selected }) {
+  const { sample, change } = of;
+  const { decimals, better } = list.lead;
+  const gain = better === 'neither' || change === undefined ? 0 : better === 'smaller' ? -change : change;
+  return (
+    <span class="score">
+      {change !== undefined && (
+        <span class={gain === 0 ? 'soft' : gain < 0 ? 'bad' : 'good'}>{signed(change, decimals)}</span>
+      )}
+      <b>{sample.v?.toFixed(decimals) ?? DASH}</b>
+    </span>
+  );
+}
+
+/** A figure of a sample, in the colour of its fifth of the scale. */
+export function Pip({ list, sample, at }: { list: SampleList; sample: ListedSample; at: number }) {
+  const [value, [name, end]] = [sample.f?.[at], list.figures[at] ?? ['', null]];
+  const band = value == null || end === null ? 0 : 1 + Math.floor(end === 5 ? Math.round(value) - 1 : value / 20);
+  const text =
+    value == null ? DASH : end === 100 ? value.toFixed(0) : String(Number(value.toPrecision(end === 5 ? 2 : 3)));
+  return (
+    <span class={`pip b${Math.min(5, band)}`} title={name}>
+      <span class="unseen">{name} </span>
+      {text}
+    </span>
+  );
+}
+
+/** Its ratings, why it failed, and what is odd about it. */
+export function Marks({ list, sample }: { readonly list: SampleList; readonly sample: ListedSample }) {
+  return (
+    <span class="marks">
+      {sample.f !== undefined && (
+        <span class="pips">
+          {list.figures.map((_, at) => (
+            <Pip list={list} sample={sample} at={at} />
+          ))}
+        </span>
+      )}
+      {sample.x !== undefined && <span class="chip fail">{visible(sample.x)}</span>}
+      {sample.l?.map((flag) => (
+        <span class="chip">{visible(flag)}</span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,288 @@
+// The samples of a run, alone or against another's: a list that filters, and next to it one of them.
+
+import type { RefObject } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { ListedSample, SampleList } from '../../documents.js';
+import { choicesOf, QUERY_PARTS, type QueryPart, sampleName } from '../../query.js';
+import { idOf, Marks, Score, type Selected, selected } from '../listed.js';
+import { Fold, Loaded, Select } from '../parts.js';
+import { href, type PageProps, type Route, set } from '../route.js';
+import { RowWindow } from '../row-window.js';
+import { useTextSearch } from '../search.js';
+import { useDocument } from '../source.js';
+import { count, plural, visible } from '../text.js';
+import { Sample, toggleShown, turnsOf } from './sample.js';
+
+type Props = PageProps & { readonly list: SampleList; readonly against: SampleList | undefined };
+
+/** @param runRef the run whose samples are shown @param against the base that they are compared with */
+export function SamplesPage({ runRef, against, ...page }: PageProps & { runRef: string; against?: string }) {
+  const own = useDocument(`samples/${runRef}`);
+  // Without another run this is the same document, which is read once.
+  const other = useDocument(`samples/${against ?? runRef}`);
+  return (
+    <Loaded of={own}>
+      {(list) => (
+        <Loaded of={other}>
+          {(base) => <Samples {...page} list={list} against={against === undefined ? undefined : base} />}
+        </Loaded>
+      )}
+    </Loaded>
+  );
+}
+
+function Samples({ index, route, list, against }: Props) {
+  const found = useFound(route, list, against);
+  const all = useMemo(
+    () => new Map(selected(list, {}, against).map((one) => [idOf(one.sample), one])),
+    [list, against],
+  );
+  // The list stays where it was when a phone goes back to it.
+  const last = useRef('');
+  const asked = route.query.get('sample');
+  last.current = asked ?? last.current;
+  const at = found.samples.findIndex(({ sample }) => idOf(sample) === last.current);
+  const place = asked === null ? Math.max(0, at) : at;
+  const shown = asked === null ? found.samples[place] : all.get(asked);
+  const [listing, article] = [useRef<HTMLElement>(null), useRef<HTMLElement>(null)];
+  const [search, help] = [useRef<HTMLInputElement>(null), useRef<HTMLDialogElement>(null)];
+
+  const go = (to: ListedSample | undefined) => to && set(route, { sample: idOf(to) });
+  const move = (by: number) => go(found.samples[isHidden(article) ? place : place + by]?.sample);
+  const turn = (by: number) => {
+    const turns = shown === undefined ? [] : turnsOf(list, shown.sample);
+    go(turns[turns.findIndex(({ t }) => t === shown?.sample.t) + by]);
+  };
+  const back = () => {
+    if (isHidden(listing)) set(route, { sample: undefined }, 'push');
+    else listing.current?.querySelector<HTMLElement>('a[aria-current]')?.focus();
+  };
+  const keys: Keys = [
+    ['j', 'next sample', () => move(1)],
+    ['k', 'previous sample', () => move(-1)],
+    ['n', 'next turn of its trajectory', () => turn(1)],
+    ['p', 'previous turn', () => turn(-1)],
+    ['/', 'search', () => search.current?.focus()],
+    ['t', 'which prediction stands next to the truth, of two runs', () => against && toggleShown(route)],
+    ['Escape', 'back to the list', back],
+    ['?', 'these keys', () => help.current?.showModal()],
+  ];
+  useKeys(keys);
+  useEffect(() => {
+    if (asked === null || article.current === null) return;
+    const { top } = article.current.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) article.current.scrollIntoView();
+    // The link that opened it is gone where the list gave way.
+    if (isHidden(listing)) article.current.focus({ preventScroll: true });
+  }, [asked]);
+
+  return (
+    <div class={asked === null ? 'samples' : 'samples opened'}>
+      <section class="listing" ref={listing} aria-label="List of samples">
+        <Filters {...{ index, route, list, against, found }} field={search} />
+        {found.samples.length === 0 && (
+          <div class="empty">
+            <p>{list.samples.length === 0 ? 'This run has no samples.' : 'No samples match.'}</p>
+            {list.samples.length > 0 && <Clear route={route} />}
+          </div>
+        )}
+        <RowWindow
+          label="Samples"
+          rows={found.samples}
+          current={place}
+          isShown={asked === null}
+          draw={(one) => (
+            <a href={addressOf(route, one)} aria-current={one.sample === shown?.sample ? 'true' : undefined}>
+              <b>{visible(sampleName(list, one.sample))}</b>
+              <Score list={list} of={one} />
+              <Marks list={list} sample={one.sample} />
+              <span class="said note">{visible(one.sample.n ?? one.sample.y ?? '')}</span>
+            </a>
+          )}
+        />
+      </section>
+      <article class="sample" ref={article} tabIndex={-1} aria-label="Sample">
+        <div class="path">
+          <a class="back" href={href(route.path, { ...settings(route), sample: undefined })}>
+            All samples
+          </a>
+          {[-1, 1].map((by) => {
+            const to = place === -1 ? undefined : found.samples[place + by];
+            const name = by < 0 ? 'Previous' : 'Next';
+            return to === undefined ? <span>{name}</span> : <a href={addressOf(route, to)}>{name}</a>;
+          })}
+          <span class="soft">{place >= 0 && `${count(place + 1)} of ${count(found.samples.length)}`}</span>
+          <button type="button" class="quiet" onClick={() => help.current?.showModal()}>
+            Keys
+          </button>
+        </div>
+        {shown !== undefined && <Sample {...{ index, route, list, against, selected: shown }} />}
+        {shown === undefined && asked !== null && <p class="empty">This run has no sample {visible(asked)}.</p>}
+      </article>
+      <Help field={help} keys={keys} />
+    </div>
+  );
+}
+
+function isHidden({ current }: RefObject<HTMLElement | null>): boolean {
+  return current?.offsetParent === null;
+}
+
+function settings(route: Route): Record<string, string> {
+  return Object.fromEntries(route.query);
+}
+
+function addressOf(route: Route, { sample }: Selected): string {
+  return href(route.path, { ...settings(route), sample: idOf(sample) });
+}
+
+/** What the filters leave, in order, and how far its texts are searched. */
+function useFound(route: Route, list: SampleList, against: SampleList | undefined) {
+  const { sample: _, shown: __, texts, ...query } = settings(route);
+  const listed = useMemo(() => selected(list, query, against), [list, against, JSON.stringify(query)]);
+  const all = { ...query, text: '' };
+  const unsearched = useMemo(() => selected(list, all, against), [list, against, JSON.stringify(all)]);
+  const trajectories = useMemo(() => [...new Set(unsearched.map(({ sample }) => sample.g))], [unsearched]);
+  const search = useTextSearch(list, texts === undefined ? '' : (query.text ?? ''), trajectories);
+  const samples = useMemo(() => {
+    if (search.found.size === 0) return listed;
+    const isListed = new Set(listed.map(({ sample }) => sample));
+    return unsearched.filter(({ sample }) => isListed.has(sample) || search.found.has(idOf(sample)));
+  }, [listed, unsearched, search.found]);
+  return { samples, search, trajectories: trajectories.length };
+}
+
+/** What a list is narrowed and ordered by, as its fields are called. */
+const PARTS: Readonly<Record<QueryPart, string>> = {
+  domain: 'Domain',
+  rating: 'Rating',
+  dimension: 'Weak in',
+  weakest: 'Weakest in',
+  fact: 'Determined facts',
+  failure: 'Failure',
+  flag: 'Flag',
+  word: 'Word of an unmet fact',
+  text: 'Text',
+  change: 'Change',
+  sort: 'Order',
+};
+/** Choices that are called otherwise than in an address. */
+const CHOICES: Readonly<Record<string, string>> = {
+  wrong: 'not factual, or failed',
+  lapse: 'first lapse of a rollout',
+  moved: 'by 25 or more',
+  alone: 'in this run alone',
+  worst: 'worst first',
+  best: 'best first',
+  turn: 'turn by turn',
+  change: 'largest change first',
+  drop: 'largest loss first',
+  gain: 'largest gain first',
+};
+
+/** Fields that narrow the list, the search, and what it came to. */
+function Filters(props: Props & { found: ReturnType<typeof useFound>; field: RefObject<HTMLInputElement | null> }) {
+  const { index, route, list, against, found, field } = props;
+  const query = settings(route);
+  const choices = useMemo(() => choicesOf(list, against), [list, against]);
+  const nameOf = (part: QueryPart, value: string) =>
+    (part === 'domain' ? list.domains.find(({ domain }) => domain === value)?.name : CHOICES[value]) ?? value;
+  const active = QUERY_PARTS.filter((part) => part !== 'sort' && query[part] !== undefined);
+  const isSearched = query.texts !== undefined;
+  const search = (event: Event) => {
+    event.preventDefault();
+    set(route, { texts: query.text && '1' });
+  };
+  return (
+    <form class="filters" onSubmit={search}>
+      <label class="search">
+        Search
+        <input
+          type="search"
+          ref={field}
+          value={query.text ?? ''}
+          onInput={({ currentTarget }) => set(route, { text: currentTarget.value, texts: '', sample: '' })}
+        />
+      </label>
+      <button type="submit" disabled={!query.text || isSearched || index.scoresOnly}>
+        Search texts
+      </button>
+      <Fold title="Filters and order">
+        <div class="fields">
+          {QUERY_PARTS.map((part) => {
+            // The first order is the one without a choice.
+            const [none = '', ...values] = part === 'sort' ? (choices.sort ?? []) : ['all', ...(choices[part] ?? [])];
+            const options = values.map((value) => [value, nameOf(part, value)] as const);
+            const choose = (value: string) => set(route, { [part]: value, sample: '' }, 'push');
+            return (
+              options.length > 0 && (
+                <Select
+                  label={PARTS[part]}
+                  value={query[part] ?? ''}
+                  options={[['', nameOf(part, none)], ...options]}
+                  choose={choose}
+                />
+              )
+            );
+          })}
+        </div>
+      </Fold>
+      {active.length > 0 && (
+        <div>
+          {active.map((part) => (
+            <button type="button" class="chip" onClick={() => set(route, { [part]: '', texts: '' }, 'push')}>
+              {PARTS[part]} <b>{visible(nameOf(part, query[part] ?? ''))}</b> ×<span class="unseen"> remove</span>
+            </button>
+          ))}
+          <Clear route={route} />
+        </div>
+      )}
+      <p class="note" role="status">
+        {found.samples.length < list.samples.length && `${count(found.samples.length)} of `}
+        {plural(list.samples.length, 'sample')}
+        {isSearched &&
+          ` · searched ${count(found.search.searched)} of ${plural(found.trajectories, 'trajectory', 'trajectories')}`}
+        {found.search.unread > 0 && `, ${count(found.search.unread)} without texts`}
+      </p>
+    </form>
+  );
+}
+
+function Clear({ route }: { readonly route: Route }) {
+  return <a href={href(route.path)}>Clear filters</a>;
+}
+
+type Keys = readonly (readonly [key: string, does: string, act: () => void])[];
+
+function Help({ field, keys }: { readonly field: RefObject<HTMLDialogElement | null>; readonly keys: Keys }) {
+  return (
+    <dialog ref={field} aria-label="Keys">
+      <dl class="facts">
+        {keys.map(([key, does]) => [
+          <dt>
+            <kbd>{key}</kbd>
+          </dt>,
+          <dd>{does}</dd>,
+        ])}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}
+
+/** Does what keys say. Where something is typed, chosen or asked they are left alone. */
+function useKeys(keys: Keys): void {
+  useEffect(() => {
+    const follow = (event: KeyboardEvent) => {
+      const [, , act] = keys.find(([key]) => key === event.key) ?? [];
+      const isTaken = event.target instanceof Element && event.target.closest('input, select, textarea, dialog');
+      if (act === undefined || isTaken || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener('keydown', follow);
+    return () => removeEventListener('keydown', follow);
+  });
+}
