@@ -50,7 +50,10 @@ export function usdOfBoth(one: number | undefined, other: number | undefined): n
 }
 
 /** What a row took, as far as sums need it. */
-export type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
+type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
+
+/** What a row's prediction and its judgement took, and how long, in milliseconds; absent as far as nobody knows. */
+export type RowSpent = Readonly<Record<'prediction' | 'judgement', RowCost & { readonly ms?: number | undefined }>>;
 
 /** What rows took by domain; one that has no record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {

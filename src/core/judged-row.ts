@@ -1,8 +1,6 @@
 // A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
 // version, or the official script.
 
-import { z } from 'zod';
-import { COUNT } from './document.js';
 import { type Fact, readFacts } from './facts.js';
 import { asObject, isInteger, isObject, isText, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
@@ -191,25 +189,28 @@ export function remarksIn(fields: JsonObject): Remarks {
   };
 }
 
-/** What is kept of a row, so that a list shows it without reading its line. The first three are the line's span in the judged file. */
-const EXCERPT = z.strictObject({
-  offset: COUNT,
-  length: COUNT,
-  checksum: COUNT,
+/** What is kept of a row, so that a list shows it without reading its line. */
+export interface Excerpt {
+  /** The span of the row's line in the judged file. */
+  readonly offset: number;
+  readonly length: number;
+  readonly checksum: number;
   /** The judge's first weakness, or why the row failed; absent where there is neither. */
-  note: z.string().optional(),
+  readonly note?: string;
   /** Claims of determined facts that the prediction did not meet; absent where there is none. */
-  unmet: z.array(z.string()).optional(),
+  readonly unmet?: readonly string[];
   /** How many determined facts the checklist lists; absent without a checklist. */
-  determined: COUNT.optional(),
+  readonly determined?: number;
   /** Characters (UTF-16 units) of system prompt, history and action; absent for a lean row, which does not hold them. */
-  chars: COUNT.optional(),
-});
-export type Excerpt = Readonly<z.infer<typeof EXCERPT>>;
+  readonly chars?: number;
+}
 
 /** Whether a value, as a SQLite file may hold one, is an excerpt. */
 export function isExcerpt(value: unknown): value is Excerpt {
-  return EXCERPT.safeParse(value).success;
+  if (!isObject(value)) return false;
+  const { offset, length, checksum, note = '', unmet = [], determined = 0, chars = 0 } = value;
+  const isCounted = [offset, length, checksum, determined, chars].every((count) => isInteger(count) && count >= 0);
+  return isCounted && isText(note) && Array.isArray(unmet) && unmet.every(isText);
 }
 
 /** The official script writes whatever the judge gave: a list, a text, or something else. */

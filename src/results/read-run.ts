@@ -28,8 +28,8 @@ import type { KnownRun } from './databases.js';
 
 /** A run with its rows. Its texts may be hostile. */
 export interface ReadRun
-  extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen' | 'excerpts' | 'spent'>,
-    Partial<Pick<ReturnType<typeof readStoredRun>, 'id' | 'excerpts' | 'spent'>> {
+  extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen' | 'excerpts'>,
+    Partial<Pick<ReturnType<typeof readStoredRun>, 'id' | 'excerpts'>> {
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
@@ -56,9 +56,8 @@ export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: 
     /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
     sha256: run.sourceSha256,
     rows: store.judgements(run.id),
-    /** By record id: what is known of rows without their texts, and what they took. */
+    /** What is known of rows without their texts, by record id. */
     excerpts: store.excerpts(run.id),
-    spent: store.spent(run.id),
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,

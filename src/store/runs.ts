@@ -1,6 +1,6 @@
 // Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
 
-import type { RowCost, RunCosts, Spending, Spent } from '../core/costs.js';
+import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
@@ -202,9 +202,6 @@ export function readExcerpts(database: Sqlite, runId: number): ReadonlyMap<strin
   return new Map(Array.from(rowsOf(database, sql, runId), (row) => [idIn(row), row.document('excerpt', isExcerpt)]));
 }
 
-/** What a row's prediction and its judgement took, and how long, in milliseconds; absent as far as no journal told. */
-export type RowSpent = Readonly<Record<'prediction' | 'judgement', RowCost & { readonly ms?: number | undefined }>>;
-
 /** What each judged row of a run took, by record id; empty for an id that is not there. @throws DamagedValue */
 export function readSpent(database: Sqlite, runId: number): ReadonlyMap<string, RowSpent> {
   const columns = ['judgements', 'predictions'].flatMap((table) =>
@@ -212,14 +209,14 @@ export function readSpent(database: Sqlite, runId: number): ReadonlyMap<string, 
   );
   const sql = `SELECT key, repeat, judgement_index, ${columns.join(', ')}
     FROM judgements LEFT JOIN predictions USING (run_id, key, repeat) WHERE run_id = ?`;
+  const tokens = TOKENS.map((kind) => [kind, columnOf(kind)] as const);
   const spentIn = (row: Row, table: string) => {
-    const number = (name: string) => row.numberIn(`${table}_${name}`);
     const usage: Usage = {};
-    for (const kind of TOKENS) {
-      const count = number(columnOf(kind));
+    for (const [kind, column] of tokens) {
+      const count = row.numberIn(`${table}_${column}`);
       if (count !== undefined) usage[kind] = count;
     }
-    return { log: { usage }, usd: number('usd'), ms: number('ms') };
+    return { log: { usage }, usd: row.numberIn(`${table}_usd`), ms: row.numberIn(`${table}_ms`) };
   };
   return new Map(
     Array.from(rowsOf(database, sql, runId), (row) => [

@@ -7,6 +7,7 @@ import { takeExcerpts } from '../benchmark/excerpt.js';
 import { readJudged } from '../benchmark/judged.js';
 import { openToRead, readAgain } from '../benchmark/line-file.js';
 import { readSampleAgain } from '../benchmark/sample.js';
+import type { RowSpent } from '../core/costs.js';
 import { badData } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import { type JsonObject, parseObject } from '../core/json.js';
@@ -119,10 +120,9 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
 
 /** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
 export interface TextOptions {
-  readonly spent?: ReadRun['spent'] | undefined;
+  readonly spent?: ReadonlyMap<string, RowSpent> | undefined;
   readonly again?: AskAgain | undefined;
 }
-type RowSpent = NonNullable<ReturnType<NonNullable<ReadRun['spent']>['get']>>;
 
 /**
  * The texts of the rows of one trajectory, each different text once.

@@ -116,7 +116,7 @@ describe('the texts of a row', () => {
 async function textsOf(run: ReadRun, trajectory: string): Promise<TrajectoryTexts> {
   const rows = run.rows.filter((row) => row.trajectory === `t-${trajectory}`);
   const again = await openAskAgain(run, ioIn(dir));
-  return trajectoryTexts(rows, await opened(run), { spent: run.spent, again });
+  return trajectoryTexts(rows, await opened(run), { again });
 }
 
 const rowIn = (texts: TrajectoryTexts, made: MadeRow) =>
