@@ -25,7 +25,7 @@ export const QUERY_PARTS = [
   'change',
   'sort',
 ] as const;
-export type QueryPart = (typeof QUERY_PARTS)[number];
+type QueryPart = (typeof QUERY_PARTS)[number];
 export type Query = { readonly [part in QueryPart]?: string | undefined };
 
 /** A sample that a query selects. */

@@ -39,7 +39,7 @@ export interface RowTexts extends Remarks {
 }
 
 /** Reads the texts of a row. @throws UserError: 65 where the row's line has changed since it was scored */
-export type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
+type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
 
 /**
  * Opens the texts of a run. With excerpts a row is read by its span alone; without, the file is gone through once.
@@ -119,7 +119,7 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
 }
 
 /** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
-export interface TextOptions {
+interface TextOptions {
   readonly spent?: ReadonlyMap<string, RowSpent> | undefined;
   readonly again?: AskAgain | undefined;
 }
