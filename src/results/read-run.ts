@@ -74,9 +74,8 @@ export function readStoredRun(known: KnownRun, manifest: Partial<Manifest> | und
   return {
     ...storedSummary(known, manifest),
     rows: store.judgements(run.id),
-    /** By record id: what is known of rows without their texts, and what they took. */
+    /** What is known of rows without their texts, by record id. */
     excerpts: store.excerpts(run.id),
-    spent: store.spent(run.id),
   };
 }
 

@@ -15,7 +15,7 @@ import { type Readings, type RunStatus, readStatuses } from '../results/status.j
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { openExistingStore } from '../store/store.js';
+import { openExistingStore, type StoreReader } from '../store/store.js';
 import { openAskAgain } from './ask-again.js';
 import { compareDocument } from './compare-document.js';
 import type { DocumentName, Index, ListedRun, RunDocument, SampleList, TrajectoryTexts } from './documents.js';
@@ -34,6 +34,8 @@ export interface ViewedRun {
   readonly source: string;
   /** Why it cannot be read; absent as far as that is known. */
   failure?: string;
+  /** What rows took, by record id; known of stored runs once they are read. */
+  spent?: ReturnType<StoreReader['spent']>;
   /** The run with its rows, read once. */
   read(): Promise<ReadRun>;
 }
@@ -145,7 +147,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     if (kind === 'run') return pageOf(run(ref));
     if (kind === 'scenarios') return scenarioDocument(await run(ref).read(), ref, MOST_SCENARIO_BYTES, io.stop);
     if (kind === 'samples') return listOf(await run(ref).read());
-    if (kind === 'texts') return textsOf(await run(ref).read(), other);
+    if (kind === 'texts') return textsOf(run(ref), other);
     if (kind === 'compare') return compareDocument(await run(ref).read(), await run(other).read());
     if (kind === 'leaderboard') return storedBoard(databases(), io);
     if (kind === 'calibration') return judgeCalibration(databases(), (await run(ref).read()).made.judgeKey);
@@ -181,13 +183,15 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
   }
 
   /** @param place of the trajectory in the list of samples */
-  async function textsOf(run: ReadRun, place: string): Promise<TrajectoryTexts | undefined> {
+  async function textsOf(viewed: ViewedRun, place: string): Promise<TrajectoryTexts | undefined> {
+    const run = await viewed.read();
+    const { spent } = viewed;
     const trajectory = listOf(run).trajectories[Number(place)];
     const rows = run.rows.filter((row) => row.trajectory === trajectory);
     if (rows.length === 0) return undefined;
     const texts = await openTexts(run, run.excerpts, dataDir, io);
     try {
-      return await trajectoryTexts(rows, texts.read, { spent: run.spent, again: await openAskAgain(run, io) });
+      return await trajectoryTexts(rows, texts.read, { spent, again: await openAskAgain(run, io) });
     } finally {
       await texts.close();
     }
@@ -212,7 +216,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
         yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         for (const place of scoresOnly ? [] : list.trajectories.keys()) {
-          const { source, reason } = await attempt(() => textsOf(run, String(place)), undefined, io);
+          const { source, reason } = await attempt(() => textsOf(viewed, String(place)), undefined, io);
           yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
         }
       }
@@ -316,7 +320,7 @@ function readDatabase(path: string, io: Io): Source {
 function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[]): ViewedRun {
   const manifest = manifestOf(one);
   let run: ReadRun | undefined;
-  return {
+  const viewed: ViewedRun = {
     listed: listedRun(storedSummary({ ...one, calibrations }, manifest), judgedAt(one.run)),
     source: one.run.source,
     async read() {
@@ -324,12 +328,14 @@ function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[])
       const store = openExistingStore(one.path);
       try {
         run = readStoredRun({ ...one, store, calibrations }, manifest);
+        viewed.spent = store.spent(one.run.id);
         return run;
       } finally {
         store.close();
       }
     },
   };
+  return viewed;
 }
 
 async function judgedRun(path: string, calibrations: readonly StoredCalibration[], io: Io): Promise<ViewedRun> {

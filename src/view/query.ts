@@ -77,32 +77,30 @@ const FACTS: ReadonlyMap<string, FactTest> = new Map<string, FactTest>([
   ['all', (unmet, determined) => unmet === 0 && determined > 0],
 ]);
 
-/** What samples are sorted by, from the least on; those without it stand last. Undefined: as they are read. */
-type Order = (known: Known) => number | undefined;
+/** The orders without another run, and those that need one; of each the default first. */
+const SORTS = ['worst', 'best', 'turn'];
+const CHANGE_SORTS = ['change', 'drop', 'gain'];
 
-/** The orders without and with another run, the default first. */
-function ordersOf({ lead }: SampleList): Readonly<Record<'own' | 'changed', ReadonlyMap<string, Order | undefined>>> {
-  const goodness: Order = ({ sample: { v } }) => (v === undefined || lead.better !== 'smaller' ? v : -v);
-  const gain: Order = (known) => known.gain;
-  const minus = (order: Order): Order => {
-    return (known) => {
-      const place = order(known);
-      return place === undefined ? undefined : -place;
-    };
-  };
-  const moved: Order = ({ change }) => (change === undefined ? undefined : Math.abs(change));
-  return {
-    own: new Map([
-      ['worst', goodness],
-      ['best', minus(goodness)],
-      ['turn', undefined],
-    ]),
-    changed: new Map([
-      ['change', minus(moved)],
-      ['drop', gain],
-      ['gain', minus(gain)],
-    ]),
-  };
+/** What samples are sorted by, from the least on; undefined where they stay as they are read. */
+function placeBy(sort: string, { lead }: SampleList): ((known: Known) => number) | undefined {
+  const better = lead.better === 'smaller' ? -1 : 1;
+  // Those without the figure stand last.
+  const times = (factor: number, figure: number | undefined) =>
+    figure === undefined ? Number.POSITIVE_INFINITY : factor * figure;
+  switch (sort) {
+    case 'worst':
+      return ({ sample }) => times(better, sample.v);
+    case 'best':
+      return ({ sample }) => times(-better, sample.v);
+    case 'change':
+      return ({ change }) => times(-1, change && Math.abs(change));
+    case 'drop':
+      return ({ gain }) => times(1, gain);
+    case 'gain':
+      return ({ gain }) => times(-1, gain);
+    default:
+      return undefined;
+  }
 }
 
 /** What each part of a query may be; undefined for any text. */
@@ -111,7 +109,6 @@ export function choicesOf(list: SampleList, against?: SampleList): Record<QueryP
   const dimensions = figures.flatMap(([name, end]) => (end === PERFECT ? name.toLowerCase() : []));
   const seen = (namesIn: (sample: ListedSample) => readonly string[]) => [...new Set(samples.flatMap(namesIn))].sort();
   const hasBands = lead.from === 0 && lead.to === 100 && lead.better === 'larger';
-  const { own, changed } = ordersOf(list);
   return {
     domain: domains.map(({ domain }) => domain),
     rating: [...(hasBands ? BANDS.keys() : []), 'failed', 'wrong', ...(isRollout(list) ? ['lapse'] : [])],
@@ -123,7 +120,7 @@ export function choicesOf(list: SampleList, against?: SampleList): Record<QueryP
     word: undefined,
     text: undefined,
     change: against === undefined ? [] : [...CHANGES.keys()],
-    sort: [...(against === undefined ? [] : changed.keys()), ...own.keys()],
+    sort: against === undefined ? SORTS : [...CHANGE_SORTS, ...SORTS],
   };
 }
 
@@ -143,10 +140,8 @@ export function select(list: SampleList, query: Query, against?: SampleList): Se
   const found = list.samples
     .map((sample, at): Known => ({ at, sample, ...partners?.(sample) }))
     .filter((known) => tests.every((test) => test(known)));
-  const { own, changed } = ordersOf(list);
-  const order = new Map([...own, ...changed]).get(query.sort || (against === undefined ? 'worst' : 'change'));
-  const place = (known: Known) => order?.(known) ?? Number.POSITIVE_INFINITY;
-  if (order !== undefined) found.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
+  const place = placeBy(query.sort || (against === undefined ? 'worst' : 'change'), list);
+  if (place !== undefined) found.sort((a, b) => (place(a) === place(b) ? 0 : place(a) - place(b)));
   return found.map(({ at, other, change }) => ({ at, other, change }));
 }
 

@@ -39,7 +39,7 @@ export interface RowTexts extends Remarks {
 }
 
 /** Reads the texts of a row. @throws UserError: 65 where the row's line has changed since it was scored */
-export type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
+type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
 
 /**
  * Opens the texts of a run. With excerpts a row is read by its span alone; without, the file is gone through once.
@@ -119,7 +119,7 @@ function textsIn(fields: JsonObject, sample: Sample): RowTexts {
 }
 
 /** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
-export interface TextOptions {
+interface TextOptions {
   readonly spent?: ReadonlyMap<string, RowSpent> | undefined;
   readonly again?: AskAgain | undefined;
 }
@@ -170,22 +170,11 @@ export function withoutHistories({ strings, rows }: TrajectoryTexts): Trajectory
   const kept: string[] = [];
   const places = new Map<number, number>();
   const moved = (place: number) => heldIn(places, place, () => kept.push(strings[place] ?? '') - 1);
-  const movedIn = (place: number | undefined) => (place === undefined ? undefined : moved(place));
-  const left = Object.entries(rows).map(([id, row]): [string, SampleTexts] => [
-    id,
-    {
-      ...row,
-      truth: moved(row.truth),
-      action: moved(row.action),
-      history: undefined,
-      system: movedIn(row.system),
-      prediction: movedIn(row.prediction),
-      reply: movedIn(row.reply),
-      judgeReply: movedIn(row.judgeReply),
-      judgeThoughts: movedIn(row.judgeThoughts),
-      request: undefined,
-    },
-  ]);
+  const left = Object.entries(rows).map(([id, { history: _history, request: _request, ...row }]) => {
+    const moves = Object.entries(row).map(([name, value]) => [name, typeof value === 'number' ? moved(value) : value]);
+    // The same members: all numbers of a row's texts are places.
+    return [id, Object.fromEntries(moves) as SampleTexts] as const;
+  });
   const missing = 'Histories are left out: this page has no room for them.';
   return { strings: kept, rows: Object.fromEntries(left), missing };
 }

@@ -7,7 +7,6 @@ import { CalibrationPage } from './pages/calibration.js';
 import { ComparePage, GatePage } from './pages/compare.js';
 import { CurvePage } from './pages/curve.js';
 import { LeaderboardPage } from './pages/leaderboard.js';
-import { ProblemsPage } from './pages/problems.js';
 import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
 import { SamplesPage } from './pages/samples.js';
@@ -21,7 +20,7 @@ import './samples.css';
 /** The pages by the first word of their address. */
 const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   runs: RunsPage,
-  run: RunPages,
+  run: RunPage,
   curve: CurvePage,
   episodes: EpisodesPage,
   compare: ComparePages,
@@ -31,13 +30,6 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   panel: PanelPage,
   agreement: AgreementPage,
 };
-
-function RunPages(props: PageProps) {
-  const [, runRef = '', page] = props.route.path;
-  if (page === 'samples') return <SamplesPage {...props} runRef={runRef} />;
-  if (page === 'problems') return <ProblemsPage {...props} runRef={runRef} />;
-  return <RunPage {...props} />;
-}
 
 function ComparePages(props: PageProps) {
   const [, base = '', candidate = '', page] = props.route.path;

@@ -3,11 +3,13 @@
 import type { ComponentChild } from 'preact';
 import type { FigureTable, RunDocument } from '../../documents.js';
 import { Curve, cssPercent, IntervalChart, scaleOf } from '../charts.js';
-import { Block, Failed, Fold, type KeyFigure, Loaded, ReportTable, Table } from '../parts.js';
+import { Block, Fold, type KeyFigure, Loaded, ReportTable, Table } from '../parts.js';
 import { href, type PageProps } from '../route.js';
 import { useDocument } from '../source.js';
 import { count, DASH, number, Text, visible } from '../text.js';
+import { ProblemsPage } from './problems.js';
 import { intervalOf, RunHead } from './run-head.js';
+import { SamplesPage } from './samples.js';
 import { Scenarios } from './scenarios.js';
 import '../run.css';
 
@@ -31,7 +33,13 @@ export function RunPage({ index, route }: PageProps) {
           ))}
         </nav>
       )}
-      {tab === '' ? <Overview id={id} /> : <Failed reason="There is no page of this address." />}
+      {tab === 'samples' ? (
+        <SamplesPage index={index} route={route} runRef={id} />
+      ) : tab === 'problems' ? (
+        <ProblemsPage index={index} route={route} runRef={id} />
+      ) : (
+        <Overview id={id} />
+      )}
     </>
   );
 }
