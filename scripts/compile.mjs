@@ -9,10 +9,15 @@ import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BROWSER = 'view/browser';
-/** The scripts by the modules that they begin with: the report's, and that of the page on which people rate. */
-const SCRIPTS = { 'view/browser.js': 'page.ts', 'view/rating-script.js': 'rating.ts' };
+/** The scripts by the modules that they begin with: the report's, that of the page on which people rate, and the app. */
+const SCRIPTS = {
+  'view/browser.js': 'view/browser/page.ts',
+  'view/rating-script.js': 'view/browser/rating.ts',
+  'view/app.js': 'view/app/main.tsx',
+};
 
-const codes = await Promise.all([tsc('tsconfig.json'), tsc(`src/${BROWSER}/tsconfig.json`)]);
+const projects = ['tsconfig.json', `src/${BROWSER}/tsconfig.json`, 'src/view/app/tsconfig.json'];
+const codes = await Promise.all(projects.map(tsc));
 if (codes.some((code) => code !== 0)) process.exit(1);
 for (const [script, entry] of Object.entries(SCRIPTS)) await joinBrowserScript(script, entry);
 clearDist();
@@ -38,7 +43,7 @@ async function joinBrowserScript(script, entry) {
       emptyOutDir: false,
       minify: true,
       target: 'es2022',
-      lib: { entry: `src/${BROWSER}/${entry}`, formats: ['iife'], name: 'page', fileName: () => file },
+      lib: { entry: `src/${entry}`, formats: ['iife'], name: 'page', fileName: () => file, cssFileName: 'app' },
     },
   });
   if (/<(?:!--|\/?script)/i.test(readFileSync(join(outDir, file), 'utf8'))) {

@@ -47,6 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
   { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },
+  { name: 'view', load: () => import('./cli/view.js'), summary: 'look at runs in a browser: samples, curves, comparisons, what went wrong' },
   { name: 'report', load: one(pages, 'report'), summary: 'write an HTML page about a run, with every sample' },
   { name: 'rate', load: one(pages, 'rate'), summary: 'write a page on which people rate predictions, blind to the judge' },
   { name: 'agree', load: () => import('./cli/agree.js'), summary: 'hold a judge against people who rated the same predictions' },

@@ -24,6 +24,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   '@huggingface/tokenizers': ['model/tokens/'],
   ws: ['simulate/environment/http.ts'],
   '@modelcontextprotocol/sdk': ['simulate/environment/mcp.ts'],
+  hono: ['view/server.ts'],
+  '@hono/node-server': ['view/server.ts'],
+  preact: ['view/app/'],
 };
 /** Of each module those that it may import, as the table of docs/architecture.md says; undefined where it may import all. */
 const MODULES: ReadonlyMap<string, readonly string[] | undefined> = new Map(

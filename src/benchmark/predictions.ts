@@ -30,6 +30,8 @@ const HINT = '--predictions names the file that awb infer wrote';
 /** Where a prediction lies, and what judging needs to know of it before it is read. */
 export interface PredictionRef extends Span {
   readonly key: string;
+  /** The row's own, as in `RowRef`. */
+  readonly id: string;
   readonly trajectory: string;
   readonly repeat: number;
   /** Of a judged file: which judgement of its prediction the row holds, from 0. */
@@ -123,7 +125,7 @@ function requirePredicted(path: string, refs: readonly PredictionRef[]): void {
 }
 
 /** What a row's own fields, or the data's, say of a prediction. */
-type Identified = Pick<PredictionRef, 'key' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
+type Identified = Pick<PredictionRef, 'key' | 'id' | 'trajectory' | 'domain' | 'turnIdx' | 'row'>;
 
 /** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
 async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: Dataset | undefined) {
@@ -140,7 +142,7 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     if (id !== undefined && !isKeyOf(id.key, key)) {
       return 'the row was changed after awb infer wrote it (its key does not fit); make it again';
     }
-    return { key: id?.key ?? keyOf(key), trajectory, domain, turnIdx };
+    return { key: id?.key ?? keyOf(key), id: reading.row.id, trajectory, domain, turnIdx };
   }
 
   /** The row in a line from which the trajectory's text was left out. */
@@ -158,7 +160,8 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     if (row.domain !== domainOf(typeof task === 'string' ? task : '')) {
       return '"task" was changed after awb infer wrote it; make it again';
     }
-    return { key: row.key, trajectory: row.trajectory, domain: row.domain, turnIdx: row.turnIdx, row };
+    const { key, trajectory, domain, turnIdx } = row;
+    return { key, id: row.id, trajectory, domain, turnIdx, row };
   }
 
   for await (const { line, text, fields } of lines) {
@@ -176,6 +179,7 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     // Field by field: what is spread into an object takes up to twice the memory.
     refs.push({
       key: row.key,
+      id: row.id,
       trajectory: row.trajectory,
       domain: row.domain,
       turnIdx: row.turnIdx,

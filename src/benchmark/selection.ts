@@ -74,7 +74,8 @@ function byPrefix(chosen: readonly RowRef[]): RowRef[] {
   );
 }
 
-function withIds(chosen: readonly RowRef[], ids: readonly string[]): RowRef[] {
+/** Those of the rows, or of their predictions, that `--ids` names. @throws UserError (2) for an id that none has */
+export function withIds<Row extends Pick<RowRef, 'id' | 'key'>>(chosen: readonly Row[], ids: readonly string[]): Row[] {
   const wanted = new Set(ids);
   const found = chosen.filter(({ id, key }) => wanted.has(id) || wanted.has(key));
   for (const { id, key } of found) {

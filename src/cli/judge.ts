@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { openDataset } from '../benchmark/dataset.js';
 import { predictionsFileOf } from '../benchmark/judged-path.js';
 import { openPredictions } from '../benchmark/predictions.js';
+import { withIds } from '../benchmark/selection.js';
 import { badData, type ExitCode, present } from '../core/errors.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
 import { counted, printable, shellLine, shownPath } from '../core/printable.js';
@@ -33,6 +34,7 @@ export const command = defineCommand({
     'awb judge results/step-100 --mode metrics': 'text metrics, no judge needed',
     'awb judge … --mode reference --reference base/predictions.jsonl':
       'how often the prediction is nearer to the truth than that of another file',
+    'awb judge … --ids KEY --output-dir again': 'a row once more, in a folder of its own',
     'awb judge … --mode turing': 'how often the prediction is taken for the real observation',
     'awb judge … --mode decision': 'how often an agent, named in place of the judge, does what it would',
   },
@@ -93,7 +95,9 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
 const ALIKE = 'at temperature 0 a judge is likely to repeat itself; --judge-repeats then only costs more';
 
 async function judgeAll(work: Judging): Promise<ExitCode> {
-  const { settings, io, mode, method, dir } = work;
+  const { settings, io, mode, method, dir, predictions } = work;
+  const { refs } = predictions;
+  const chosen = settings.ids.length === 0 ? refs : withIds(refs, settings.ids);
   const identity = (stored: Manifest | undefined) => judgeIdentity(work, stored);
   const { name, why, replaces } = await chooseFile(dir, identity, {
     label: settings.label,
@@ -103,12 +107,12 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   // Before anybody is paid for judgements that were meant for the other file.
   if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
   const { dryRun } = settings;
-  const { pricing, predictions } = work;
+  const { pricing } = work;
   return withRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing }, (run) => {
     if (why !== undefined) run.notices.push(why);
     run.notices.push(...(predictions.notices ?? []));
     if (settings.judgeRepeats > 1 && settings.temperature === 0) run.notices.push(ALIKE);
-    return billOrAsk(judgeStage(work, run, predictions.refs, settings.judgeRepeats), (result) => {
+    return billOrAsk(judgeStage(work, run, refs, settings.judgeRepeats, chosen), (result) => {
       printStageResult(io, settings, result, {
         noun: mode.noun,
         remark: remarkOnRepeats(result.manifest),

@@ -1,10 +1,12 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
+import { takeExcerpts } from '../benchmark/excerpt.js';
 import { readJudged } from '../benchmark/judged.js';
 import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
 import { EXIT, heedStop } from '../core/errors.js';
 import { printable, shownPath } from '../core/printable.js';
+import { rowIdOf } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { askedWord, measureOf } from '../judge/modes.js';
 import { PRICE_OPTIONS } from '../model/prices/prices.js';
@@ -57,13 +59,18 @@ export const command = defineCommand({
     const { teacherForced, minCoverage, json, verbose: byDomain } = settings;
     const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
     const scenarios = scenarioRows();
-    const { rows, sha256, warnings } = await readJudged(source, io.stop, scenarios.take);
+    const { take, excerpts } = takeExcerpts();
+    const { rows, sha256, warnings } = await readJudged(source, io.stop, (row, fields, line) => {
+      scenarios.take(row, fields);
+      take(row, fields, line);
+    });
     const manifest = await readManifest(manifestBeside(source));
     const made = madeWith(manifest);
     const card = aggregate(rows, made.chosen, measureOf);
     const prices = await pricesOf(manifest, settings.prices, io);
     const told = { source, manifest, rows, costs: manifestCosts(manifest) };
-    const { judgements, costs } = await countCosts(told, prices, io.stop);
+    const { judgements: spent, costs } = await countCosts(told, prices, io.stop);
+    const judgements = spent.map((one) => ({ ...one, excerpt: excerpts.get(rowIdOf(one.row)) }));
     await heedStop(io);
     const change = changeSince(manifest, shownPath(source, io), sha256);
     if (change !== undefined) io.stderr.write(`note: ${printable(change)}\n`);

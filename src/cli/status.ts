@@ -3,23 +3,14 @@
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { domainName, inTableOrder } from '../core/domains.js';
-import { codeOf, EXIT, type ExitCode, inputMissing, type UserError } from '../core/errors.js';
-import { countBy, groupBy } from '../core/groups.js';
-import type { RunKind } from '../core/identity.js';
+import { domainName } from '../core/domains.js';
+import { EXIT, type ExitCode, inputMissing, type UserError } from '../core/errors.js';
 import { counted, dollars, grouped, printable, shortened } from '../core/printable.js';
 import { aligned, barLines, blocksText, hasBlocks, type Look, withRedFailures, wrapped } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
-import { sizeOf } from '../disk/files.js';
-import { predictionState } from '../infer/inferring.js';
-import { calibrationState, judgementState } from '../judge/asking.js';
 import { waitOf } from '../model/schedule/outages.js';
-import { Ledger } from '../run/budget.js';
-import { type JournalRecord, scanJournal } from '../run/journal.js';
-import { type Manifest, readManifest } from '../run/manifest.js';
-import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../run/run.js';
+import { type RunStatus, readStatuses, sumOf } from '../results/status.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
-import { episodeState } from '../simulate/episodes/playing.js';
 
 const OPTIONS = {
   dirs: option.list(
@@ -85,143 +76,7 @@ function nothingIn(what: string): UserError {
   return inputMissing(`${what}; name the --output-dir of a run, which has a manifest once it begins to ask`);
 }
 
-// What runs have come to, as `awb status --json` prints it, and in words. Manifests and journals are read; nothing is locked or written.
-
-/** Runs as `--json` prints them; what nobody knows is undefined. */
-export type RunStatus = { readonly dir: string; readonly name: string } & Awaited<ReturnType<typeof statusOf>>;
 type Left = Pick<RunStatus, 'failed' | 'left' | 'rows_per_second' | 'seconds_left'>;
-
-const MANIFEST = '.manifest.json';
-/** The rate is that of these last milliseconds. */
-const WINDOW_MS = 5 * 60_000;
-
-const STATE_OF: Readonly<Record<RunKind, (record: JournalRecord) => RowState>> = {
-  infer: predictionState,
-  scenarios: predictionState,
-  judge: judgementState,
-  calibrate: calibrationState,
-  likelihood: judgementState,
-  simulate: episodeState,
-};
-
-/**
- * The status of every run in a folder, in the order of their beginnings; where there is none, a word on why.
- * @param dir absolute; `shown` is its name as the user gave it
- * @throws UserError (66) where nothing lies there that can be read; (65) for a damaged manifest
- */
-async function readStatuses(dir: string, shown: string, now: number): Promise<RunStatus[] | string> {
-  const entries = await readdir(dir).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOTDIR') return undefined;
-    throw inputMissing(`cannot read the folder ${shown} (${codeOf(error)}); name the --output-dir of a run`);
-  });
-  if (entries === undefined) return `${shown} is a file`;
-  const found: RunStatus[] = [];
-  for (const entry of entries.filter((entry) => entry.endsWith(MANIFEST))) {
-    const name = entry.slice(0, -MANIFEST.length);
-    const { manifestPath, journalPath } = pathsOf({ dir, name });
-    const manifest = await readManifest(manifestPath);
-    if (manifest !== undefined) found.push({ dir: shown, name, ...(await statusOf(manifest, journalPath, now)) });
-  }
-  if (found.length === 0) return `there is no run in ${shown}`;
-  return found.sort((a, b) => a.started_at.localeCompare(b.started_at));
-}
-
-async function statusOf(manifest: Manifest, journalPath: string, now: number) {
-  const { kind, label, price, unrecorded, startedAt, endedAt, process: worker, counts, tokens } = manifest;
-  /** Of each row's latest record. */
-  const rows = new Map<string, { readonly domain: string; readonly failure: string | undefined }>();
-  const reasons = new Map<string, string | undefined>();
-  /** When each record was made, milliseconds since the epoch. */
-  const times: number[] = [];
-  const ledger = new Ledger(() => price);
-  if (unrecorded !== undefined) ledger.add(unrecorded);
-  await scanJournal(journalPath, (record) => {
-    const { id, log } = record;
-    const state = STATE_OF[kind](record);
-    ledger.add(entryOf(summaryOf(state, log, STAMP_KEY[kind]), log));
-    const failure = state.status === 'failed' ? (state.class ?? 'unknown') : undefined;
-    rows.set(id, { domain: String(log.domain), failure });
-    if (failure !== undefined) reasons.set(failure, state.reason ?? reasons.get(failure));
-    const time = typeof log.at === 'string' ? Date.parse(log.at) : Number.NaN;
-    if (!Number.isNaN(time)) times.push(time);
-  });
-  // A file without a journal (a panel) is what its manifest says.
-  const isRecorded = (await sizeOf(journalPath)) !== undefined;
-  const classes = [...rows.values()].flatMap(({ failure }) => failure ?? []);
-  const failed = isRecorded ? classes.length : counts.failed;
-  const ok = isRecorded ? rows.size - failed : counts.ok;
-  const failures = Object.entries(isRecorded ? countBy(classes, (failure) => failure) : (counts.failures ?? {}));
-  const totals = worker?.totals;
-  const total =
-    totals === undefined ? counts.chosen : Object.values(totals).reduce((sum, rows) => sum + rows, counts.absent ?? 0);
-  const left = Math.max(0, total - ok - failed);
-  const isKilled = manifest.state === 'running' && worker?.host === hostname() && !isAlive(worker.pid);
-  const state = isKilled ? ('killed' as const) : manifest.state;
-  const rate = state === 'running' ? rateAt(now, times) : undefined;
-  const lastAt = times.reduce((latest, time) => Math.max(latest, time), 0);
-  return {
-    kind,
-    label,
-    /** `running` where its process lives, or may live on another host; `killed` where it died without a word. */
-    state,
-    process: worker && { pid: worker.pid, host: worker.host },
-    started_at: startedAt,
-    ended_at: state === 'running' ? undefined : endedAt,
-    last_record_at: lastAt === 0 ? undefined : new Date(lastAt).toISOString(),
-    ...{ total, ok, failed, left },
-    /** Over the last minutes, of a run that works. */
-    rows_per_second: rate,
-    seconds_left: rate && left / rate,
-    tokens: isRecorded ? ledger.tokens : (tokens?.promptTokens ?? 0) + (tokens?.completionTokens ?? 0),
-    usd: isRecorded ? ledger.usd : undefined,
-    domains: domainsOf(totals, [...rows.values()]),
-    /** The most frequent first, with the reason of the latest one. */
-    failures: failures
-      .sort(([, a], [, b]) => b - a)
-      .map(([name, rows]) => ({ class: name, rows, reason: reasons.get(name) })),
-  };
-}
-
-function domainsOf(
-  totals: Readonly<Record<string, number>> = {},
-  rows: readonly { readonly domain: string; readonly failure: string | undefined }[],
-) {
-  const byDomain = groupBy(rows, ({ domain }) => domain);
-  const names = Object.keys({ ...totals, ...Object.fromEntries(byDomain) }).sort(inTableOrder);
-  const statuses = names.map((name) => {
-    const { [name]: total } = totals;
-    const own = byDomain.get(name) ?? [];
-    const failed = own.filter(({ failure }) => failure !== undefined).length;
-    const left = total === undefined ? undefined : Math.max(0, total - own.length);
-    return [name, { total, ok: own.length - failed, failed, left }] as const;
-  });
-  return Object.fromEntries(statuses);
-}
-
-/** Records a second over the last minutes; a pause before them does not count. Undefined where fewer than two were made then. */
-function rateAt(now: number, made: readonly number[]): number | undefined {
-  const times = made.filter((time) => time >= now - WINDOW_MS && time <= now);
-  const first = times.reduce((least, time) => Math.min(least, time), now);
-  return times.length < 2 || first >= now ? undefined : (times.length - 1) / ((now - first) / 1000);
-}
-
-/** All runs together; dollars only where all of them are known, and the time until the slowest has ended. */
-export function sumOf(runs: readonly RunStatus[]) {
-  const sum = (count: (run: RunStatus) => number) => runs.reduce((all, run) => all + count(run), 0);
-  const rate = sum(({ rows_per_second: rate = 0 }) => rate);
-  const waits = runs.flatMap(({ seconds_left: wait }) => wait ?? []);
-  return {
-    runs: runs.length,
-    total: sum(({ total }) => total),
-    ok: sum(({ ok }) => ok),
-    failed: sum(({ failed }) => failed),
-    left: sum(({ left }) => left),
-    rows_per_second: rate > 0 ? rate : undefined,
-    seconds_left: waits.length > 0 ? Math.max(...waits) : undefined,
-    tokens: sum(({ tokens }) => tokens),
-    usd: runs.every(({ usd }) => usd !== undefined) ? sum(({ usd = 0 }) => usd) : undefined,
-  };
-}
 
 const MOST_FAILURES = 5;
 

@@ -50,7 +50,7 @@ export function usdOfBoth(one: number | undefined, other: number | undefined): n
 }
 
 /** What a row took, as far as sums need it. */
-type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
+export type RowCost = Pick<Spent, 'usd'> & { readonly log?: CallCost | undefined };
 
 /** What rows took by domain; one that has no record counts as unknown. */
 export function costsByDomain(rows: Iterable<readonly [Domain, RowCost | undefined]>): ReadonlyMap<Domain, Cost> {

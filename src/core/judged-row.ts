@@ -1,6 +1,8 @@
 // A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
 // version, or the official script.
 
+import { z } from 'zod';
+import { COUNT } from './document.js';
 import { type Fact, readFacts } from './facts.js';
 import { asObject, isInteger, isObject, isText, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
@@ -187,6 +189,27 @@ export function remarksIn(fields: JsonObject): Remarks {
     ...(judgeReply === undefined ? {} : { judgeReply }),
     ...(typeof judge.reasoning === 'string' ? { judgeReasoning: judge.reasoning } : {}),
   };
+}
+
+/** What is kept of a row, so that a list shows it without reading its line. The first three are the line's span in the judged file. */
+const EXCERPT = z.strictObject({
+  offset: COUNT,
+  length: COUNT,
+  checksum: COUNT,
+  /** The judge's first weakness, or why the row failed; absent where there is neither. */
+  note: z.string().optional(),
+  /** Claims of determined facts that the prediction did not meet; absent where there is none. */
+  unmet: z.array(z.string()).optional(),
+  /** How many determined facts the checklist lists; absent without a checklist. */
+  determined: COUNT.optional(),
+  /** Characters (UTF-16 units) of system prompt, history and action; absent for a lean row, which does not hold them. */
+  chars: COUNT.optional(),
+});
+export type Excerpt = Readonly<z.infer<typeof EXCERPT>>;
+
+/** Whether a value, as a SQLite file may hold one, is an excerpt. */
+export function isExcerpt(value: unknown): value is Excerpt {
+  return EXCERPT.safeParse(value).success;
 }
 
 /** The official script writes whatever the judge gave: a list, a text, or something else. */

@@ -12,6 +12,11 @@ export function rowId(key: string, prediction: number | string, index = 0): stri
   return index === 0 ? `${key}#${prediction}` : `${key}#${prediction}#${index}`;
 }
 
+/** The id of a judged row's record. */
+export function rowIdOf({ key, repeat, index }: RowId): string {
+  return rowId(key, repeat, index);
+}
+
 /** What an id names; undefined where it is none. */
 export function parseRowId(id: string): RowId | undefined {
   const { key, repeat, index = '0' } = /^(?<key>.*?)#(?<repeat>\d+)(?:#(?<index>\d+))?$/s.exec(id)?.groups ?? {};

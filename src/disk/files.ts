@@ -184,7 +184,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',
 };
 
-function writeError(name: string, error: unknown, remedy: string): unknown {
+export function writeError(name: string, error: unknown, remedy: string): unknown {
   if (error instanceof UserError) return error;
   const code = codeOf(error);
   if (code === undefined) return error;

@@ -59,6 +59,7 @@ export interface Judging {
 /**
  * Judgements of the given predictions as a stage, `count` of each.
  * @param refs in output order
+ * @param chosen those that are asked about; of the others the output holds what was judged before
  * @throws UserError (2) for a budget in dollars without a price
  */
 export function judgeStage(
@@ -66,13 +67,18 @@ export function judgeStage(
   run: Run,
   refs: readonly PredictionRef[],
   count: number,
+  chosen: readonly PredictionRef[] = refs,
 ): Stage<JudgeJob> {
   if (mode.asksJudge) requirePriced(settings, run.ledger.usd !== undefined, target);
   const judge = openJudge(run, settings, method);
   const asks = ({ ref }: JudgeJob) =>
     mode.asksJudge && ref.failure === undefined && !predictions.settled?.has(rowId(ref.key, ref.repeat));
   const isHeld = (job: JudgeJob) => holds(run, job, markOf(run));
-  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), isHeld);
+  const wanted = new Set(chosen);
+  const isWanted = ({ ref }: JudgeJob) => wanted.has(ref);
+  const isTaken = (job: JudgeJob) => isWanted(job) || run.journal.has(job.id);
+  const { rows, ...output } = judgeOutput(predictions, refs, count, run.journal.ids(), isHeld, isTaken);
+  const isPart = rows.filter(({ index }) => index === 0).length < refs.length;
   return {
     io,
     run,
@@ -83,7 +89,7 @@ export function judgeStage(
     responseFormat: method.replyForm,
     rows,
     ...output,
-    order: inJudgeOrder(rows.filter(({ index }) => index < count)),
+    order: inJudgeOrder(rows.filter((job) => job.index < count && isWanted(job))),
     stampOf,
     asks,
     solve: oneByOne(async (job, ask) => {
@@ -113,7 +119,7 @@ export function judgeStage(
       data: { predictions: predictions.path, rows: predictions.refs.length },
       predictions: inferred,
     },
-    absent: settings.recheck === undefined ? absentFrom(inferred, refs) : {},
+    absent: settings.recheck === undefined && !isPart ? absentFrom(inferred, refs) : {},
     listeners: mode.asksJudge ? [judge.watch] : [],
   };
 }
@@ -121,6 +127,7 @@ export function judgeStage(
 /**
  * The rows of the output, and the line of each. Judgements beyond the count are kept where they are good, and not asked for where they
  * are not.
+ * @param isTaken which of the first `count` are
  */
 export function judgeOutput(
   predictions: Pick<PredictionFile, 'read'>,
@@ -128,9 +135,10 @@ export function judgeOutput(
   count: number,
   recorded: Iterable<string>,
   holds: (job: JudgeJob) => boolean,
+  isTaken: (job: JudgeJob) => boolean = () => true,
 ) {
   const most = Math.max(count, recordedCount(recorded));
-  const rows = jobsOf(refs, most).filter((job) => job.index < count || holds(job));
+  const rows = jobsOf(refs, most).filter((job) => (job.index < count ? isTaken(job) : holds(job)));
   return {
     rows,
     isDone: (_job: JudgeJob, summary: RowSummary) => isDone(summary),

@@ -65,6 +65,7 @@ export const JUDGE_OPTIONS = {
     ),
     'output-dir': option.text('DIR', 'folder of judged.jsonl (default: that of the predictions)'),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean predictions'),
+    ids: option.list('LIST', 'only predictions of rows with these ids or keys'),
     label: option.text('NAME', 'names a second judging: judged.NAME.jsonl', { check: shortLabel }),
     fresh: option.flag('start over; the old files are kept aside'),
   }),
@@ -110,10 +111,14 @@ export async function openJudging(
   files: { readonly predictions: string; readonly reference: string | undefined },
   io: Io,
 ): Promise<Method> {
-  const { domainPrompts, judgeSees } = settings;
+  const { domainPrompts, judgeSees, ids, recheck } = settings;
   const { predictions, reference } = files;
   const comparesFiles = mode.beside === 'prediction';
   const name = `--mode ${settings.mode}`;
+  refuseIf(
+    recheck !== undefined && ids.length > 0,
+    '--recheck draws its rows itself, and --ids names some; to have these judged once more, leave --recheck out and name a new --output-dir',
+  );
   refuseIf(
     !comparesFiles && reference !== undefined,
     `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,

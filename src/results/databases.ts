@@ -69,8 +69,8 @@ export async function withKnownRuns<T>(
 }
 
 /** Each run once: one that stands in several files is taken from where it was scored last. */
-export function latestOf(known: readonly KnownRun[]): KnownRun[] {
-  const later = (a: KnownRun, b: KnownRun) => (a.run.scoredAt < b.run.scoredAt ? b : a);
+export function latestOf<Known extends Pick<KnownRun, 'run'>>(known: readonly Known[]): Known[] {
+  const later = (a: Known, b: Known) => (a.run.scoredAt < b.run.scoredAt ? b : a);
   return [...groupBy(known, ({ run }) => run.identity).values()].map((alike) => alike.reduce(later));
 }
 
@@ -106,7 +106,7 @@ export function listOfRuns(known: readonly KnownRun[]): string[] {
 }
 
 /** The manifest that a SQLite file holds of a run. @throws UserError (65) where it is damaged. */
-export function manifestOf({ run: { id, manifest, source }, db }: KnownRun): Manifest | undefined {
+export function manifestOf({ run: { id, manifest, source }, db }: Pick<KnownRun, 'run' | 'db'>): Manifest | undefined {
   if (manifest === undefined) return undefined;
   const remedy = `score its judged file again (${oneLine(source, 200)}), which stores it anew`;
   return checkedManifest(parseObject(manifest) ?? {}, `the manifest of run ${id} in ${db}`, remedy);

@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { takeExcerpts } from '../benchmark/excerpt.js';
 import { readCalibrated, readJudged } from '../benchmark/judged.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { domainName } from '../core/domains.js';
@@ -26,9 +27,9 @@ import { manifestCosts } from './costs.js';
 import type { KnownRun } from './databases.js';
 
 /** A run with its rows. Its texts may be hostile. */
-export interface ReadRun extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen'> {
-  /** Its number, where it was read from a SQLite file. */
-  readonly id?: number;
+export interface ReadRun
+  extends Omit<ReturnType<typeof readStoredRun>, 'id' | 'chosen' | 'excerpts' | 'spent'>,
+    Partial<Pick<ReturnType<typeof readStoredRun>, 'id' | 'excerpts' | 'spent'>> {
   /** Rows, times repeats, that the run chose, by domain. */
   readonly chosen?: ReadonlyMap<Domain, number> | undefined;
 }
@@ -42,10 +43,14 @@ export interface Pair {
 /** Takes a sentence that the user should know. */
 export type Note = (text: string) => void;
 
-/** A run as a SQLite file holds it, under the manifest that was read of it. */
-export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: Partial<Manifest> | undefined) {
+/** A run as a SQLite file holds it, but for its rows, under the manifest that was read of it. */
+export function storedSummary(
+  { run, calibrations }: Pick<KnownRun, 'run' | 'calibrations'>,
+  manifest: Partial<Manifest> | undefined,
+) {
   const made = madeWith(manifest);
   return {
+    /** Its number in the SQLite file. */
     id: run.id,
     /** Its label, its model, or its file, on one line. */
     name: oneLine(run.label ?? run.worldModel ?? basename(run.source), 80),
@@ -53,7 +58,6 @@ export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: 
     source: run.source,
     /** SHA-256 hex of the judged file's bytes, as they were when the rows were read from it. */
     sha256: run.sourceSha256,
-    rows: store.judgements(run.id),
     chosen: new Map(run.card.domains.map(({ domain, chosen }) => [domain, chosen])),
     manifest,
     made,
@@ -61,6 +65,18 @@ export function readStoredRun({ run, store, calibrations }: KnownRun, manifest: 
     trust: trustIn(made, calibrations),
     card: run.card,
     costs: run.costs,
+  };
+}
+
+/** The same with its rows. */
+export function readStoredRun(known: KnownRun, manifest: Partial<Manifest> | undefined) {
+  const { run, store } = known;
+  return {
+    ...storedSummary(known, manifest),
+    rows: store.judgements(run.id),
+    /** By record id: what is known of rows without their texts, and what they took. */
+    excerpts: store.excerpts(run.id),
+    spent: store.spent(run.id),
   };
 }
 
@@ -74,7 +90,8 @@ export async function readJudgedRun(
   note: Note,
   io: Io,
 ): Promise<ReadRun> {
-  const { rows, sha256, warnings } = await readJudged(path, io.stop);
+  const { take, excerpts } = takeExcerpts();
+  const { rows, sha256, warnings } = await readJudged(path, io.stop, take);
   for (const warning of warnings) note(printable(warning));
   const manifest = await readManifest(manifestBeside(path));
   const change = changeSince(manifest, shownPath(path, io), sha256);
@@ -86,6 +103,7 @@ export async function readJudgedRun(
     source: path,
     sha256,
     rows,
+    excerpts,
     chosen,
     manifest,
     made,

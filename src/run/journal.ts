@@ -89,13 +89,14 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
 /**
  * Gives every sound record of a journal, with the line that it stands on; none where there is no file. Nothing is changed.
  * @param take throws for what no run writes
- * @returns what is damaged, as `repaired` says it
+ * @param start where a line begins; numbers and offsets of lines count from there
+ * @returns where the last whole line ends, from which it can be read on, and what is damaged, as `repaired` says it
  * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
  */
-export async function scanJournal(path: string, take: TakeRecord): Promise<string | undefined> {
+export async function scanJournal(path: string, take: TakeRecord, start = 0) {
   const handle = await openRegular(path);
   try {
-    return (await scan(path, handle, take)).repaired;
+    return await scan(path, handle, take, start);
   } finally {
     await handle.close();
   }
@@ -178,16 +179,18 @@ async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
 type TakeRecord = (record: JournalRecord, line: Line) => unknown;
 
 /** Reads all lines. `end` is where the last whole one ends, and `isTorn` whether a torn one stands behind it. */
-async function scan(path: string, handle: FileHandle, take: TakeRecord) {
+async function scan(path: string, handle: FileHandle, take: TakeRecord, start = 0) {
   const notes: string[] = [];
   const damaged: number[] = [];
   const { size } = await handle.stat();
   let end = size;
-  const chunks = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES });
+  // No further than `end`, since another process may append meanwhile. The end of a stream is its last byte.
+  const last = Math.max(start, size - 1);
+  const chunks = handle.createReadStream({ start, end: last, autoClose: false, highWaterMark: READ_BYTES });
   for await (const line of splitLines(chunks)) {
     if (!line.ended) {
       notes.push(`cut off a torn last line of ${line.bytes.length} bytes (its row is asked again)`);
-      end = line.offset;
+      end = start + line.offset;
     } else if (!taken(path, line, take)) damaged.push(line.number);
   }
   const named = [...damaged.slice(0, MOST_NAMED), ...(damaged.length > MOST_NAMED ? ['...'] : [])].join(', ');

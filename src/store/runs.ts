@@ -1,15 +1,17 @@
 // Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
 
-import type { RunCosts, Spending, Spent } from '../core/costs.js';
+import type { RowCost, RunCosts, Spending, Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
 import { isObject, isText } from '../core/json.js';
-import type { CallLog, JudgedRow, ScoreCard } from '../core/types.js';
+import { type Excerpt, isExcerpt } from '../core/judged-row.js';
+import { rowId } from '../core/row-id.js';
+import type { CallLog, JudgedRow, ScoreCard, Usage } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
-import { columnOf } from './schema.js';
+import { columnOf, TOKENS } from './schema.js';
 
 /** The texts of a run, each in a column of its own. */
 const TEXTS = ['identity', 'kind', 'source', 'sourceSha256', 'scoredAt', 'toolVersion'] as const;
@@ -44,6 +46,7 @@ export interface StoredJudgement {
   readonly usd?: number | undefined;
   /** What its prediction took; the same for all judgements of one prediction. */
   readonly prediction?: Spent | undefined;
+  readonly excerpt?: Excerpt | undefined;
 }
 
 /** What a run in the file is called, and the manifest that it came with. */
@@ -108,30 +111,26 @@ function byName<T>(measures: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(measures).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-const CALL = ['attempts', 'prompt_tokens', 'cached_tokens', 'completion_tokens', 'reasoning_tokens', 'ms', 'usd'];
+const CALL = ['attempts', ...TOKENS.map(columnOf), 'ms', 'usd'];
 
 function callOf({ log, usd }: Spent) {
   const { attempts, ms, usage = {} } = log ?? {};
-  return {
-    attempts,
-    prompt_tokens: usage.promptTokens,
-    cached_tokens: usage.cachedTokens,
-    completion_tokens: usage.completionTokens,
-    reasoning_tokens: usage.reasoningTokens,
-    ms,
-    usd,
-  };
+  const tokens = Object.fromEntries(TOKENS.map((kind) => [columnOf(kind), usage[kind]]));
+  return { attempts, ...tokens, ms, usd };
 }
 
 /** Writes the judgements of a run, which has none in the file; and each prediction once, where something is known of it. */
 function saveJudgements(database: Sqlite, run_id: number, judgements: readonly StoredJudgement[]): void {
-  const saveRow = insertion(database, 'judgements', ['run_id', 'key', 'repeat', 'judgement_index', 'row', ...CALL]);
+  const saveRow = insertion(database, 'judgements', [
+    ...['run_id', 'key', 'repeat', 'judgement_index', 'row', 'excerpt'],
+    ...CALL,
+  ]);
   const predictionColumns = ['run_id', 'key', 'repeat', 'domain', ...CALL];
   const savePrediction = insertion(database, 'predictions', predictionColumns, 'ON CONFLICT DO NOTHING');
-  for (const { row, prediction, ...judged } of judgements) {
+  for (const { row, prediction, excerpt, ...judged } of judgements) {
     const { key, repeat, index, measures, ...rest } = row;
     const said = json({ ...rest, measures: measures && byName(measures) });
-    saveRow({ run_id, key, repeat, judgement_index: index, row: said, ...callOf(judged) });
+    saveRow({ run_id, key, repeat, judgement_index: index, row: said, excerpt: json(excerpt), ...callOf(judged) });
     if (prediction !== undefined) savePrediction({ run_id, key, repeat, domain: row.domain, ...callOf(prediction) });
   }
 }
@@ -193,6 +192,45 @@ export function readJudgements(database: Sqlite, runId: number): readonly Judged
       index: row.number('judgement_index'),
     }),
   );
+}
+
+/**
+ * What a list shows of a run's judged rows without their file, by record id; empty for an id that is not there. @throws DamagedValue
+ */
+export function readExcerpts(database: Sqlite, runId: number): ReadonlyMap<string, Excerpt> {
+  const sql = 'SELECT key, repeat, judgement_index, excerpt FROM judgements WHERE run_id = ? AND excerpt IS NOT NULL';
+  return new Map(Array.from(rowsOf(database, sql, runId), (row) => [idIn(row), row.document('excerpt', isExcerpt)]));
+}
+
+/** What a row's prediction and its judgement took, and how long, in milliseconds; absent as far as no journal told. */
+export type RowSpent = Readonly<Record<'prediction' | 'judgement', RowCost & { readonly ms?: number | undefined }>>;
+
+/** What each judged row of a run took, by record id; empty for an id that is not there. @throws DamagedValue */
+export function readSpent(database: Sqlite, runId: number): ReadonlyMap<string, RowSpent> {
+  const columns = ['judgements', 'predictions'].flatMap((table) =>
+    CALL.map((name) => `${table}.${name} AS ${table}_${name}`),
+  );
+  const sql = `SELECT key, repeat, judgement_index, ${columns.join(', ')}
+    FROM judgements LEFT JOIN predictions USING (run_id, key, repeat) WHERE run_id = ?`;
+  const spentIn = (row: Row, table: string) => {
+    const number = (name: string) => row.numberIn(`${table}_${name}`);
+    const usage: Usage = {};
+    for (const kind of TOKENS) {
+      const count = number(columnOf(kind));
+      if (count !== undefined) usage[kind] = count;
+    }
+    return { log: { usage }, usd: number('usd'), ms: number('ms') };
+  };
+  return new Map(
+    Array.from(rowsOf(database, sql, runId), (row) => [
+      idIn(row),
+      { prediction: spentIn(row, 'predictions'), judgement: spentIn(row, 'judgements') },
+    ]),
+  );
+}
+
+function idIn(row: Row): string {
+  return rowId(row.text('key'), row.number('repeat'), row.number('judgement_index'));
 }
 
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */

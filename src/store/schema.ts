@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x61776231;
  * Raised by any change of the schema, of what its documents hold, or of how they are computed: a file of another version is refused, and
  * score makes it anew.
  */
-export const SCHEMA_VERSION = 10;
+export const SCHEMA_VERSION = 11;
 
 /** A number of a document, which JSON may write without a fraction. */
 const real = (document: string, path: string) => `CAST(${member(document, path)} AS REAL)`;
@@ -31,7 +31,8 @@ const estimateIn = (document: string) => `
   ${real(document, 'se')} AS se, ${real(document, 'df')} AS df,
   ${real(document, 'low')} AS low, ${real(document, 'high')} AS high`;
 
-const TOKENS = ['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'];
+/** The tokens that have columns. */
+export const TOKENS = ['promptTokens', 'cachedTokens', 'completionTokens', 'reasoningTokens'] as const;
 
 const costIn = (document: string) => `
   ${member(document, 'rows')} AS rows,
@@ -64,6 +65,7 @@ CREATE TABLE judgements (
   judgement_index INTEGER NOT NULL,
   ${CALL},
   row TEXT NOT NULL CHECK (json_valid(row)),
+  excerpt TEXT CHECK (json_valid(excerpt)),
   ${['trajectory', 'domain', 'rollout.chain'].map((path) => ofRow('TEXT', path)).join(', ')},
   ${['turnIdx', 'rollout.step', 'rollout.distance'].map((path) => ofRow('INTEGER', path)).join(', ')},
   ${['failed', 'total', ...DIMENSIONS.map((name) => `ratings.${name}`)].map((path) => ofRow('REAL', path)).join(', ')},

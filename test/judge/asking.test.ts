@@ -34,7 +34,7 @@ const method: Method<readonly [Said, Said]> = {
 
 const subject = { sample: SAMPLE, gen: 'g' };
 const place = { line: 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
-const ref = { key: 'k', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place };
+const ref = { key: 'k', id: '1', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place };
 const log = { attempts: 2, usage: { completionTokens: 5 }, ms: 10, host: 'h' };
 const reply = (content: string): ModelReply => ({ status: 'ok', content, log });
 const failure: ModelFailure = { status: 'failed', class: 'timeout', reason: 'no token', log };

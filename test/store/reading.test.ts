@@ -56,6 +56,27 @@ describe('reading', () => {
     expect(of(3)).toEqual([]);
   });
 
+  it('gives excerpts and what rows took back by record id', () => {
+    const place = { offset: 3, length: 190_000, checksum: 4_000_000_000 };
+    const excerpt = { ...place, note: 'The path is wrong.', unmet: ['exit code 1'], determined: 3, chars: 180_000 };
+    save(runOf('a'), [{ ...rated, excerpt }, { ...failed, excerpt: place }, { row: { ...rated.row, index: 1 } }]);
+    save(runOf('b'), [failed]);
+    const excerpts = (id: number) => reading((store) => [...store.excerpts(id)]);
+    expect(excerpts(1)).toEqual([
+      ['k1#0', excerpt],
+      ['k1#1', place],
+    ]);
+    expect(excerpts(2)).toEqual([]);
+    const spent = reading((store) => store.spent(1));
+    expect([...spent.keys()]).toEqual(['k1#0', 'k1#0#1', 'k1#1']);
+    expect(spent.get('k1#0')).toEqual({
+      prediction: { log: { usage: rated.prediction?.log?.usage }, usd: 0.15, ms: 99.5 },
+      judgement: { log: { usage: rated.log?.usage }, usd: 0.0375, ms: 4200.5 },
+    });
+    const nothing = { log: { usage: {} } };
+    expect(spent.get('k1#1')).toEqual({ prediction: nothing, judgement: nothing });
+  });
+
   it('gives measures by name, in whatever order they were saved', () => {
     const measures = { exact_match: 0, chrf: 1 };
     const estimate = { value: 0, rows: 1, clusters: 1 };
@@ -129,6 +150,17 @@ describe('reading', () => {
         message: expect.stringContaining('column row'),
       });
     }
+  });
+
+  it('says where an excerpt was damaged', () => {
+    save(runOf('a'));
+    const database = openSqlite(path);
+    database.exec(`UPDATE judgements SET excerpt = '{"offset": -1}'`);
+    database.close();
+    expect(refusal(() => reading((store) => store.excerpts(1)))).toMatchObject({
+      exitCode: EXIT.badData,
+      message: expect.stringContaining('column excerpt'),
+    });
   });
 
   it('needs a file that is there, and makes none', () => {

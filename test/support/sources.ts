@@ -1,6 +1,6 @@
 // Source files as the rules see them: what each imports and exports, its casts and their comments.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'vite';
@@ -32,7 +32,7 @@ export type Sources = ReadonlyMap<string, SourceFile>;
 export function sourcesIn(...folders: readonly string[]): Sources {
   const paths = folders.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter((path) => /\.(?:ts|cts|mts|mjs)$/.test(path))
+      .filter((path) => /\.(?:tsx?|cts|mts|mjs)$/.test(path))
       .map((path) => join(folder, path)),
   );
   return new Map(paths.map((path) => [path, readSource(path, readFileSync(join(ROOT, path), 'utf8'))]));
@@ -41,9 +41,10 @@ export function sourcesIn(...folders: readonly string[]): Sources {
 /** The file that an import means, where it is one of the project's own; compiled files stand for their sources. */
 export function targetOf(path: string, target: string): string | undefined {
   if (!target.startsWith('.')) return undefined;
-  return join(dirname(path), target)
+  const file = join(dirname(path), target)
     .replace(/^dist\//, 'src/')
     .replace(/(?<!\.m)\.js$/, '.ts');
+  return ['', 'src'].some((folder) => existsSync(join(ROOT, folder, `${file}x`))) ? `${file}x` : file;
 }
 
 interface Node {

@@ -274,7 +274,7 @@ export async function joinJournals(
   };
   for (const part of parts) {
     const latest = new Map<string, Entry>();
-    const damage = await scanJournal(part.path, (record, line) => {
+    const { repaired: damage } = await scanJournal(part.path, (record, line) => {
       const entry = entryOf(record, line, part, isDone(record));
       entries.push(entry);
       latest.set(entry.id, entry);

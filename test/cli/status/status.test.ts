@@ -1,7 +1,8 @@
 // The status of runs in words: on 80 columns nothing that counts is cut off.
 
 import { expect, test } from 'vitest';
-import { type RunStatus, statusText, sumOf } from '../../../src/cli/status.js';
+import { statusText } from '../../../src/cli/status.js';
+import { type RunStatus, sumOf } from '../../../src/results/status.js';
 
 const RUN: RunStatus = {
   dir: 'results/checkpoints/qwen-agentworld-35b/step-2000/shards/3',

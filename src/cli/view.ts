@@ -1,0 +1,88 @@
+// awb view: a local web app over SQLite files and folders of runs, or the same as a folder of files.
+
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { EXIT, inputMissing, interruption, UserError } from '../core/errors.js';
+import { counted, printable, shownPath } from '../core/printable.js';
+import { DEFAULT_DB } from '../results/databases.js';
+import { defineCommand, option, toolVersion, under } from '../settings/command.js';
+import { writeBundle } from '../view/bundle.js';
+import { openLibrary } from '../view/library.js';
+import { startViewer } from '../view/server.js';
+
+/** What is shown where nothing is named: the SQLite file and the runs of the working folder. */
+const USUAL = [DEFAULT_DB, 'results'];
+const PORT = 7531;
+
+export const command = defineCommand({
+  description:
+    'Shows runs in a browser: the list with runs at work, learning curves, each run with its samples and what went wrong, two runs compared, leaderboards and calibrations. It reads SQLite files of awb score and folders of runs, writes nothing, and answers this machine alone. Ctrl-C ends it.',
+  examples: {
+    'awb view': 'awb.sqlite and results in this folder',
+    'awb view runs.sqlite shards': 'a SQLite file, and a folder of runs',
+    'awb view --bundle site': 'the same as files, which open from a disk and from any web server',
+    'awb view --host 0.0.0.0 --no-open': 'for other machines, by a token in the address',
+  },
+  options: {
+    places: option.list('PLACE', `SQLite files, folders of runs, judged files (default: ${USUAL.join(' and ')})`, {
+      whole: true,
+    }),
+    'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
+    ...under('Server', {
+      host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),
+      port: option.integer('port to listen on; 0 takes a free one', { min: 0, max: 65_535, default: PORT }),
+      open: option.flag('do not open the browser', { default: true }),
+    }),
+    ...under('Files', {
+      bundle: option.text('DIR', 'write all of it into this folder instead, and end'),
+      'scores-only': option.flag('with --bundle: no texts at all'),
+    }),
+  },
+  operands: ['places'],
+  async run(settings, io) {
+    const { places, bundle, scoresOnly, host, port, json, quiet } = settings;
+    if (scoresOnly && bundle === undefined) throw new UserError('--scores-only is for --bundle DIR; name the folder');
+    const usual = USUAL.filter((name) => existsSync(resolve(io.cwd, name)));
+    if (places.length === 0 && usual.length === 0) {
+      throw inputMissing(
+        `there is neither ${USUAL.join(' nor ')} here; name SQLite files of awb score, or folders of runs`,
+      );
+    }
+    const shown = places.length === 0 ? usual : places;
+    const library = openLibrary(
+      shown.map((place) => resolve(io.cwd, place)),
+      io,
+      `awb ${toolVersion()}`,
+    );
+    const index = await library.index();
+    if (index.runs.length + index.work.length + index.unread.length === 0) {
+      throw inputMissing(`${printable(shown.join(', '))}: no runs there; awb score RUN keeps one in ${DEFAULT_DB}`);
+    }
+    if (bundle !== undefined) {
+      const dir = resolve(io.cwd, bundle);
+      const { files, bytes } = await writeBundle(dir, library.documents({ scoresOnly }), io);
+      const path = join(dir, 'index.html');
+      const url = pathToFileURL(path).href;
+      io.stdout.write(
+        json
+          ? `${JSON.stringify({ schema: 'awb.view/1', output: path, url, files, bytes })}\n`
+          : `written: ${shownPath(path, io)} (${counted(index.runs.length, 'run')}, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
+      );
+      return EXIT.done;
+    }
+    const onError = (text: string) => void io.stderr.write(`awb view: ${printable(text)}\n`);
+    const viewer = await startViewer(library, { host, port, onError });
+    io.stdout.write(
+      json
+        ? `${JSON.stringify({ schema: 'awb.view/1', url: viewer.url })}\n`
+        : `${counted(index.runs.length, 'run')} at ${viewer.url}\n`,
+    );
+    if (!quiet && !json) io.stderr.write('Ctrl-C ends it.\n');
+    if (!io.stop.aborted) await once(io.stop, 'abort');
+    await viewer.close();
+    // Being stopped is how a server ends well.
+    return interruption(io.stop);
+  },
+});

@@ -1,0 +1,49 @@
+// The app: finds the page that the address names, and draws it under the way back to the others.
+
+import { type ComponentChild, render } from 'preact';
+import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { RunsPage } from './pages/runs.js';
+import { Failed, Loaded } from './parts.js';
+import { href, type PageProps, useRoute } from './route.js';
+import { useIndex } from './source.js';
+import './style.css';
+
+/** The pages by the first word of their address. */
+const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
+  runs: RunsPage,
+};
+
+function App() {
+  const route = useRoute();
+  const index = useIndex();
+  const [failure] = useErrorBoundary();
+  useEffect(() => scrollTo(0, 0), [route.path.join('/')]);
+  const Page = PAGES[route.path[0] ?? ''] ?? NoPage;
+  return (
+    <>
+      <nav aria-label="Pages">
+        <div class="wrap">
+          <b>
+            <a href={href(['runs'])}>AgentWorldBench</a>
+          </b>
+        </div>
+      </nav>
+      <main class="wrap" id="main" tabIndex={-1}>
+        {index.value !== undefined && index.error !== undefined && <p class="warn">{index.error}</p>}
+        {failure === undefined ? (
+          <Loaded of={index}>{(value) => <Page index={value} route={route} />}</Loaded>
+        ) : (
+          <Failed reason={`The page failed: ${failure}. Reload it.`} />
+        )}
+      </main>
+      <footer class="wrap">{index.value?.tool}</footer>
+    </>
+  );
+}
+
+function NoPage() {
+  return <Failed reason="There is no page of this address." />;
+}
+
+const root = document.getElementById('app');
+if (root !== null) render(<App />, root);

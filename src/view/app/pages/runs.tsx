@@ -1,0 +1,257 @@
+// The list of runs: those at work, what each leads with, how far its judge can be trusted; sorted, filtered, and chosen to be compared.
+
+import type { ComponentChild } from 'preact';
+import type { Index, ListedRun } from '../../documents.js';
+import { scaleOf, Track } from '../charts.js';
+import { Block, type Column, Header, Select, Table } from '../parts.js';
+import { href, type PageProps, type Route, set } from '../route.js';
+import { count, DASH, dollars, duration, number, percent, plural, range, visible } from '../text.js';
+
+type Work = Index['work'][number];
+
+export function RunsPage({ index, route }: PageProps) {
+  const chosen = (route.query.get('chosen') ?? '')
+    .split(',')
+    .filter((ref) => index.runs.some((run) => run.ref === ref));
+  return (
+    <>
+      <Header title="Runs" facts={[['runs', count(index.runs.length)]]} />
+      {index.work.length > 0 && <AtWork work={index.work} />}
+      {index.runs.length === 0 ? (
+        <div class="empty">
+          <h2>No run is scored yet</h2>
+          <p>
+            <code>awb score RUN</code> scores a judged file, and it appears here.
+          </p>
+        </div>
+      ) : (
+        <RunList runs={index.runs} route={route} chosen={chosen} />
+      )}
+      {index.unread.length > 0 && (
+        <Block title="Could not be read" note="Nothing else depends on these.">
+          <ul class="notes">
+            {index.unread.map(({ place, reason }) => (
+              <li>
+                <b>{visible(place)}</b>: {visible(reason)}
+              </li>
+            ))}
+          </ul>
+        </Block>
+      )}
+    </>
+  );
+}
+
+/** Columns by what they sort by, larger first. */
+const ORDERS: Readonly<Record<string, (run: ListedRun) => number | string>> = {
+  date: ({ date }) => date,
+  score: ({ overall }) => overall?.value ?? Number.NEGATIVE_INFINITY,
+  step: ({ step }) => step ?? Number.NEGATIVE_INFINITY,
+  cost: ({ usd }) => usd ?? Number.NEGATIVE_INFINITY,
+  name: ({ name }) => name,
+};
+
+function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: Route; chosen: readonly string[] }) {
+  const [text, judge, sort] = ['text', 'judge', 'sort'].map((name) => route.query.get(name) ?? '');
+  const judges = [...new Set(runs.map(({ judge, mode }) => judge ?? mode))].sort();
+  const order = ORDERS[sort || 'date'] ?? (() => 0);
+  const found = runs
+    .filter(({ name, worldModel, judge: by, mode }) => {
+      const words = [name, worldModel, by, mode].join(' ').toLowerCase();
+      return words.includes((text ?? '').toLowerCase()) && (!judge || (by ?? mode) === judge);
+    })
+    .toSorted((a, b) => {
+      const [one, other] = [order(a), order(b)];
+      return one === other ? 0 : (one < other ? 1 : -1) * (sort === 'name' ? -1 : 1);
+    });
+  const scales = new Map(
+    runs.map(({ lead }) => [
+      `${lead.from} ${lead.to}`,
+      scaleOf(
+        [lead.from, lead.to],
+        runs.map(({ overall }) => overall),
+      ),
+    ]),
+  );
+  const tick = (ref: string) =>
+    set(route, { chosen: (chosen.includes(ref) ? chosen.filter((one) => one !== ref) : [...chosen, ref]).join(',') });
+  const columns: Column[] = [
+    { heading: 'Run' },
+    { heading: 'Overall', kind: 'figure' },
+    { heading: '', kind: 'drawing', isWide: true },
+    ...['Coverage', 'Cost'].map((heading): Column => ({ heading, kind: 'figure' })),
+    { heading: 'Judged by' },
+    { heading: 'Date', kind: 'figure' },
+  ];
+  const rows = found.map((run) => ({
+    cells: cellsOf(run, chosen.includes(run.ref), () => tick(run.ref), scales.get(`${run.lead.from} ${run.lead.to}`)),
+  }));
+  return (
+    <section class="block">
+      <form class="filters" aria-label="Filter runs" onSubmit={(event) => event.preventDefault()}>
+        <label class="search">
+          Name, model or judge
+          <input
+            type="search"
+            value={text}
+            onInput={({ currentTarget }) => set(route, { text: currentTarget.value })}
+          />
+        </label>
+        <Select
+          label="Judge or mode"
+          value={judge ?? ''}
+          options={[['', 'all'], ...judges.map((name) => [name, name] as const)]}
+          choose={(judge) => set(route, { judge })}
+        />
+        <Select
+          label="Order"
+          value={sort ?? ''}
+          options={[
+            ['', 'newest first'],
+            ['score', 'highest score first'],
+            ['step', 'latest step first'],
+            ['cost', 'dearest first'],
+            ['name', 'by name'],
+          ]}
+          choose={(sort) => set(route, { sort })}
+        />
+        <Chosen runs={runs} chosen={chosen} clear={() => set(route, { chosen: '' })} />
+      </form>
+      <p class="status" role="status">
+        {found.length === runs.length
+          ? plural(runs.length, 'run')
+          : `${count(found.length)} of ${plural(runs.length, 'run')}`}
+      </p>
+      <Table look="board" label="Runs" columns={columns} rows={rows} />
+    </section>
+  );
+}
+
+function cellsOf(
+  run: ListedRun,
+  isChosen: boolean,
+  tick: () => void,
+  scale: ReturnType<typeof scaleOf> | undefined,
+): ComponentChild[] {
+  const {
+    ref,
+    name,
+    worldModel,
+    protocol,
+    overall,
+    lead,
+    coverage,
+    state,
+    usd,
+    judge,
+    mode,
+    trust,
+    date,
+    step,
+    rubricPack,
+  } = run;
+  const about = [worldModel === name ? undefined : worldModel, protocol, step === null ? undefined : `step ${step}`];
+  return [
+    <span class="tick">
+      <input type="checkbox" checked={isChosen} onChange={tick} aria-label={`Choose ${name}`} />
+      <span>
+        <a href={href(['run', ref])}>{visible(name)}</a>
+        <small>{visible(about.filter(Boolean).join(' · '))}</small>
+      </span>
+    </span>,
+    overall === null ? (
+      <span class="soft">{state}</span>
+    ) : (
+      <>
+        {number(overall, lead.decimals)}
+        <small>{lead.name === 'Overall' ? (range(overall) ?? 'no interval') : visible(lead.name)}</small>
+      </>
+    ),
+    scale !== undefined && overall !== null && <Track scale={scale} figure={overall} />,
+    <>
+      {overall === null ? DASH : percent(coverage)}
+      {state === 'incomplete' && <small class="bad">incomplete</small>}
+    </>,
+    dollars(usd),
+    <>
+      {visible([judge ?? mode, rubricPack].filter(Boolean).join(', '))}
+      {trust !== null && <small>{visible(trust)}</small>}
+    </>,
+    date.slice(0, 10) || DASH,
+  ];
+}
+
+/** What to do with the runs that are chosen. */
+function Chosen({ runs, chosen, clear }: { runs: readonly ListedRun[]; chosen: readonly string[]; clear: () => void }) {
+  if (chosen.length === 0) return <p class="soft">Choose two runs or more to compare them.</p>;
+  const alike = new Set(runs.filter(({ ref }) => chosen.includes(ref)).map(({ judgedAlike }) => judgedAlike));
+  const oldestFirst = runs
+    .filter(({ ref }) => chosen.includes(ref))
+    .map(({ ref }) => ref)
+    .reverse();
+  return (
+    <p class="chosen">
+      {plural(chosen.length, 'run')} chosen{' '}
+      {chosen.length > 1 &&
+        (alike.size === 1 ? (
+          <a class="button" href={href(['compare', ...oldestFirst])}>
+            Compare
+          </a>
+        ) : (
+          <span class="soft">They were not judged alike, so their scores cannot be compared.</span>
+        ))}{' '}
+      <button type="button" class="quiet" onClick={clear}>
+        Clear
+      </button>
+    </p>
+  );
+}
+
+/** Runs that have not ended well: how far they are, how fast, and what failed. */
+function AtWork({ work }: { work: readonly Work[] }) {
+  return (
+    <Block title="At work">
+      {work.map((run) => (
+        <Working run={run} />
+      ))}
+    </Block>
+  );
+}
+
+function Working({ run }: { run: Work }) {
+  const {
+    dir,
+    kind,
+    label,
+    state,
+    total,
+    ok,
+    failed,
+    left,
+    rows_per_second: rate,
+    seconds_left: wait,
+    usd,
+    tokens,
+    failures,
+  } = run;
+  const share = total === 0 ? 1 : (ok + failed) / total;
+  const words = [
+    `${count(ok + failed)} of ${count(total)} rows`,
+    left > 0 && rate !== undefined && `${rate.toFixed(1)} rows a second`,
+    left > 0 && wait !== undefined && `${duration(wait)} left`,
+    usd !== undefined && usd > 0 && `${dollars(usd)} so far`,
+    tokens > 0 && `${count(tokens)} tokens`,
+  ];
+  return (
+    <div class="work">
+      <p>
+        <b>{visible(label ?? dir)}</b> <span class="soft">{visible(`${kind}, ${state}`)}</span>
+      </p>
+      <progress value={share} max={1} aria-label={`${label ?? dir}: ${percent(share)}`} />
+      <p class="note">{visible(words.filter(Boolean).join(' · '))}</p>
+      {failures.map(({ class: name, rows, reason }) => (
+        <p class="note bad">{visible(`${name} ${count(rows)}${reason === undefined ? '' : `: ${reason}`}`)}</p>
+      ))}
+    </div>
+  );
+}

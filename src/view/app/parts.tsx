@@ -1,0 +1,239 @@
+// What pages are put together from: heads, blocks, tables, folds, and what stands where a document is still loading or cannot be read.
+
+import type { ComponentChild, ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import type { Table as PlainTable } from '../../core/table.js';
+import type { Loading } from './source.js';
+import { visible } from './text.js';
+
+/** A part of a page under its heading, with a note on how to read it. */
+export function Block({
+  title,
+  note,
+  children,
+}: {
+  title: ComponentChild;
+  note?: ComponentChild;
+  children: ComponentChildren;
+}) {
+  return (
+    <section class="block">
+      <h2>{title}</h2>
+      {note !== undefined && note !== '' && <p class="note">{note}</p>}
+      {children}
+    </section>
+  );
+}
+
+export type Fact = readonly [name: string, text: string | null | undefined];
+export interface KeyFigure {
+  readonly title: string;
+  readonly figure: ComponentChild;
+  /** Lines below it. */
+  readonly under?: readonly (string | undefined | false)[];
+}
+
+/** The head of a page: what it is about, what made it, what to heed, and its key figures. */
+export function Header(props: {
+  title: string;
+  facts?: readonly Fact[];
+  lines?: readonly string[];
+  warnings?: readonly string[];
+  figures?: readonly KeyFigure[];
+  children?: ComponentChildren;
+}) {
+  const { title, facts = [], lines = [], warnings = [], figures = [], children } = props;
+  return (
+    <header>
+      <h1>{visible(title)}</h1>
+      {facts.length > 0 && <Facts facts={facts} />}
+      {lines.map((line) => (
+        <p class="by">{visible(line)}</p>
+      ))}
+      {warnings.length > 0 && (
+        <div class="warn" role="note">
+          {warnings.map((text) => (
+            <p>{visible(text)}</p>
+          ))}
+        </div>
+      )}
+      {figures.length > 0 && (
+        <dl class="key">
+          {figures.map(({ title, figure, under = [] }) => (
+            <div>
+              <dt>{title}</dt>
+              <dd class="big">{figure}</dd>
+              {under.map((line) => line && <dd class="under">{line}</dd>)}
+            </div>
+          ))}
+        </dl>
+      )}
+      {children}
+    </header>
+  );
+}
+
+/** Facts in one line; what nobody knows is left out. */
+function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <p class="by">
+      {facts.map(
+        ([name, text]) =>
+          text != null &&
+          text !== '' && (
+            <span>
+              {visible(name)} <b>{visible(text)}</b>
+            </span>
+          ),
+      )}
+    </p>
+  );
+}
+
+export interface Column {
+  readonly heading: ComponentChild;
+  /** Figures stand at the right, drawings take what is left. */
+  readonly kind?: 'figure' | 'drawing' | 'text';
+  /** Left out on a phone. */
+  readonly isWide?: boolean;
+}
+export interface Row {
+  /** The first names the row. A name alone stands above the rows that follow. */
+  readonly cells: readonly ComponentChild[];
+  /** Whether it sums up those above it. */
+  readonly isSum?: boolean | undefined;
+}
+
+function classOf({ kind, isWide }: Column = { heading: '' }): string | undefined {
+  const classes = [kind === 'figure' && 'n', kind === 'drawing' && 't', isWide && 'wide'].filter(Boolean).join(' ');
+  return classes || undefined;
+}
+
+/** A table that scrolls sideways where it has no room. On a phone each cell of a `cards` table says what its column is called. */
+export function Table(props: { columns: readonly Column[]; rows: readonly Row[]; look?: string; label?: string }) {
+  const { columns, rows, look, label } = props;
+  const region = label === undefined ? {} : { tabIndex: 0, role: 'region' as const, 'aria-label': label };
+  return (
+    <div class="scroll" {...region}>
+      <table class={look}>
+        <thead>
+          <tr>
+            {columns.map((column) =>
+              column.kind === 'drawing' ? (
+                <td class={classOf(column)}>{column.heading}</td>
+              ) : (
+                <th scope="col" class={classOf(column)}>
+                  {column.heading}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ cells: [name, ...cells], isSum }) =>
+            cells.length === 0 ? (
+              <tr class="group">
+                <th colSpan={columns.length}>{name}</th>
+              </tr>
+            ) : (
+              <tr class={isSum ? 'sum' : undefined}>
+                <th scope="row">{name}</th>
+                {cells.map((cell, at) => {
+                  const column = columns[at + 1];
+                  const heading = typeof column?.heading === 'string' ? column.heading : undefined;
+                  return (
+                    <td class={classOf(column)} data-label={heading}>
+                      {cell}
+                    </td>
+                  );
+                })}
+              </tr>
+            ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A table that the program made for its terminal, with its notes. @param cellOf what stands in a cell, where that is more than its text */
+export function ReportTable(props: {
+  table: PlainTable;
+  look?: string;
+  label?: string;
+  cellOf?: (text: string, row: number, column: number) => ComponentChild;
+}) {
+  const { table, look = 'matrix', label, cellOf = (text) => visible(text) } = props;
+  const columns = table.columns.map(
+    ({ heading, align }): Column => ({ heading, kind: align === 'right' ? 'figure' : 'text' }),
+  );
+  const rows = table.groups
+    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at > 0 && index === 0 })))
+    .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
+  return (
+    <>
+      <Table columns={columns} rows={rows} look={look} {...(label === undefined ? {} : { label })} />
+      {(table.footnotes ?? []).length > 0 && <p class="note">{table.footnotes?.join(' ')}</p>}
+    </>
+  );
+}
+
+/** What opens on a click. */
+export function Fold(props: {
+  title: ComponentChild;
+  about?: ComponentChild;
+  isOpen?: boolean;
+  children: ComponentChildren;
+}) {
+  const { title, about, isOpen, children } = props;
+  return (
+    <details open={isOpen ?? false}>
+      <summary>
+        {title} {about !== undefined && <span class="soft">{about}</span>}
+      </summary>
+      {children}
+    </details>
+  );
+}
+
+/** A field to choose from, under its label. */
+export function Select(props: {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  choose: (value: string) => void;
+}) {
+  const id = useId();
+  return (
+    <label for={id}>
+      {props.label}
+      <select id={id} value={props.value} onChange={({ currentTarget }) => props.choose(currentTarget.value)}>
+        {props.options.map(([value, text]) => (
+          <option value={value} selected={value === props.value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A document once it is there; until then room for it, and where it cannot be read the reason. */
+export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChild }) {
+  if (of.value !== undefined) return <>{children(of.value)}</>;
+  if (of.error !== undefined) return <Failed reason={of.error} />;
+  return (
+    <div class="loading" role="status">
+      <span class="unseen">Loading</span>
+    </div>
+  );
+}
+
+export function Failed({ reason }: { reason: string }) {
+  return (
+    <div class="empty" role="alert">
+      <h2>This cannot be shown</h2>
+      <p>{visible(reason)}</p>
+    </div>
+  );
+}

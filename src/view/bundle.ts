@@ -1,0 +1,55 @@
+// All that the viewer shows as a folder of files, which opens from a disk and from any web server.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { throwIfStopped, UserError } from '../core/errors.js';
+import { shownPath } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import { writeError } from '../disk/files.js';
+import type { DocumentName } from './documents.js';
+import { builtFile, frame, SAFE_POLICY, scriptJson } from './page.js';
+
+/**
+ * Writes the folder anew. One that holds anything but a bundle is left as it is.
+ * @param documents made one after the other, so that memory does not grow with their number
+ * @returns how many files and bytes it holds
+ * @throws UserError: 2 for a folder with other files, 74 where it cannot be written, 130 or 143 once `io.stop` is aborted
+ */
+export async function writeBundle(
+  dir: string,
+  documents: AsyncIterable<readonly [DocumentName, unknown]>,
+  io: Io,
+): Promise<{ readonly files: number; readonly bytes: number }> {
+  const there = await readdir(dir).catch(() => []);
+  if (there.length > 0 && !existsSync(join(dir, 'data', 'index.js'))) {
+    throw new UserError(`${shownPath(dir, io)} holds other files, which a bundle would mix with; name a new folder`);
+  }
+  try {
+    await rm(join(dir, 'data'), { recursive: true, force: true });
+    await mkdir(join(dir, 'data'), { recursive: true });
+    let [files, bytes] = [0, 0];
+    const write = async (name: string, parts: readonly string[]) => {
+      const content = Buffer.from(parts.join(''));
+      await writeFile(join(dir, name), content);
+      [files, bytes] = [files + 1, bytes + content.length];
+    };
+    for await (const [name, value] of documents) {
+      throwIfStopped(io.stop);
+      await write(join('data', `${name.replaceAll('/', '-')}.js`), [
+        `awb(${JSON.stringify(name)}, ${scriptJson(value)});\n`,
+      ]);
+    }
+    const policy = `${SAFE_POLICY}; script-src 'self'; style-src 'self'`;
+    const head = '<link rel="stylesheet" href="app.css">';
+    await write('app.js', [await builtFile('app.js')]);
+    await write('app.css', [await builtFile('app.css')]);
+    await write(
+      'index.html',
+      frame({ title: 'AgentWorldBench', source: 'files', policy }, head, ['<script src="app.js"></script>']),
+    );
+    return { files, bytes };
+  } catch (error) {
+    throw writeError(dir, error, 'name another folder with --bundle');
+  }
+}

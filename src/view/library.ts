@@ -1,0 +1,248 @@
+// What the viewer shows: the runs of SQLite files and of folders, found again whenever they have changed, and each document by its name.
+
+import { statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { manifestBeside } from '../benchmark/judged-path.js';
+import { inputMissing, messageOf } from '../core/errors.js';
+import { fingerprintOf } from '../core/identity.js';
+import { shownPath } from '../core/printable.js';
+import type { Io } from '../core/types.js';
+import { judgedAt, type KnownRun, latestOf, manifestOf } from '../results/databases.js';
+import { type ReadRun, readJudgedRun, readStoredRun, storedSummary } from '../results/read-run.js';
+import { type RunStatus, readStatuses } from '../results/status.js';
+import { madeWith } from '../run/made-with.js';
+import { readManifest } from '../run/manifest.js';
+import type { StoredCalibration } from '../store/runs.js';
+import { openExistingStore } from '../store/store.js';
+import type { DocumentName, Index, ListedRun } from './documents.js';
+import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
+
+/** A run that can be looked at. */
+export interface ViewedRun {
+  /** As far as it is known: a judged file that nobody scored is listed before it is read. */
+  listed: ListedRun;
+  /** The judged file. */
+  readonly source: string;
+  /** Why it cannot be read; absent as far as that is known. */
+  failure?: string;
+  /** The run with its rows, read once. */
+  read(): Promise<ReadRun>;
+}
+
+/** What a SQLite file or a folder holds. */
+interface Source {
+  readonly stored: readonly StoredPlace[];
+  /** Judged files. */
+  readonly files: readonly string[];
+  readonly work: readonly RunStatus[];
+  readonly calibrations: readonly StoredCalibration[];
+}
+type StoredPlace = Pick<KnownRun, 'run' | 'db' | 'path'>;
+const NOTHING: Source = { stored: [], files: [], work: [], calibrations: [] };
+
+/** How deep runs may lie below a folder. */
+const DEEPEST = 3;
+const DATABASE = /\.(sqlite3?|db)$/i;
+const JUDGED = /^(judged|scenarios)(\.(?!.*recheck-|.*journal).+)?\.jsonl$/;
+/** The parts of a folder that tell whether something has changed. */
+const TOLD_BY = /\.(jsonl|manifest\.json)$/;
+
+export type Library = ReturnType<typeof openLibrary>;
+
+/**
+ * The runs of SQLite files, judged files and folders of runs, in which SQLite files may lie, too. Nothing is written.
+ * @param places absolute paths
+ * @param tool name and version of the program
+ */
+export function openLibrary(places: readonly string[], io: Io, tool: string) {
+  const sources = new Map<string, { readonly stamp: string; readonly source: Source; readonly reason?: string }>();
+  /** Runs by their judged file and when it was changed, so that each is read once. */
+  let known = new Map<string, ViewedRun>();
+  let runs: ReadonlyMap<string, ViewedRun> = new Map();
+
+  /** Looks at what has changed. What cannot be read is listed with its reason, and hides nothing else. */
+  async function index(): Promise<Index> {
+    const paths = (await Promise.all(places.map((place) => sourcesBelow(place, io)))).flat();
+    for (const path of sources.keys()) if (!paths.includes(path)) sources.delete(path);
+    for (const path of paths) {
+      const stamp = await stampOf(path);
+      if (sources.get(path)?.stamp === stamp) continue;
+      sources.set(path, { stamp, ...(await attempt(() => readSource(path, io), NOTHING)) });
+    }
+    const all = [...sources.values()].map(({ source }) => source);
+    const calibrations = all.flatMap((source) => source.calibrations);
+    const unread = [...sources].flatMap(([path, { reason }]) =>
+      reason === undefined ? [] : [{ place: path, reason }],
+    );
+    const found = new Map<string, ViewedRun>();
+    const before = known;
+    known = new Map();
+    const keep = async (key: string, place: string, make: () => Promise<ViewedRun>) => {
+      const { source: run, reason } = await attempt(async () => before.get(key) ?? make(), undefined);
+      if (reason !== undefined) unread.push({ place, reason });
+      if (run === undefined) return;
+      known.set(key, run);
+      if (!found.has(run.listed.ref)) found.set(run.listed.ref, run);
+    };
+    const stored = latestOf(all.flatMap((source) => source.stored));
+    for (const one of stored) {
+      const { run, path } = one;
+      await keep(`${path} ${run.id} ${run.scoredAt} ${run.label}`, path, async () => storedRun(one, calibrations));
+    }
+    const scored = new Set(stored.map(({ run }) => run.source));
+    for (const path of all.flatMap((source) => source.files)) {
+      if (!scored.has(path))
+        await keep(`${path} ${await stampOf(path)}`, path, () => judgedRun(path, calibrations, io));
+    }
+    runs = found;
+    readAhead();
+    for (const { source, failure } of found.values())
+      if (failure !== undefined) unread.push({ place: source, reason: failure });
+    return {
+      tool,
+      isLive: true,
+      scoresOnly: false,
+      runs: [...found.values()].map(({ listed }) => listed).sort((a, b) => (a.date < b.date ? 1 : -1)),
+      work: all.flatMap((source) => source.work),
+      unread: unread.map(({ place, reason }) => ({ place: shownPath(place, io), reason })),
+    };
+  }
+
+  let isReading = false;
+  /** Judged files that nobody scored are read one after the other, so that the list fills. */
+  async function readAhead(): Promise<void> {
+    if (isReading) return;
+    isReading = true;
+    for (const run of runs.values()) {
+      if (run.listed.state !== NOT_SCORED || run.failure !== undefined) continue;
+      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined);
+      if (reason !== undefined) run.failure = reason;
+    }
+    isReading = false;
+  }
+
+  /** A document by its name; undefined where there is none of that name. @throws UserError (66) for what is not there any more */
+  async function document(name: string): Promise<unknown> {
+    if (name === 'index') return index();
+    return undefined;
+  }
+
+  return {
+    index,
+    document,
+    /** All documents for files that nothing stands behind. */
+    async *documents({
+      scoresOnly,
+    }: {
+      readonly scoresOnly: boolean;
+    }): AsyncGenerator<readonly [DocumentName, unknown]> {
+      yield ['index', { ...(await index()), isLive: false, scoresOnly }];
+    },
+    /** The run of a ref. @throws UserError (66) where it is not there any more */
+    run(ref: string): ViewedRun {
+      const run = runs.get(ref);
+      if (run === undefined) throw inputMissing('This run is not there any more. Go back to the list of runs.');
+      return run;
+    },
+  };
+}
+
+/** The value, or the reason why there is none. */
+async function attempt<T>(action: () => Promise<T>, otherwise: T): Promise<{ source: T; reason?: string }> {
+  try {
+    return { source: await action() };
+  } catch (error) {
+    return { source: otherwise, reason: messageOf(error) };
+  }
+}
+
+/** SQLite files and judged files by their own path, and all folders that hold something of runs. @throws UserError (66) */
+async function sourcesBelow(place: string, io: Io, depth = 0): Promise<string[]> {
+  const found = statSync(place, { throwIfNoEntry: false });
+  if (found === undefined && depth === 0) {
+    throw inputMissing(`there is no ${shownPath(place, io)}; name SQLite files of awb score, or folders of runs`);
+  }
+  if (!found?.isDirectory()) return [place];
+  const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
+  const below = entries.filter(({ name }) => !/^(\.|before-|node_modules$)/.test(name));
+  const inside = below.filter((entry) => (entry.isDirectory() && depth < DEEPEST) || DATABASE.test(entry.name));
+  const further = await Promise.all(inside.map(({ name }) => sourcesBelow(join(place, name), io, depth + 1)));
+  return [...(below.some(({ name }) => TOLD_BY.test(name)) ? [place] : []), ...further.flat()];
+}
+
+/** Changes whenever what lies there does. */
+async function stampOf(path: string): Promise<string> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory()) return `${found?.mtimeMs} ${found?.size} ${found?.ino}`;
+  const names = (await readdir(path)).filter((name) => TOLD_BY.test(name)).sort();
+  return names.map((name) => `${name} ${statSync(join(path, name), { throwIfNoEntry: false })?.mtimeMs}`).join();
+}
+
+/** @throws UserError: 65 for what is damaged, 66 for what is not there any more */
+async function readSource(path: string, io: Io): Promise<Source> {
+  if (path.endsWith('.jsonl')) return { ...NOTHING, files: [path] };
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return readDatabase(path, io);
+  const names = await readdir(path);
+  const files = names.filter((name) => JUDGED.test(name)).map((name) => join(path, name));
+  const manifests = names.filter((name) => name.endsWith('.manifest.json'));
+  const read = await Promise.all(manifests.map((name) => readManifest(join(path, name))));
+  // Journals are read of runs alone that have not ended.
+  const isAtWork = read.some((manifest) => manifest?.state !== undefined && manifest.state !== 'complete');
+  const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now()) : [];
+  const work = typeof statuses === 'string' ? [] : statuses.filter(({ state }) => state !== 'complete');
+  return { ...NOTHING, files, work };
+}
+
+function readDatabase(path: string, io: Io): Source {
+  const store = openExistingStore(path);
+  try {
+    const db = shownPath(path, io);
+    const stored = store.runs().map((run) => ({ run, db, path }));
+    return { ...NOTHING, stored, calibrations: store.calibrations() };
+  } finally {
+    store.close();
+  }
+}
+
+function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[]): ViewedRun {
+  const manifest = manifestOf(one);
+  let run: ReadRun | undefined;
+  return {
+    listed: listedRun(storedSummary({ ...one, calibrations }, manifest), judgedAt(one.run)),
+    source: one.run.source,
+    async read() {
+      if (run !== undefined) return run;
+      const store = openExistingStore(one.path);
+      try {
+        run = readStoredRun({ ...one, store, calibrations }, manifest);
+        return run;
+      } finally {
+        store.close();
+      }
+    },
+  };
+}
+
+async function judgedRun(path: string, calibrations: readonly StoredCalibration[], io: Io): Promise<ViewedRun> {
+  const manifest = await readManifest(manifestBeside(path));
+  const made = madeWith(manifest);
+  const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  // A file without a manifest is known by its bytes once it is read.
+  const ref = refOf({ made, manifest, sha256: fingerprintOf({ size }) });
+  const name = made.label ?? made.worldModel ?? shownPath(path, io);
+  const date = made.endedAt ?? made.startedAt ?? '';
+  let reading: Promise<ReadRun> | undefined;
+  const viewed: ViewedRun = {
+    listed: unreadRun(ref, name, made, date),
+    source: path,
+    read: () => {
+      reading ??= readJudgedRun(path, calibrations, () => undefined, io).then((run) => {
+        viewed.listed = { ...listedRun(run, date), ref };
+        return run;
+      });
+      return reading;
+    },
+  };
+  return viewed;
+}

@@ -1,0 +1,79 @@
+// A page of the app in one file, with its documents inside; and the frame that all carriers of the app share.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { DocumentName } from './documents.js';
+
+/** Where the app finds its documents (`app/source.ts`), and the page that it opens with. */
+interface Frame {
+  readonly title: string;
+  readonly source: 'inline' | 'files' | 'server';
+  readonly start?: string | undefined;
+  readonly policy: string;
+}
+
+/** A file of the built app: its script or its styles. This module stands as deep in src as in dist. */
+export function builtFile(name: 'app.js' | 'app.css' | 'rate.js'): Promise<string> {
+  return readFile(new URL(`../../dist/view/${name}`, import.meta.url), 'utf8');
+}
+
+/** What no page of ours does: ask elsewhere, be framed, send a form. */
+export const SAFE_POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'";
+
+/** The page around the app. @param head its styles; @param body what stands behind its root: documents and scripts */
+export function frame({ title, source, start, policy }: Frame, head: string, body: readonly string[]): string[] {
+  const metas = [
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
+    `<meta name="awb-source" content="${source}">`,
+    start === undefined ? '' : `<meta name="awb-start" content="${escaped(start)}">`,
+    `<link rel="icon" href="data:,"><title>${escaped(title)}</title>`,
+  ];
+  return [
+    `<!doctype html><html lang="en"><head><meta charset="utf-8">${metas.join('')}${head}</head><body>`,
+    '<a class="skip" href="#main">Skip to the content</a><div id="app"></div>',
+    '<noscript><p>This page needs scripts; all of them stand in it.</p></noscript>',
+    ...body,
+    '</body></html>\n',
+  ];
+}
+
+/**
+ * A page in one file, in pieces to be written one after the other. A policy allows its own style and script by their hashes, and no request.
+ * @param documents by their names; model texts in them may be hostile
+ */
+export async function staticPage(
+  {
+    title,
+    start,
+    script = 'app.js',
+  }: { readonly title: string; readonly start?: string; readonly script?: 'app.js' | 'rate.js' },
+  documents: Iterable<readonly [DocumentName | 'rating', unknown]>,
+): Promise<string[]> {
+  const [code, look] = await Promise.all([builtFile(script), builtFile('app.css')]);
+  const policy = `${SAFE_POLICY}; script-src 'sha256-${sha256(code)}'; style-src 'sha256-${sha256(look)}'`;
+  const elements = Array.from(
+    documents,
+    ([name, value]) => `<script type="application/json" id="${name}">${scriptJson(value)}</script>`,
+  );
+  return frame({ title, source: 'inline', start, policy }, `<style>${look}</style>`, [
+    ...elements,
+    `<script>${code}</script>`,
+  ]);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
+
+/** JSON without `<`: nothing in it can end the script element that it stands in. */
+export function scriptJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": '#39' };
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&${ENTITIES[character]};`);
+}

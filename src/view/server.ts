@@ -1,0 +1,108 @@
+// The viewer's server: the app, and its documents, for the machine it runs on alone, or by a token for others.
+
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { codeOf, messageOf, UserError } from '../core/errors.js';
+import { builtFile, frame, SAFE_POLICY } from './page.js';
+
+/** What is served: a document by its name, `undefined` where there is none of that name. */
+interface Served {
+  document(name: string): Promise<unknown>;
+}
+
+const HEADERS = {
+  'Content-Security-Policy': `${SAFE_POLICY}; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'`,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
+/**
+ * Starts the server. On the loopback it answers only requests that name it, so that no page of the web reaches it by another name; on
+ * another address every request needs the token in its URL.
+ * @param onError hears of what went wrong for no fault of the user's
+ * @throws UserError (2) for a port that is taken or an address that is not there
+ */
+export async function startViewer(
+  { document }: Served,
+  { host, port, onError }: { readonly host: string; readonly port: number; onError(text: string): void },
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const isLocal = /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host);
+  const token = isLocal ? '' : randomBytes(24).toString('base64url');
+  const query = isLocal ? '' : `?token=${token}`;
+  let address = '';
+  const app = new Hono();
+  app.use(async (context, next) => {
+    const { req } = context;
+    const [named, origin] = [req.header('host') ?? '', req.header('origin')];
+    const isOurs = (name: string) => (isLocal ? [address, `localhost:${portOf(address)}`].includes(name) : true);
+    if (!isOurs(named) || (origin !== undefined && origin !== `http://${named}`)) {
+      return context.text('This address is not the viewer. Open the one that awb view printed.', 403, HEADERS);
+    }
+    if (!isLocal && !isEqual(req.query('token') ?? '', token)) {
+      return context.text('The token is missing. Open the whole address that awb view printed.', 403, HEADERS);
+    }
+    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
+    return next();
+  });
+  app.get('/', (context) => {
+    const policy = HEADERS['Content-Security-Policy'].replace(/; frame-ancestors .*/, '');
+    const page = frame(
+      { title: 'AgentWorldBench', source: 'server', policy },
+      `<link rel="stylesheet" href="app.css${query}">`,
+      [`<script src="app.js${query}"></script>`],
+    );
+    return context.html(page.join(''));
+  });
+  app.get('/app.js', async (context) =>
+    context.body(await builtFile('app.js'), 200, { 'Content-Type': 'text/javascript' }),
+  );
+  app.get('/app.css', async (context) => context.body(await builtFile('app.css'), 200, { 'Content-Type': 'text/css' }));
+  app.get('/api/:name{.+}', async (context) => {
+    const found = await document(context.req.param('name'));
+    return found === undefined ? context.text('There is no such document.', 404) : context.json(found);
+  });
+  app.onError((error, context) => {
+    if (error instanceof UserError) return context.text(error.message, 422);
+    onError(messageOf(error));
+    return context.text('The viewer failed at this. Its terminal says more.', 500);
+  });
+  const server = createServer(getRequestListener(app.fetch));
+  await new Promise<void>((done, failed) => {
+    server.once('error', (error) => failed(notListening(error, host, port)));
+    server.listen(port, host, done);
+  });
+  const bound = server.address();
+  const shownHost = host.includes(':') ? `[${host}]` : host;
+  address = `${shownHost}:${typeof bound === 'object' ? bound?.port : port}`;
+  return {
+    url: `http://${address}/${query}`,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function portOf(address: string): string {
+  return address.slice(address.lastIndexOf(':') + 1);
+}
+
+function isEqual(given: string, token: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(token)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+function notListening(error: Error, host: string, port: number): Error {
+  const code = codeOf(error);
+  if (code === 'EADDRINUSE') {
+    return new UserError(`port ${port} of ${host} is taken, perhaps by another awb view; --port 0 takes a free one`);
+  }
+  return code === undefined
+    ? error
+    : new UserError(`cannot listen at ${host}:${port} (${code}); name another --host or --port`);
+}
