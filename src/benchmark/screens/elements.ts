@@ -12,7 +12,7 @@ export interface ElementScreen {
   readonly cut: boolean;
 }
 
-interface ScreenElement {
+export interface ScreenElement {
   /** In pixels; undefined for a line that is not an element, such as the app's name, and for an element that cannot be placed. */
   readonly bounds: Bounds | undefined;
   /** By which actions name it; empty where it has no number. */

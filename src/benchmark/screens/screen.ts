@@ -6,7 +6,7 @@ import { type TerminalScreen, terminalScreen } from './terminal.js';
 import { accessibilityTree, jsonTree, type TreeScreen } from './tree.js';
 
 /** A screen that can be drawn. `cut` says that a part of the observation is not on it. */
-type Screen = TerminalScreen | ElementScreen | TreeScreen;
+export type Screen = TerminalScreen | ElementScreen | TreeScreen;
 
 /** Characters of an observation that are read; JSON that is longer is not drawn. */
 const LONGEST = 500_000;

@@ -11,7 +11,7 @@ export interface TreeScreen {
   readonly cut: boolean;
 }
 
-interface TreeNode {
+export interface TreeNode {
   /** From 0 to `DEEPEST`. What follows a node and is deeper is within it. */
   readonly depth: number;
   /** By which actions name it: a bid or a ref; empty where it has none. */
@@ -23,7 +23,7 @@ interface TreeNode {
   readonly states: string;
 }
 
-const MOST_NODES = 5000;
+const MOST_NODES = 3000;
 const DEEPEST = 64;
 
 /**

@@ -199,7 +199,7 @@ describe('hostile observations', () => {
           : found.kind === 'elements'
             ? found.elements.length
             : found.nodes.length;
-      expect(size).toBeLessThanOrEqual(5000);
+      expect(size).toBeLessThanOrEqual(3000);
       expect(JSON.stringify(found).length).toBeLessThan(3 * MEGABYTE);
       if (observation.length > MEGABYTE / 2) expect(found.cut).toBe(true);
     }
