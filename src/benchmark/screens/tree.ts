@@ -33,6 +33,8 @@ const DEEPEST = 64;
 const NODE = /^([\t ]*)(- )?(?:\[(\w{1,20})\] )?([A-Za-z][\w-]{0,60})(?![\w-])(.*)$/;
 const NAME = /^ (?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/;
 const REF = / \[ref=(\w{1,20})\]/;
+/** A snapshot quotes a node that YAML would read otherwise. */
+const QUOTED_NODE = /^([\t ]*- )'((?:[^']|'')*)'/;
 const FENCE = /^\s*```\w*$/;
 
 /** The accessibility tree in an observation, lines around it included; undefined where no line has a role with a name or a number. */
@@ -44,7 +46,8 @@ export function accessibilityTree(observation: string): TreeScreen | undefined {
 }
 
 function nodeOf(line: string): TreeNode {
-  const [, indent = '', dash, number, role = '', rest = ''] = NODE.exec(line) ?? [];
+  const plain = line.replace(QUOTED_NODE, (_, start: string, node: string) => start + node.replaceAll("''", "'"));
+  const [, indent = '', dash, number, role = '', rest = ''] = NODE.exec(plain) ?? [];
   const [name, single, double] = NAME.exec(rest) ?? [];
   const id = number ?? REF.exec(rest)?.[1] ?? '';
   if (id === '' && name === undefined) {

@@ -208,7 +208,7 @@ function Box({ element, mark, letter }: { element: ScreenElement; mark: Mark | u
         <>
           <pattern id={pattern} width={letter / 2} height={letter / 2} patternUnits="userSpaceOnUse">
             <path
-              d={mark === 'missing' ? `M0 ${letter / 2}L${letter / 2} 0` : `M0 ${letter / 4}h${letter / 8}`}
+              d={mark === 'missing' ? `M0 ${letter / 2}L${letter / 2} 0` : `M0 ${letter / 4}h${letter / 4}`}
               stroke-width={letter / 12}
             />
           </pattern>

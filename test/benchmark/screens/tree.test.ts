@@ -33,6 +33,7 @@ test("Playwright's snapshot", () => {
     '    - /url: "#top"',
     '  - heading "Sign in" [level=1]',
     '  - generic [ref=e5]: Some text: all of it',
+    "  - 'button \"It''s: here\" [ref=e6]':",
     '```',
   ];
   expect(shown(accessibilityTree(observation.join('\n')))).toEqual([
@@ -43,6 +44,7 @@ test("Playwright's snapshot", () => {
     '2 ||- /url: "#top"|',
     '1 |heading|Sign in|[level=1]',
     '1 e5|generic|Some text: all of it|',
+    "1 e6|button|It's: here|",
   ]);
 });
 
