@@ -9,11 +9,11 @@ import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BROWSER = 'view/browser';
-/** The scripts by the modules that they begin with: the report's, that of the page on which people rate, and the app. */
+/** The scripts by the modules that they begin with: the report's, the app, and the page on which people rate. Styles stand next to them. */
 const SCRIPTS = {
   'view/browser.js': 'view/browser/page.ts',
-  'view/rating-script.js': 'view/browser/rating.ts',
   'view/app.js': 'view/app/main.tsx',
+  'view/rate.js': 'view/app/rate.tsx',
 };
 
 const projects = ['tsconfig.json', `src/${BROWSER}/tsconfig.json`, 'src/view/app/tsconfig.json'];
@@ -33,7 +33,7 @@ function tsc(project) {
 
 /** @throws Error where the script could end the element that it stands in */
 async function joinBrowserScript(script, entry) {
-  const [outDir, file] = [join(root, 'dist', dirname(script)), basename(script)];
+  const [outDir, file, cssFileName] = [join(root, 'dist', dirname(script)), basename(script), basename(script, '.js')];
   await build({
     configFile: false,
     root,
@@ -43,7 +43,7 @@ async function joinBrowserScript(script, entry) {
       emptyOutDir: false,
       minify: true,
       target: 'es2022',
-      lib: { entry: `src/${entry}`, formats: ['iife'], name: 'page', fileName: () => file, cssFileName: 'app' },
+      lib: { entry: `src/${entry}`, formats: ['iife'], name: 'page', fileName: () => file, cssFileName },
     },
   });
   if (/<(?:!--|\/?script)/i.test(readFileSync(join(outDir, file), 'utf8'))) {

@@ -44,6 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'panel', load: () => import('./cli/panel.js'), summary: 'join the judgings of several judges into one' },
   { name: 'score', load: () => import('./cli/score.js'), summary: 'turn judgements into scores, a table and a SQLite file' },
   { name: 'compare', load: () => import('./cli/compare.js'), summary: 'show how a run differs from another, row by row, and how sure that is' },
+  { name: 'samples', load: () => import('./cli/samples.js'), summary: 'print samples of a run, the worst first, with truth, prediction and verdict' },
   { name: 'gate', load: () => import('./cli/gate.js'), summary: 'decide whether a checkpoint passes: GO, NO-GO or not enough evidence' },
   { name: 'watch', load: () => import('./cli/watch.js'), summary: 'evaluate checkpoints as they arrive: serve, infer, judge, score, gate' },
   { name: 'leaderboard', load: () => import('./cli/leaderboard.js'), summary: 'show runs side by side: a table for a terminal, a README, a paper or the web' },

@@ -92,9 +92,15 @@ export function spanOf({ offset, bytes }: Line): Span {
 
 /**
  * Reads a line again. A run may last for days, and files may be replaced under it.
+ * @param changed what is said of a file where another text lies in its place by now
  * @throws UserError (65) where another text lies in its place by now
  */
-export async function readAgain(handle: FileHandle, { offset, length, checksum }: Span, path: string): Promise<string> {
+export async function readAgain(
+  handle: FileHandle,
+  { offset, length, checksum }: Span,
+  path: string,
+  changed = 'was changed while it was being read; run the same command again',
+): Promise<string> {
   const buffer = Buffer.allocUnsafe(length);
   let bytesRead: number;
   if (length < LARGE_BYTES) {
@@ -111,7 +117,7 @@ export async function readAgain(handle: FileHandle, { offset, length, checksum }
   const bytes = buffer.subarray(0, bytesRead);
   const text = crc32(bytes) === checksum ? decoded(bytes) : undefined;
   if (text !== undefined) return text;
-  throw badData(`${path} was changed while it was being read; run the same command again`);
+  throw badData(`${path} ${changed}`);
 }
 
 /** Bytes as text, or undefined where they are not UTF-8. A byte order mark is dropped. */

@@ -23,7 +23,7 @@ import { openMode } from '../judge/opening.js';
 import { calibrationText } from '../report/calibration.js';
 import { trustOf, trustText } from '../report/trust.js';
 import { DEFAULT_DB } from '../results/databases.js';
-import { policyHash, requirePageName, writeText } from '../results/output.js';
+import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
 import { type ReadCalibration, readCalibration } from '../results/read-run.js';
 import { asksByFilesAlone, requireBatchFlags } from '../run/batch/options.js';
 import { showBill } from '../run/bill-text.js';
@@ -55,6 +55,7 @@ const OPTIONS = {
   ...under('Output', {
     db: option.text('FILE', 'SQLite file that keeps it, for tables of runs with this judge', { default: DEFAULT_DB }),
     html: option.text('FILE', 'write a page about it, with dose curves'),
+    open: OPEN,
   }),
   ...EXPLAIN,
   ...under('Limits', {
@@ -96,7 +97,7 @@ export const command = defineCommand({
 });
 
 async function runCalibrate(settings: CalibrateSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
-  requirePageName(settings.html, '--html');
+  requirePageName(settings.html, '--html', settings);
   requireBatchFlags(settings);
   const variants = chosenVariants(settings);
   const method = await openMode(MODES.rubric, settings, io);
@@ -147,11 +148,12 @@ async function tell(
     if (html !== undefined) {
       await writeText(html, calibrationPage(calibration, `awb ${toolVersion()}`, policyHash), '--html', io);
     }
+    const link = html && (await pageLink(html, settings, io));
     if (json) io.stdout.write(`${JSON.stringify(document)}\n`);
     else {
       const look = lookOf(settings, io);
       const stored = `stored: ${shownPath(db, io)} (SQLite; calibration ${id}${replaced ? ', replaced' : ''})\n`;
-      const page = html === undefined ? '' : `page: ${shownPath(resolve(io.cwd, html), io)}\n`;
+      const page = link === undefined ? '' : `page: ${link}\n`;
       io.stdout.write(`${calibrationText(calibration, look)}\n${stored}${page}\n`);
     }
     const { exit_code: verdict = EXIT.done } = calibration.limits ?? {};

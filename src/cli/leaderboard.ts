@@ -9,7 +9,7 @@ import { measureOf } from '../judge/modes.js';
 import { leaderboard as boardOf } from '../report/leaderboard/leaderboard.js';
 import { DEFAULT_DB, latestOf, withKnownRuns } from '../results/databases.js';
 import { boardRun, boardRuns, selected, tiesOf } from '../results/leaderboard.js';
-import { deliver, formatOf, policyHash } from '../results/output.js';
+import { deliver, formatOf, OPEN, pageLink, policyHash, requirePageName } from '../results/output.js';
 import { defineCommand, EXPLAIN, option, under } from '../settings/command.js';
 import { FORMATS } from '../view/board.js';
 
@@ -41,12 +41,15 @@ export const command = defineCommand({
       format: option.choice(keysOf(FORMATS), FORMAT_HELP),
       unofficial: option.flag('with --format hf: scores of another judge, rubric pack or protocol too, which it says'),
       output: option.text('FILE', 'write it to a file instead of stdout', { short: 'o' }),
+      open: OPEN,
     }),
     ...EXPLAIN,
   },
   async run(settings, io) {
     const { unofficial, output } = settings;
     const format = formatOf(settings, FORMATS);
+    const page = format === 'html' ? output : undefined;
+    requirePageName(page, '--output', settings);
     return withKnownRuns(settings.db, io, async (known) => {
       if (known.length === 0) {
         const names = [...new Set(settings.db.map((path) => shownPath(resolve(io.cwd, path), io)))];
@@ -64,6 +67,8 @@ export const command = defineCommand({
       await heedStop(io);
       const look = lookOf({ ...settings, color: settings.color && output === undefined }, io);
       await deliver(FORMATS[format].print(board, { ...look, sha256: policyHash, unofficial }), settings, io);
+      const link = page && (await pageLink(page, settings, io));
+      if (link !== undefined && !settings.quiet) io.stderr.write(`open: ${link}\n`);
       return EXIT.done;
     });
   },

@@ -4,23 +4,23 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { badData, EXIT, interruption, UserError } from '../core/errors.js';
-import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
-import { policyHash, requirePageName, writeText } from '../results/output.js';
-import type { ReadRun } from '../results/read-run.js';
+import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
+import { type ReadRun, warningsOn } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
-import type { RatingPageData } from '../view/data.js';
+import type { RatingDocument } from '../view/documents.js';
+import { staticPage } from '../view/page.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
-import { RATING_QUESTIONS, ratingPage } from '../view/rating-page.js';
 import { readFromFile, withTexts } from '../view/reading.js';
 import { reportPage } from '../view/report.js';
 import { reportOn } from '../view/report-contents.js';
 import { gather, readSpending } from '../view/report-samples.js';
+import { factsOf } from '../view/run-document.js';
+import { scenarioDocument } from '../view/scenario-document.js';
 import { scenarioPage } from '../view/scenario-page.js';
-import { scenarioReport } from '../view/scenarios.js';
 import { collectTexts } from '../view/texts.js';
 
 /** A script that the build makes of src/view/browser; this file stands as deep in src as in dist. */
@@ -41,10 +41,11 @@ export const report = defineCommand({
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
+    open: OPEN,
     'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 64 }),
   },
   async run(settings, io) {
-    requirePageName(settings.output, '--output');
+    requirePageName(settings.output, '--output', settings);
     const run = await readFromFile(settings.run, settings, io);
     const { compare: otherName, dataDir, inlineLimit } = settings;
     const isScenarios = run.made.mode === 'scenarios';
@@ -59,12 +60,13 @@ export const report = defineCommand({
     const { samples, page } = made;
     await writeText(settings.output, page, '--output', io);
     const [output, bytes] = [resolve(io.cwd, settings.output), Buffer.byteLength(page)];
+    const url = await pageLink(output, settings, io);
     const described = ({ name, source }: ReadRun) => ({ name, source });
     const compare = other ? described(other) : null;
     io.stdout.write(
       settings.json
-        ? `${JSON.stringify({ schema: 'awb.report/1', output, samples, bytes, run: described(run), compare })}\n`
-        : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\n`,
+        ? `${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, run: described(run), compare })}\n`
+        : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
     );
     return EXIT.done;
   },
@@ -88,7 +90,8 @@ async function pageOfRun(
 }
 
 async function pageOfScenarios(run: ReadRun, inlineLimit: number, io: Io) {
-  const made = await scenarioReport(run, inlineLimit * 1e6, io.stop);
+  const document = await scenarioDocument(run, '', inlineLimit * 1e6, io.stop);
+  const made = { ...document, name: run.name, facts: factsOf(run), warnings: warningsOn(run) };
   return { samples: made.samples.length, page: scenarioPage(made, `awb ${toolVersion()}`, policyHash) };
 }
 
@@ -108,10 +111,11 @@ export const rate = defineCommand({
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'rate.html' }),
+    open: OPEN,
   },
   operands: ['run', 'other'],
   async run(settings, io) {
-    requirePageName(settings.output, '--output');
+    requirePageName(settings.output, '--output', settings);
     const { blind, seed, dataDir, json } = settings;
     const output = resolve(io.cwd, settings.output);
     if (blind !== (settings.other !== undefined)) {
@@ -133,25 +137,25 @@ export const rate = defineCommand({
       gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
     );
     if (gathered === undefined) return interruption(io.stop);
-    const { samples, texts, hasHistories, shared } = gathered;
+    const { samples, strings, hasHistories, shared } = gathered;
     // Keeps the progress of the same two runs in one place, whichever is named first, without naming them.
     const pair = [run.sha256, other?.sha256 ?? ''].sort().join();
     const blindName = createHash('sha256').update(pair).digest('hex').slice(0, 16);
-    const data: RatingPageData = {
+    const document: RatingDocument = {
+      tool: `awb ${toolVersion()}`,
+      title: other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind',
       store: `awb rate: ${other === undefined ? run.name : blindName}`,
-      schema: PERSON_RATING_SCHEMA,
       run: other === undefined ? run.name : null,
-      dimensions: RATING_QUESTIONS,
+      strings,
       samples,
     };
-    const heading = other === undefined ? `Rate ${run.name}` : 'Rate two runs, blind';
-    const script = await built('rating-script.js');
-    const page = ratingPage(heading, data, texts, { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
-    const { bytes } = await replaceFile(output, [page], { remedy: 'name another file with --output' });
+    const page = await staticPage({ title: document.title, script: 'rate.js' }, [['rating', document]]);
+    const { bytes } = await replaceFile(output, page, { remedy: 'name another file with --output' });
+    const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
     if (json) {
-      const document = { schema: 'awb.rate/1', output, samples: samples.length, shared, blind, seed, bytes, runs };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
+      const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
+      io.stdout.write(`${JSON.stringify(result)}\n`);
       return EXIT.done;
     }
     const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);
@@ -161,7 +165,7 @@ export const rate = defineCommand({
         ? []
         : [`${counted(shared, 'prediction is', 'predictions are')} the same in both runs, and shown once`]),
       ...(hasHistories ? [] : ['histories are left out: one page has no room for them; fewer --samples have']),
-      'next: open it in a browser, rate, save the file, and give it to',
+      `next: open ${url}, rate, save the file, and give it to`,
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];
     io.stdout.write(`${lines.join('\n')}\n`);

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { EXIT, inputMissing, interruption, UserError } from '../core/errors.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import { DEFAULT_DB } from '../results/databases.js';
+import { openInBrowser } from '../results/output.js';
 import { defineCommand, option, toolVersion, under } from '../settings/command.js';
 import { writeBundle } from '../view/bundle.js';
 import { openLibrary } from '../view/library.js';
@@ -42,7 +43,7 @@ export const command = defineCommand({
   },
   operands: ['places'],
   async run(settings, io) {
-    const { places, bundle, scoresOnly, host, port, json, quiet } = settings;
+    const { places, bundle, scoresOnly, dataDir, host, port, json, quiet, open } = settings;
     if (scoresOnly && bundle === undefined) throw new UserError('--scores-only is for --bundle DIR; name the folder');
     const usual = USUAL.filter((name) => existsSync(resolve(io.cwd, name)));
     if (places.length === 0 && usual.length === 0) {
@@ -53,8 +54,7 @@ export const command = defineCommand({
     const shown = places.length === 0 ? usual : places;
     const library = openLibrary(
       shown.map((place) => resolve(io.cwd, place)),
-      io,
-      `awb ${toolVersion()}`,
+      { io, tool: `awb ${toolVersion()}`, dataDir },
     );
     const index = await library.index();
     if (index.runs.length + index.work.length + index.unread.length === 0) {
@@ -80,6 +80,7 @@ export const command = defineCommand({
         : `${counted(index.runs.length, 'run')} at ${viewer.url}\n`,
     );
     if (!quiet && !json) io.stderr.write('Ctrl-C ends it.\n');
+    if (open) await openInBrowser(viewer.url, io);
     if (!io.stop.aborted) await once(io.stop, 'abort');
     await viewer.close();
     // Being stopped is how a server ends well.

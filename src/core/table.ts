@@ -32,7 +32,7 @@ export interface Table {
 }
 
 /** All that is said below a table where it stands alone. */
-export function notesBelow({ legend = [], footnotes = [] }: Table): readonly string[] {
+export function notesBelow({ legend = [], footnotes = [] }: Pick<Table, 'legend' | 'footnotes'>): readonly string[] {
   return [...legend, ...footnotes];
 }
 

@@ -1,12 +1,16 @@
-// Where a command's text goes and in which form.
+// Where a command's text goes and in which form, and the browser that shows a page.
 
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { extname, resolve } from 'node:path';
-import { UserError } from '../core/errors.js';
+import { pathToFileURL } from 'node:url';
+import { codeOf, UserError } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
+import { option } from '../settings/command.js';
 
 interface FormatSettings<Format> {
   readonly format?: Format | undefined;
@@ -52,12 +56,52 @@ export async function writeText(path: string, text: string, flag: string, io: Io
 /** What data, judgings, settings and models are called; a page of such a name would replace one. */
 const NO_PAGE = /\.(jsonl|json|csv|ya?ml|sqlite3?|db|gguf)$/i;
 
-/** Keeps a page, which replaces the file of its name, from the files that it is made of. @throws UserError (2) that names the flag */
-export function requirePageName(path: string | undefined, flag: string): void {
+/** The option `open` of commands that write a page. */
+export const OPEN = option.flag('open the page in the browser (BROWSER, or the default one)');
+
+/**
+ * Keeps a page, which replaces the file of its name, from the files that it is made of.
+ * @param path undefined where no page is written, so that there is none to open
+ * @throws UserError (2) that names the flag
+ */
+export function requirePageName(path: string | undefined, flag: string, { open }: { readonly open: boolean }): void {
+  if (path === undefined && open) {
+    throw new UserError(
+      `--open opens a page, and none is written; name one with ${flag} FILE.html, or leave --open out`,
+    );
+  }
   if (path === undefined || !NO_PAGE.test(path)) return;
   throw new UserError(
     `${flag} ${printable(path)}: a page would replace the file of that name, and ${extname(path)} is for data; end it in .html`,
   );
+}
+
+/** The `file:` link of a page that was written; under --open the browser shows it. It is percent-encoded, so it may be printed. */
+export async function pageLink(path: string, { open }: { readonly open: boolean }, io: Io): Promise<string> {
+  const { href } = pathToFileURL(resolve(io.cwd, path));
+  if (open) await openInBrowser(href, io);
+  return href;
+}
+
+/** What opens an address, by platform. */
+const OPENERS: Readonly<Record<string, readonly string[]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
+
+/**
+ * Has the browser show an address, `file:` or `http:`: the command that BROWSER names, or else the system's default one. It outlives
+ * this process. Resolves once it has started; where there is none, stderr says so.
+ */
+export async function openInBrowser(url: string, { env, stderr }: Pick<Io, 'env' | 'stderr'>): Promise<void> {
+  const [command = 'xdg-open', ...args] = env.BROWSER ? [env.BROWSER] : (OPENERS[process.platform] ?? []);
+  try {
+    const child = spawn(command, [...args, url], { detached: true, stdio: 'ignore', env: { ...env } });
+    child.unref();
+    await once(child, 'spawn');
+  } catch (error) {
+    stderr.write(`note: cannot start ${printable(command)} (${codeOf(error)}); open ${url} yourself\n`);
+  }
 }
 
 /** The hash of a style or script, by which the policy of an HTML page allows it: SHA-256 in base64. */

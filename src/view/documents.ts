@@ -1,13 +1,17 @@
 // The documents that the web app shows, each under its name: a path of the viewer's server, a file of a bundle, or an element of a static page.
 
 import type { Fact } from '../core/facts.js';
+import type { Table } from '../core/table.js';
 import type { Estimate } from '../core/types.js';
 import type { RunStatus } from '../results/status.js';
+import type { ScenarioFigures } from '../stats/scenarios.js';
 
 /** What stands under each name. A run is named by its `ref`, which it keeps over renaming, moving and scoring again. */
 export interface Documents {
   readonly index: Index;
   readonly [run: `run/${string}`]: RunDocument;
+  readonly [scenarios: `scenarios/${string}`]: ScenarioDocument;
+  readonly [episodes: `episodes/${string}`]: EpisodesDocument;
   readonly [samples: `samples/${string}`]: SampleList;
   /** `texts/REF/TRAJECTORY`: the texts of all rows of one trajectory (its place in `SampleList.trajectories`). */
   readonly [texts: `texts/${string}`]: TrajectoryTexts;
@@ -75,10 +79,151 @@ export interface ListedRun {
   readonly judgedAlike: string;
 }
 
-/** The page of a run; its maker stands in run-document.ts. */
+/** A name and what is known under it. */
+export type NamedText = readonly [name: string, text: string];
+
+/** The page of a run: what `awb score` says of it, and what is behind that. What a run does not have is null or empty. */
 export interface RunDocument {
   readonly ref: string;
   readonly name: string;
+  readonly mode: string;
+  /** What made it. */
+  readonly facts: readonly NamedText[];
+  /** What is known of its judge, in a line, and where the page of its calibration stands. */
+  readonly trust: string | null;
+  readonly calibration: string | null;
+  /** What a reader must know before believing the figures, one sentence each. */
+  readonly warnings: readonly string[];
+  readonly lead: Lead;
+  readonly overall: Estimate | null;
+  readonly domains: readonly DomainFigure[];
+  /** What the mean over these domains is called: `Overall`, or of how many it is. */
+  readonly mean: string;
+  /** The official mean, where it differs from what the run leads with. */
+  readonly official: number | null;
+  /** In percent; and the domain that has least. */
+  readonly coverage: string;
+  readonly least: string | null;
+  /** Predictions (rows times repeats): chosen, valid, and failed or missing. */
+  readonly chosen: number;
+  readonly valid: number;
+  readonly failed: number;
+  /** All tokens, and who took what; null where nobody was asked. */
+  readonly tokens: { readonly count: number; readonly each: string } | null;
+  /** Every figure of the tables that `awb score` prints. */
+  readonly figures: readonly FigureTable[];
+  /** Whether all of them are on a scale of 0 to 100. */
+  readonly isOnScale: boolean;
+  /** How often each rating from 1 to 5 was given, by dimension; empty where nothing was rated. */
+  readonly ratings: readonly RatingCounts[];
+  /** Its score by turn, and by the characters put to the world model. */
+  readonly turns: readonly Bin[];
+  readonly contexts: readonly Bin[];
+  /** Counts by name and domain: rows without a score by cause, and what is odd about predictions. */
+  readonly failures: Table | null;
+  readonly flags: Table | null;
+  readonly equivalence: Table | null;
+  readonly rollout: RolloutCurves | null;
+  readonly costs: Table | null;
+  /** The manifest as it stands on the disk. */
+  readonly manifest: string | null;
+}
+
+/** A table whose figures have their intervals below them: by row and column, null where there is none. */
+export interface FigureTable {
+  readonly table: Table;
+  readonly intervals: readonly (readonly (string | null)[])[];
+}
+
+/** Fractions, as panels give them, are counted with the nearest whole rating; the mean is theirs as they are. */
+export interface RatingCounts {
+  readonly name: string;
+  readonly counts: readonly number[];
+  readonly mean: number | null;
+}
+
+/** A figure over a part of the rows. */
+export interface Bin {
+  readonly name: string;
+  readonly estimate: Estimate;
+}
+
+/** A rollout: its score by distance from the last true observation as curves, and the tables of `awb score`. */
+export interface RolloutCurves {
+  readonly curves: readonly RolloutCurve[];
+  readonly tables: readonly Table[];
+  /** The name of a run that predicted the same with true histories. */
+  readonly forced: string | null;
+}
+
+export interface RolloutCurve {
+  readonly name: string;
+  readonly isSum: boolean;
+  /** The middle of the distances, what they are called, and what the same rows score with true histories. */
+  readonly points: readonly {
+    readonly distance: number;
+    readonly label: string;
+    readonly figure: Estimate;
+    readonly forced: number | null;
+  }[];
+}
+
+/** What a world model makes of instructions: figures, and samples with their texts, each scenario's in turn. */
+export interface ScenarioDocument {
+  readonly ref: string;
+  readonly figures: ScenarioFigures;
+  /** By scenario, as `awb score` prints it. */
+  readonly table: Table;
+  readonly samples: readonly ScenarioSample[];
+  /** Samples that it has no room for. */
+  readonly leftOut: number;
+}
+
+export interface ScenarioSample {
+  readonly scenario: string;
+  readonly domain: string;
+  readonly id: string;
+  readonly turn: number;
+  readonly instruction: string;
+  readonly steps: readonly ScenarioStep[];
+  /** In percent; a measure that nobody knows is absent. */
+  readonly measures: Readonly<Record<string, number>>;
+  /** Why there is no prediction in some step. */
+  readonly failure?: string | undefined;
+}
+
+export interface ScenarioStep {
+  readonly action: string;
+  /** What was predicted with the instruction, and by the twin without it; absent where nobody knows. */
+  readonly prediction?: string | undefined;
+  readonly twin?: string | undefined;
+  readonly verdicts: readonly { readonly verifier: string; readonly met: boolean; readonly why: string }[];
+}
+
+/** Episodes of an agent in a simulated world, as transcripts. */
+export interface EpisodesDocument {
+  readonly ref: string;
+  readonly name: string;
+  readonly facts: readonly NamedText[];
+  readonly episodes: readonly Episode[];
+  /** Episodes that it has no room for. */
+  readonly leftOut: number;
+}
+
+export interface Episode {
+  readonly number: number;
+  readonly domain: string;
+  /** What the agent was to do, or the row where it began. */
+  readonly task: string;
+  /** How it ended, such as `done`; and what the agent found out, or why it ended. */
+  readonly end: string;
+  readonly said: string;
+  readonly turns: readonly {
+    readonly action: string;
+    readonly observation: string;
+    /** Whether the benchmark tells it, and nobody simulated it. */
+    readonly isRecorded: boolean;
+  }[];
 }
 
 /** A figure of every sample: its name, and where its scale ends; null for one that has no scale on which larger is better. */
@@ -168,4 +313,40 @@ export interface RequestAgain {
   /** All of the body but its messages. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly messages: readonly { readonly role: string; readonly content: number }[];
+}
+
+/** The document of the page on which people rate, which holds nothing else; its name is `rating`. */
+export interface RatingDocument {
+  /** Name and version of the program. */
+  readonly tool: string;
+  readonly title: string;
+  /** Under which the browser keeps the progress. */
+  readonly store: string;
+  /** The run's name; null where names are hidden. */
+  readonly run: string | null;
+  /** The texts of all samples, each different one once. */
+  readonly strings: readonly string[];
+  readonly samples: readonly RatingSample[];
+}
+
+/** A sample to be rated, with its texts: places in `strings`. */
+export interface RatingSample extends Pick<SampleTexts, 'truth' | 'action' | 'history' | 'system' | 'prediction'> {
+  readonly key: string;
+  readonly repeat: number;
+  readonly trajectory: string;
+  readonly domain: string;
+  /** What it is called on the page. */
+  readonly title: string;
+  /** SHA-256 hex of the prediction as the judge is shown it. */
+  readonly sha256: string;
+  /** What the judge says: `JudgeSays` as JSON in base64, so that nobody reads it before its time, not even in the page's source. */
+  readonly judge: string;
+}
+
+/** What the judge says of a sample. */
+export interface JudgeSays {
+  /** By dimension, in the order of `DIMENSIONS`; null where it gave none. Several judgements are averaged. */
+  readonly ratings: readonly (number | null)[];
+  readonly strengths: readonly string[];
+  readonly weaknesses: readonly string[];
 }

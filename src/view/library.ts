@@ -6,17 +6,20 @@ import { join } from 'node:path';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { inputMissing, messageOf } from '../core/errors.js';
 import { fingerprintOf } from '../core/identity.js';
-import { shownPath } from '../core/printable.js';
+import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { judgedAt, type KnownRun, latestOf, manifestOf } from '../results/databases.js';
 import { type ReadRun, readJudgedRun, readStoredRun, storedSummary } from '../results/read-run.js';
-import { type RunStatus, readStatuses } from '../results/status.js';
+import { type Readings, type RunStatus, readStatuses } from '../results/status.js';
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { openExistingStore } from '../store/store.js';
-import type { DocumentName, Index, ListedRun } from './documents.js';
+import { openAskAgain } from './ask-again.js';
+import type { DocumentName, Index, ListedRun, SampleList, TrajectoryTexts } from './documents.js';
 import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
+import { sampleList } from './sample-list.js';
+import { openTexts, trajectoryTexts } from './sample-texts.js';
 
 /** A run that can be looked at. */
 export interface ViewedRun {
@@ -41,6 +44,14 @@ interface Source {
 type StoredPlace = Pick<KnownRun, 'run' | 'db' | 'path'>;
 const NOTHING: Source = { stored: [], files: [], work: [], calibrations: [] };
 
+interface LibraryOptions {
+  readonly io: Io;
+  /** Name and version of the program. */
+  readonly tool: string;
+  /** Folder of the data, for lean rows. */
+  readonly dataDir?: string | undefined;
+}
+
 /** How deep runs may lie below a folder. */
 const DEEPEST = 3;
 const DATABASE = /\.(sqlite3?|db)$/i;
@@ -53,11 +64,11 @@ export type Library = ReturnType<typeof openLibrary>;
 /**
  * The runs of SQLite files, judged files and folders of runs, in which SQLite files may lie, too. Nothing is written.
  * @param places absolute paths
- * @param tool name and version of the program
  */
-export function openLibrary(places: readonly string[], io: Io, tool: string) {
+export function openLibrary(places: readonly string[], { io, tool, dataDir }: LibraryOptions) {
   const sources = new Map<string, { readonly stamp: string; readonly source: Source; readonly reason?: string }>();
   /** Runs by their judged file and when it was changed, so that each is read once. */
+  const readings: Readings = new Map();
   let known = new Map<string, ViewedRun>();
   let runs: ReadonlyMap<string, ViewedRun> = new Map();
 
@@ -68,7 +79,7 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
     for (const path of paths) {
       const stamp = await stampOf(path);
       if (sources.get(path)?.stamp === stamp) continue;
-      sources.set(path, { stamp, ...(await attempt(() => readSource(path, io), NOTHING)) });
+      sources.set(path, { stamp, ...(await attempt(() => readSource(path, io, readings), NOTHING, io)) });
     }
     const all = [...sources.values()].map(({ source }) => source);
     const calibrations = all.flatMap((source) => source.calibrations);
@@ -79,7 +90,7 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
     const before = known;
     known = new Map();
     const keep = async (key: string, place: string, make: () => Promise<ViewedRun>) => {
-      const { source: run, reason } = await attempt(async () => before.get(key) ?? make(), undefined);
+      const { source: run, reason } = await attempt(async () => before.get(key) ?? make(), undefined, io);
       if (reason !== undefined) unread.push({ place, reason });
       if (run === undefined) return;
       known.set(key, run);
@@ -116,16 +127,46 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
     isReading = true;
     for (const run of runs.values()) {
       if (run.listed.state !== NOT_SCORED || run.failure !== undefined) continue;
-      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined);
+      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined, io);
       if (reason !== undefined) run.failure = reason;
     }
     isReading = false;
   }
 
-  /** A document by its name; undefined where there is none of that name. @throws UserError (66) for what is not there any more */
+  /** A document by its name; undefined where there is none of that name. @throws UserError (66, 65) for what cannot be read any more */
   async function document(name: string): Promise<unknown> {
-    if (name === 'index') return index();
+    const [kind, ref = '', other = ''] = name.split('/');
+    if (kind === 'index') return index();
+    if (kind === 'samples') return listOf(await run(ref).read());
+    if (kind === 'texts') return textsOf(await run(ref).read(), other);
     return undefined;
+  }
+
+  /** @throws UserError (66) where the run is not there any more */
+  function run(ref: string): ViewedRun {
+    const found = runs.get(ref);
+    if (found === undefined) throw inputMissing('This run is not there any more. Go back to the list of runs.');
+    return found;
+  }
+
+  const lists = new WeakMap<ReadRun, SampleList>();
+  function listOf(run: ReadRun): SampleList {
+    const list = lists.get(run) ?? sampleList(run, run.excerpts);
+    lists.set(run, list);
+    return list;
+  }
+
+  /** @param place of the trajectory in the list of samples */
+  async function textsOf(run: ReadRun, place: string): Promise<TrajectoryTexts | undefined> {
+    const trajectory = listOf(run).trajectories[Number(place)];
+    const rows = run.rows.filter((row) => row.trajectory === trajectory);
+    if (rows.length === 0) return undefined;
+    const texts = await openTexts(run, run.excerpts, dataDir, io);
+    try {
+      return await trajectoryTexts(rows, texts.read, { spent: run.spent, again: await openAskAgain(run, io) });
+    } finally {
+      await texts.close();
+    }
   }
 
   return {
@@ -137,23 +178,36 @@ export function openLibrary(places: readonly string[], io: Io, tool: string) {
     }: {
       readonly scoresOnly: boolean;
     }): AsyncGenerator<readonly [DocumentName, unknown]> {
+      await index();
+      for (const viewed of runs.values()) {
+        const { source: run } = await attempt<ReadRun | undefined>(viewed.read, undefined, io);
+        if (run === undefined) continue;
+        const { ref } = viewed.listed;
+        const list = listOf(run);
+        yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
+        for (const place of scoresOnly ? [] : list.trajectories.keys()) {
+          const { source, reason } = await attempt(() => textsOf(run, String(place)), undefined, io);
+          yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
+        }
+      }
       yield ['index', { ...(await index()), isLive: false, scoresOnly }];
     },
-    /** The run of a ref. @throws UserError (66) where it is not there any more */
-    run(ref: string): ViewedRun {
-      const run = runs.get(ref);
-      if (run === undefined) throw inputMissing('This run is not there any more. Go back to the list of runs.');
-      return run;
-    },
+    run,
   };
 }
 
-/** The value, or the reason why there is none. */
-async function attempt<T>(action: () => Promise<T>, otherwise: T): Promise<{ source: T; reason?: string }> {
+/** The list without sentences of judges and models. */
+function withoutTexts(list: SampleList): SampleList {
+  const samples = list.samples.map((sample) => ({ ...sample, n: undefined, u: undefined, y: undefined }));
+  return { ...list, samples };
+}
+
+/** The value, or the reason why there is none, as the user names files. */
+async function attempt<T>(action: () => Promise<T>, otherwise: T, io: Io): Promise<{ source: T; reason?: string }> {
   try {
     return { source: await action() };
   } catch (error) {
-    return { source: otherwise, reason: messageOf(error) };
+    return { source: otherwise, reason: withShownPaths(messageOf(error), io) };
   }
 }
 
@@ -180,7 +234,7 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /** @throws UserError: 65 for what is damaged, 66 for what is not there any more */
-async function readSource(path: string, io: Io): Promise<Source> {
+async function readSource(path: string, io: Io, readings: Readings): Promise<Source> {
   if (path.endsWith('.jsonl')) return { ...NOTHING, files: [path] };
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return readDatabase(path, io);
   const names = await readdir(path);
@@ -189,7 +243,7 @@ async function readSource(path: string, io: Io): Promise<Source> {
   const read = await Promise.all(manifests.map((name) => readManifest(join(path, name))));
   // Journals are read of runs alone that have not ended.
   const isAtWork = read.some((manifest) => manifest?.state !== undefined && manifest.state !== 'complete');
-  const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now()) : [];
+  const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now(), readings) : [];
   const work = typeof statuses === 'string' ? [] : statuses.filter(({ state }) => state !== 'complete');
   return { ...NOTHING, files, work };
 }

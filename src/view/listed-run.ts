@@ -12,7 +12,7 @@ import { trustText } from '../report/trust.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import type { MadeWith } from '../run/made-with.js';
 import { isCovered } from '../stats/coverage.js';
-import type { DomainFigure, Lead, ListedRun } from './documents.js';
+import type { ListedRun } from './documents.js';
 
 /** Digits of a run's id in addresses. */
 const REF_DIGITS = 12;
@@ -25,8 +25,8 @@ export function refOf(run: Pick<ReadRun, 'made' | 'manifest' | 'sha256'>): strin
   return namesOf(run).id.slice(0, REF_DIGITS);
 }
 
-/** What a run leads with, as `awb score` does, and its figures by domain and over all. */
-export function leadOf(card: ScoreCard): { lead: Lead; overall: ListedRun['overall']; domains: DomainFigure[] } {
+/** What a run leads with wherever it is shown, as `awb score` does, and its figures over all and by domain. */
+export function leadingOf(card: ScoreCard): Pick<ListedRun, 'lead' | 'overall' | 'domains'> {
   const name = leadingMeasure(card, measureOf);
   const measure = name === undefined ? DEFAULT_MEASURE : measureOf(name);
   const [from = 0, to = 0] = measure.range;
@@ -83,7 +83,7 @@ export function listedRun(run: Omit<ReadRun, 'rows'>, date: string): ListedRun {
   const usd = spent.map(wholeCost);
   return {
     ...unreadRun(refOf(run), name, made, date),
-    ...leadOf(card),
+    ...leadingOf(card),
     coverage: card.coverage,
     state: isCovered(card) ? 'complete' : 'incomplete',
     usd: usd.length === 0 || usd.includes(undefined) ? null : usd.reduce<number>((sum, one = 0) => sum + one, 0),

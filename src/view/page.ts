@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { oneLine } from '../core/printable.js';
 import type { DocumentName } from './documents.js';
 
 /** Where the app finds its documents (`app/source.ts`), and the page that it opens with. */
@@ -12,8 +13,8 @@ interface Frame {
   readonly policy: string;
 }
 
-/** A file of the built app: its script or its styles. This module stands as deep in src as in dist. */
-export function builtFile(name: 'app.js' | 'app.css' | 'rate.js'): Promise<string> {
+/** A file of the built app, or of the page on which people rate. This module stands as deep in src as in dist. */
+export function builtFile(name: 'app.js' | 'app.css' | 'rate.js' | 'rate.css'): Promise<string> {
   return readFile(new URL(`../../dist/view/${name}`, import.meta.url), 'utf8');
 }
 
@@ -28,7 +29,7 @@ export function frame({ title, source, start, policy }: Frame, head: string, bod
     '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">',
     `<meta name="awb-source" content="${source}">`,
     start === undefined ? '' : `<meta name="awb-start" content="${escaped(start)}">`,
-    `<link rel="icon" href="data:,"><title>${escaped(title)}</title>`,
+    `<link rel="icon" href="data:,"><title>${escaped(oneLine(title, 200))}</title>`,
   ];
   return [
     `<!doctype html><html lang="en"><head><meta charset="utf-8">${metas.join('')}${head}</head><body>`,
@@ -51,7 +52,8 @@ export async function staticPage(
   }: { readonly title: string; readonly start?: string; readonly script?: 'app.js' | 'rate.js' },
   documents: Iterable<readonly [DocumentName | 'rating', unknown]>,
 ): Promise<string[]> {
-  const [code, look] = await Promise.all([builtFile(script), builtFile('app.css')]);
+  const styles = script === 'app.js' ? 'app.css' : 'rate.css';
+  const [code, look] = await Promise.all([builtFile(script), builtFile(styles)]);
   const policy = `${SAFE_POLICY}; script-src 'sha256-${sha256(code)}'; style-src 'sha256-${sha256(look)}'`;
   const elements = Array.from(
     documents,

@@ -1,18 +1,17 @@
 // Which predictions people are given to rate, drawn by a seed, and the samples that the page for raters shows of them.
 
 import { domainName, inTableOrder } from '../core/domains.js';
-import { present } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { present, UserError } from '../core/errors.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { isRated } from '../core/points.js';
 import { type Random, randomOf, shuffled } from '../core/random.js';
 import { rowId } from '../core/row-id.js';
 import { DIMENSIONS, type Io, type JudgedRow } from '../core/types.js';
 import { judgeFigures, predictionHash } from '../results/agree.js';
 import { type Judgements, predictionsOf } from '../stats/aggregate.js';
-import type { JudgeSays, RatingSample } from './data.js';
+import type { JudgeSays, RatingDocument, RatingSample } from './documents.js';
 import type { RunWithTexts } from './reading.js';
 import { textsOf } from './report-samples.js';
-import { collectTexts } from './texts.js';
 
 /** A prediction that was drawn. */
 interface Drawn {
@@ -78,10 +77,11 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
 
-interface GatheredSamples {
-  readonly samples: readonly RatingSample[];
-  /** The JSON of their texts, in their order. */
-  readonly texts: string;
+/** Characters that a page can hold: one text of JavaScript has no room for more than about 500 million, and JSON escapes some. */
+const MOST_TEXT = 250e6;
+
+interface GatheredSamples extends Pick<RatingDocument, 'strings' | 'samples'> {
+  /** Whether the page had room for them. */
   readonly hasHistories: boolean;
   /** Predictions that both runs made in the same words, so that they are shown once. */
   readonly shared: number;
@@ -89,31 +89,68 @@ interface GatheredSamples {
 
 /**
  * Reads what was drawn of one run or two; undefined where the user stopped it.
- * @throws UserError (65) where a file was changed meanwhile
+ * @param most characters that the page can hold: of more, the histories are left out
+ * @throws UserError: 65 where a file was changed meanwhile, 2 for more text than the page can hold without histories
  */
 export async function gatherSamples(
   drawn: readonly Drawn[],
   runs: readonly RunWithTexts[],
   io: Pick<Io, 'stop'>,
+  most = MOST_TEXT,
 ): Promise<GatheredSamples | undefined> {
   const samples = new Map<string, RatingSample>();
-  const collected = collectTexts(undefined, 'draw fewer --samples');
+  const needed = textPool();
+  let histories: ReturnType<typeof textPool> | undefined = textPool();
   for (const { judgements, run } of drawn) {
     if (io.stop.aborted) return undefined;
     const row = judgements.find(isRated) ?? judgements[0];
     const { key, repeat, trajectory, domain, turnIdx } = row;
-    const { strengths, weaknesses, ...texts } = await textsOf(present(runs[run]), row);
+    const texts = await textsOf(present(runs[run]), row);
     const sha256 = predictionHash(texts.prediction);
     const id = `${rowId(key, repeat)} ${sha256}`;
     if (samples.has(id)) continue;
     const figures = judgeFigures({ rows: judgements });
+    const { strengths, weaknesses } = texts;
     const says: JudgeSays = { ratings: DIMENSIONS.map((name) => figures[name] ?? null), strengths, weaknesses };
-    const judge = Buffer.from(JSON.stringify(says)).toString('base64');
-    const title = `${domainName(domain)} · turn ${turnIdx}${repeat > 0 ? ` · repeat ${repeat + 1}` : ''}`;
-    samples.set(id, { key, repeat, trajectory, domain, title, sha256, judge });
-    const { prediction, truth, action, history, systemPrompt } = texts;
-    collected.add({ prediction, truth, action, history, systemPrompt, strengths: [], weaknesses: [] });
+    const repeated = repeat > 0 ? ` · repeat ${repeat + 1}` : '';
+    samples.set(id, {
+      ...{ key, repeat, trajectory, domain, title: `${domainName(domain)} · turn ${turnIdx}${repeated}`, sha256 },
+      judge: Buffer.from(JSON.stringify(says)).toString('base64'),
+      truth: needed.placeOf(texts.truth),
+      action: needed.placeOf(texts.action),
+      history: histories && texts.history.flatMap((turn) => [turn.action, turn.observation]).map(histories.placeOf),
+      system: texts.systemPrompt === '' ? undefined : needed.placeOf(texts.systemPrompt),
+      prediction: texts.prediction === '' ? undefined : needed.placeOf(texts.prediction),
+    });
+    if (needed.size() + (histories?.size() ?? 0) > most) histories = undefined;
+    if (needed.size() <= most) continue;
+    throw new UserError(
+      `the texts of these samples are more than ${most / 1e6} MB without histories, too many for one page; draw fewer --samples`,
+    );
   }
-  const { hasHistories } = collected;
-  return { samples: [...samples.values()], texts: collected.json(), hasHistories, shared: drawn.length - samples.size };
+  const strings = needed.strings();
+  // Texts of histories stand behind the others.
+  const history = (sample: RatingSample) => histories && sample.history?.map((place) => strings.length + place);
+  return {
+    strings: [...strings, ...(histories?.strings() ?? [])],
+    samples: [...samples.values()].map((sample) => ({ ...sample, history: history(sample) })),
+    hasHistories: histories !== undefined,
+    shared: drawn.length - samples.size,
+  };
+}
+
+/** Texts by place, each different one once. */
+function textPool() {
+  const places = new Map<string, number>();
+  let size = 0;
+  return {
+    placeOf: (text: string) =>
+      heldIn(places, text, () => {
+        size += text.length;
+        return places.size;
+      }),
+    /** In characters. */
+    size: () => size,
+    strings: () => [...places.keys()],
+  };
 }

@@ -12,7 +12,7 @@ import { overview } from './overview.js';
 import { leadName, leadOf, type Report, type ReportSample } from './report-contents.js';
 
 /** What a page needs of the program. */
-export interface PageTools {
+interface PageTools {
   /** Name and version of the program. */
   readonly tool: string;
   /** The browser script, which the build makes of `browser/`. */

@@ -6,9 +6,20 @@ import { printable } from '../core/printable.js';
 import { SCENARIO_MEASURES, type ScenarioMeasure } from '../core/scenario-row.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
 import { intervalChart } from './charts.js';
+import type { ScenarioDocument, ScenarioSample as ShownSample, ScenarioStep as ShownStep } from './documents.js';
 import { type Child, html, longText, type Markup, pageOf, type Sha256, table } from './html.js';
-import { block, count, factSpans, header, type KeyFigure, number, range, underFigure, withRange } from './parts.js';
-import type { ScenarioReport, ShownSample, ShownStep } from './scenarios.js';
+import {
+  block,
+  count,
+  type Fact,
+  factSpans,
+  header,
+  type KeyFigure,
+  number,
+  range,
+  underFigure,
+  withRange,
+} from './parts.js';
 
 /** What each measure is called, and what it says. */
 const MEASURES: readonly (readonly [measure: ScenarioMeasure, name: string, says: string])[] = [
@@ -26,6 +37,12 @@ const MEASURES: readonly (readonly [measure: ScenarioMeasure, name: string, says
   ],
 ];
 const INTERVALS = 'In percent, with 95 % intervals clustered by trajectory.';
+
+export type ScenarioReport = Omit<ScenarioDocument, 'ref' | 'table'> & {
+  readonly name: string;
+  readonly facts: readonly Fact[];
+  readonly warnings: readonly string[];
+};
 
 /** @param tool name and version of the program */
 export function scenarioPage(report: ScenarioReport, tool: string, sha256: Sha256): string {

@@ -281,7 +281,8 @@ describe('awb leaderboard', () => {
   it('writes a file in the format of its ending', async () => {
     const output = join(dir, 'board.html');
     const { code, stdout, stderr } = await awb(['leaderboard', '--db', db, '--output', output]);
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: `written: ${output}\n` });
+    const told = `written: ${output}\nopen: ${pathToFileURL(output).href}\n`;
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: told });
     expect(await readFile(output, 'utf8')).toMatch(/^<!doctype html>/);
   });
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { type Browser, noChromium, type Page, startChromium } from '../support/chromium.js';
@@ -83,7 +83,9 @@ describe('a run', () => {
     const { code, stdout, stderr, output } = await report(...args());
     expect(stderr).toBe('');
     expect(code).toBe(EXIT.done);
-    expect(stdout).toMatch(/^written: report-\d+\.html \(28 samples, \d\.\d MB\)\n$/);
+    const [written, open] = stdout.split('\n');
+    expect(written).toMatch(/^written: report-\d+\.html \(28 samples, \d\.\d MB\)$/);
+    expect(open).toBe(`open: ${pathToFileURL(output).href}`);
     expect(await dataIn(output)).toMatchObject({ run: 'step-200', other: null, samples: { length: 28 } });
   });
 
@@ -92,6 +94,8 @@ describe('a run', () => {
     for (const predictions of [candidate, base])
       await awb(['score', '--predictions', predictions, '--db', twice, '--label', 'x']);
     const { stdout } = await report('--db', twice, '--run', 'x', '--json');
+    const { output, url } = JSON.parse(stdout);
+    expect(fileURLToPath(url)).toBe(output);
     expect(JSON.parse(stdout)).toMatchObject({
       schema: 'awb.report/1',
       samples: 28,

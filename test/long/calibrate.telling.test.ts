@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DIMENSIONS } from '../../src/core/types.js';
@@ -69,6 +70,7 @@ describe('what a calibration tells', () => {
     expect(text.code).toBe(0);
     const line = /^judge: ceiling [\d.]+, noise 0\.0 a row, blind to 0 of 2 damages, gullible 0\.0$/m.exec(text.stdout);
     expect(line).not.toBeNull();
+    expect(text.stdout).toContain(`\npage: ${pathToFileURL(page).href}\n`);
     const asked = server.requests.length;
     const json = JSON.parse((await calibrate(dir, ['--json'])).stdout);
     expect(server.requests.length).toBe(asked);

@@ -20,8 +20,7 @@ async function runsIn(folder: string, names: readonly string[]): Promise<void> {
 const open = (folder: string, ...places: readonly string[]) =>
   openLibrary(
     places.map((place) => join(folder, place)),
-    ioIn(folder),
-    'awb 0',
+    { io: ioIn(folder), tool: 'awb 0' },
   );
 
 describe('what the viewer finds', () => {

@@ -2,7 +2,7 @@
 
 import type { ComponentChild } from 'preact';
 import { type Column, type Row, Table } from './parts.js';
-import { count, DASH, number, range, signed } from './text.js';
+import { count, DASH, number, range, signed, visible } from './text.js';
 
 /** What a chart spans. */
 export interface Scale {
@@ -200,8 +200,8 @@ export interface CurvePoint {
 
 /** In percent of the width; what is left keeps dots and labels off the edges. */
 const [FIRST, WIDTH] = [4, 90];
-/** What the name of a point takes. */
-const LABEL = 11;
+/** What the name of a point takes, with the space next to it and for each character. */
+const [SPACE, CHARACTER] = [5, 3];
 
 /** A curve with its band. @param limit where a dashed line runs across */
 export function Curve(props: {
@@ -224,7 +224,7 @@ export function Curve(props: {
   const said = named.map(({ label, figure }) => `${label}: ${number(figure)} (${range(figure) ?? 'no interval'})`);
   return (
     <figure class={isSum ? 'sum' : undefined}>
-      <figcaption>{name}</figcaption>
+      <figcaption>{visible(name)}</figcaption>
       <svg class="curve" role="img" aria-label={`${name}, ${said.join('; ')}`}>
         {scale.ticks.map((tick) => {
           const y = cssPercent(top(tick));
@@ -267,9 +267,9 @@ export function Curve(props: {
 /** The points that have room for a name: the last one, and from the right on each that is far enough from the named ones. */
 function withRoom(points: readonly CurvePoint[]): CurvePoint[] {
   let free = Number.POSITIVE_INFINITY;
-  return points.toReversed().filter(({ at }) => {
+  return points.toReversed().filter(({ at, label }) => {
     if (at * WIDTH > free) return false;
-    free = at * WIDTH - LABEL;
+    free = at * WIDTH - SPACE - CHARACTER * label.length;
     return true;
   });
 }

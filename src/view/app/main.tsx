@@ -2,7 +2,10 @@
 
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { CurvePage } from './pages/curve.js';
+import { RunPage } from './pages/run.js';
 import { RunsPage } from './pages/runs.js';
+import { EpisodesPage } from './pages/scenarios.js';
 import { Failed, Loaded } from './parts.js';
 import { href, type PageProps, useRoute } from './route.js';
 import { useIndex } from './source.js';
@@ -11,6 +14,9 @@ import './style.css';
 /** The pages by the first word of their address. */
 const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   runs: RunsPage,
+  run: RunPage,
+  curve: CurvePage,
+  episodes: EpisodesPage,
 };
 
 function App() {

@@ -1,7 +1,7 @@
 // What pages are put together from: heads, blocks, tables, folds, and what stands where a document is still loading or cannot be read.
 
 import type { ComponentChild, ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Table as PlainTable } from '../../core/table.js';
 import type { Loading } from './source.js';
 import { visible } from './text.js';
@@ -37,7 +37,7 @@ export interface KeyFigure {
 export function Header(props: {
   title: string;
   facts?: readonly Fact[];
-  lines?: readonly string[];
+  lines?: readonly ComponentChild[];
   warnings?: readonly string[];
   figures?: readonly KeyFigure[];
   children?: ComponentChildren;
@@ -48,7 +48,7 @@ export function Header(props: {
       <h1>{visible(title)}</h1>
       {facts.length > 0 && <Facts facts={facts} />}
       {lines.map((line) => (
-        <p class="by">{visible(line)}</p>
+        <p class="by">{typeof line === 'string' ? visible(line) : line}</p>
       ))}
       {warnings.length > 0 && (
         <div class="warn" role="note">
@@ -61,7 +61,7 @@ export function Header(props: {
         <dl class="key">
           {figures.map(({ title, figure, under = [] }) => (
             <div>
-              <dt>{title}</dt>
+              <dt>{visible(title)}</dt>
               <dd class="big">{figure}</dd>
               {under.map((line) => line && <dd class="under">{line}</dd>)}
             </div>
@@ -156,19 +156,23 @@ export function Table(props: { columns: readonly Column[]; rows: readonly Row[];
   );
 }
 
-/** A table that the program made for its terminal, with its notes. @param cellOf what stands in a cell, where that is more than its text */
+/**
+ * A table that the program made for its terminal, with its notes.
+ * @param cellOf what stands in a cell, where that is more than its text; @param firstSum the group from which on the first row is a sum
+ */
 export function ReportTable(props: {
   table: PlainTable;
   look?: string;
   label?: string;
   cellOf?: (text: string, row: number, column: number) => ComponentChild;
+  firstSum?: number;
 }) {
-  const { table, look = 'matrix', label, cellOf = (text) => visible(text) } = props;
+  const { table, look = 'matrix', label, cellOf = (text) => visible(text), firstSum = 1 } = props;
   const columns = table.columns.map(
     ({ heading, align }): Column => ({ heading, kind: align === 'right' ? 'figure' : 'text' }),
   );
   const rows = table.groups
-    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at > 0 && index === 0 })))
+    .flatMap((group, at) => group.map((texts, index) => ({ texts, isSum: at >= firstSum && index === 0 })))
     .map(({ texts, isSum }, row) => ({ cells: texts.map((text, column) => cellOf(text, row, column)), isSum }));
   return (
     <>
@@ -178,20 +182,21 @@ export function ReportTable(props: {
   );
 }
 
-/** What opens on a click. */
+/** What opens on a click, and is drawn then: there may be thousands. */
 export function Fold(props: {
   title: ComponentChild;
   about?: ComponentChild;
   isOpen?: boolean;
-  children: ComponentChildren;
+  children: ComponentChildren | (() => ComponentChildren);
 }) {
-  const { title, about, isOpen, children } = props;
+  const { title, about, isOpen = false, children } = props;
+  const [isDrawn, setIsDrawn] = useState(isOpen);
   return (
-    <details open={isOpen ?? false}>
+    <details open={isOpen} onToggle={() => setIsDrawn(true)}>
       <summary>
         {title} {about !== undefined && <span class="soft">{about}</span>}
       </summary>
-      {children}
+      {isDrawn && (typeof children === 'function' ? children() : children)}
     </details>
   );
 }

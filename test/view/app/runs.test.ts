@@ -104,7 +104,7 @@ describe.skipIf(noBrowser)('the list of runs', () => {
     const args = ['--data-dir', data, '--output-dir', join(folder, 'at-work'), '--concurrency', '1'];
     const asking = startAwb(['infer', ...args, '--model-base-url', endpoint.url, '--model-name', 'wm']);
     onTestFinished(() => void asking.child.kill('SIGKILL'));
-    const library = openLibrary([folder], ioIn(folder), 'awb 0');
+    const library = openLibrary([folder], { io: ioIn(folder), tool: 'awb 0' });
     const viewer = await startViewer(library, { host: '127.0.0.1', port: 0, onError: () => undefined });
     onTestFinished(() => viewer.close());
     const { page, complaints } = await open(viewer.url);

@@ -1,9 +1,10 @@
-// Which predictions people are given: stratified, seeded, and of two runs in pairs that stand far apart.
+// Which predictions people are given: stratified, seeded, and of two runs in pairs that stand far apart; and the texts that the page has of them.
 
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
-import { drawBlind, drawSamples } from '../../../src/view/rating-drawing.js';
-import { rowOf } from '../../support/reports.js';
+import { drawBlind, drawSamples, gatherSamples } from '../../../src/view/rating-drawing.js';
+import type { RunWithTexts } from '../../../src/view/reading.js';
+import { rowOf, TEXTS } from '../../support/reports.js';
 
 /** Rows of three domains: 40 of one, 10 of another in 2 trajectories, 3 of the last. */
 const ROWS: JudgedRow[] = [
@@ -90,5 +91,34 @@ describe('samples of two runs', () => {
 
   it('are none where no row is in both', () => {
     expect(drawBlind(ROWS.slice(0, 5), others, { samples: 10, seed: 1 })).toEqual([]);
+  });
+});
+
+describe('texts of samples', () => {
+  const drawn = drawSamples(ROWS, { samples: 2, seed: 1 });
+  /** Gathers what a run predicted, where every row has the same texts around its action. */
+  const gather = (most?: number) => {
+    const read = async (id: string) => ({ ...TEXTS, action: `act ${id}`, systemPrompt: '' });
+    // Of a run its texts alone are read.
+    const run = { name: 'run', source: 'judged.jsonl', read } as unknown as RunWithTexts;
+    return gatherSamples(drawn, [run], { stop: new AbortController().signal }, most);
+  };
+
+  it('stand in the page once each', async () => {
+    const { strings, samples, hasHistories } = (await gather()) ?? { strings: [], samples: [], hasHistories: false };
+    expect(hasHistories).toBe(true);
+    expect(new Set(strings).size).toBe(strings.length);
+    for (const { key, truth, action, history, system, prediction } of samples) {
+      const texts = [truth, action, prediction ?? -1, ...(history ?? [])].map((place) => strings[place]);
+      expect([...texts, system]).toEqual([TEXTS.truth, `act ${key}#0`, TEXTS.prediction, 'first', 'seen', undefined]);
+    }
+  });
+
+  it('lose their histories before they are refused', async () => {
+    const without = await gather(28);
+    expect(without?.hasHistories).toBe(false);
+    expect(without?.strings.join()).not.toContain('seen');
+    expect(without?.samples.map(({ history }) => history)).toEqual([undefined, undefined]);
+    await expect(gather(10)).rejects.toThrow(/without histories, too many for one page; draw fewer --samples$/);
   });
 });

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ScenarioFigures } from '../../../src/stats/scenarios.js';
-import { scenarioPage } from '../../../src/view/scenario-page.js';
-import type { ScenarioReport, ShownSample } from '../../../src/view/scenarios.js';
+import type { ScenarioSample as ShownSample } from '../../../src/view/documents.js';
+import { type ScenarioReport, scenarioPage } from '../../../src/view/scenario-page.js';
 import { EVIL, sha256 } from '../../support/reports.js';
 
 const followed = { value: 70, rows: 40, clusters: 20, se: 7.25, df: 18.5, low: 53.5, high: 82.5 };

@@ -15,7 +15,7 @@ export function RunsPage({ index, route }: PageProps) {
     .filter((ref) => index.runs.some((run) => run.ref === ref));
   return (
     <>
-      <Header title="Runs" facts={[['runs', count(index.runs.length)]]} />
+      <Header title="Runs" />
       {index.work.length > 0 && <AtWork work={index.work} />}
       {index.runs.length === 0 ? (
         <div class="empty">

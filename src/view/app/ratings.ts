@@ -1,31 +1,29 @@
-// How far raters have come: kept by the browser under the run's name, for each rater apart; and the file that they save.
+// What people have rated on the page for raters: kept by the browser under the run's name, for each rater apart; and the file that they save.
 
-import type { PersonRatingLine } from '../../core/person-rating.js';
-import type { RatingPageData, RatingSample } from '../data.js';
-import { json, make } from './dom.js';
+import { PERSON_RATING_SCHEMA, type PersonRatingLine } from '../../core/person-rating.js';
+import { DIMENSIONS } from '../../core/types.js';
+import type { RatingDocument } from '../documents.js';
 
-export const data = json<RatingPageData>('data');
+export const data: RatingDocument = JSON.parse(document.getElementById('rating')?.textContent ?? '');
 
 /** What a rater has given a sample. */
 interface Entry {
   /** By dimension; null where it is not rated yet. */
-  ratings: (number | null)[];
-  comment: string;
-  /** When the rater was done with it, or last changed it behind that: ISO 8601. */
-  ratedAt?: string;
+  readonly ratings: readonly (number | null)[];
+  readonly comment: string;
+  /** When the rater was done with it, or last changed it after that: ISO 8601. */
+  readonly ratedAt?: string;
   /** The ratings as they stood when the judge's were shown. */
-  shown?: (number | null)[];
+  readonly shown?: readonly (number | null)[];
 }
 
-/** Where the rater stands. */
-export const place = { rater: '', index: 0, dimension: 0 };
-/** Whether the browser keeps the progress. */
-export const store = { keeps: true };
+/** Where the rater stands, and whether the browser keeps the progress. */
+export const place = { rater: '', index: 0, dimension: 0, isKept: true };
 let raters = new Map<string, Map<string, Entry>>();
 /** What can be taken back. */
 const steps: { readonly index: number; readonly dimension: number; readonly before: number | null }[] = [];
 
-/** Reads what was kept. What cannot be read is as good as nothing. */
+/** Reads what was kept. What cannot be read counts as nothing. */
 export function load(): void {
   raters = new Map();
   try {
@@ -44,8 +42,7 @@ export function load(): void {
 function isEntry(value: unknown): value is Entry {
   const { ratings, comment, shown = ratings } = Object(value);
   const isRating = (each: unknown) => each === null || [1, 2, 3, 4, 5].includes(Number(each));
-  const areRatings = (all: unknown) =>
-    Array.isArray(all) && all.length === data.dimensions.length && all.every(isRating);
+  const areRatings = (all: unknown) => Array.isArray(all) && all.length === DIMENSIONS.length && all.every(isRating);
   return areRatings(ratings) && areRatings(shown) && typeof comment === 'string';
 }
 
@@ -53,33 +50,37 @@ function keep(): void {
   const ratings = [...raters].map(([name, entries]) => [name, [...entries]]);
   try {
     localStorage.setItem(data.store, JSON.stringify({ rater: place.rater, at: place.index, ratings }));
-    store.keeps = true;
+    place.isKept = true;
   } catch {
-    store.keeps = false;
+    place.isKept = false;
   }
-}
-
-export function sampleAt(index: number): RatingSample {
-  const sample = data.samples[index];
-  if (sample === undefined) throw new Error(`the page has no sample ${index + 1}`);
-  return sample;
 }
 
 /** Under which a sample's ratings are kept: they belong to the text that was rated. */
 function idAt(index: number): string {
-  const { key, repeat, sha256 } = sampleAt(index);
-  return `${key}#${repeat}:${sha256}`;
+  const sample = data.samples[index];
+  return `${sample?.key}#${sample?.repeat}:${sample?.sha256}`;
 }
 
-/** What the rater has given a sample so far. */
-export function entryAt(index: number): Entry {
-  return raters.get(place.rater)?.get(idAt(index)) ?? { ratings: data.dimensions.map(() => null), comment: '' };
+/** What the rater has given a sample so far: the one where the rater stands, if no other is named. */
+export function entryAt(index = place.index): Entry {
+  return raters.get(place.rater)?.get(idAt(index)) ?? { ratings: DIMENSIONS.map(() => null), comment: '' };
 }
 
-function change(index: number, changed: Partial<Entry>): void {
+/** Changes what the rater gives the sample where the rater stands. */
+export function change(changed: Partial<Entry>): void {
   const entries = raters.get(place.rater) ?? new Map<string, Entry>();
-  raters.set(place.rater, entries.set(idAt(index), { ...entryAt(index), ...changed }));
+  raters.set(place.rater, entries.set(idAt(place.index), { ...entryAt(), ...changed }));
   keep();
+}
+
+/** The rater is done with the sample: from now on the judge's ratings are shown. */
+export function finish(): void {
+  change({ shown: entryAt().ratings, ratedAt: now() });
+}
+
+function now(): string {
+  return new Date().toISOString();
 }
 
 export function isWhole({ ratings }: Entry): boolean {
@@ -118,57 +119,49 @@ export function goTo(index: number): void {
   keep();
 }
 
+/** Rates the dimension where the rater stands, and leads to the next one. */
 export function rate(rating: number): void {
   const { index, dimension } = place;
-  steps.push({ index, dimension, before: entryAt(index).ratings[dimension] ?? null });
-  setRating(index, dimension, rating);
-  place.dimension = Math.min(dimension + 1, data.dimensions.length - 1);
+  steps.push({ index, dimension, before: entryAt().ratings[dimension] ?? null });
+  setRating(rating);
+  place.dimension = Math.min(dimension + 1, DIMENSIONS.length - 1);
 }
 
 /** Takes the last rating back, wherever it was given; false where there is none. */
 export function undo(): boolean {
   const step = steps.pop();
   if (step === undefined) return false;
-  const { index, dimension, before } = step;
-  Object.assign(place, { index, dimension });
-  setRating(index, dimension, before);
+  const { before, ...where } = step;
+  Object.assign(place, where);
+  setRating(before);
   return true;
 }
 
-function setRating(index: number, dimension: number, rating: number | null): void {
-  const { ratings, ratedAt } = entryAt(index);
-  const now = ratedAt === undefined ? {} : { ratedAt: new Date().toISOString() };
-  change(index, { ratings: ratings.with(dimension, rating), ...now });
+function setRating(rating: number | null): void {
+  const { ratings, ratedAt } = entryAt();
+  change({ ratings: ratings.with(place.dimension, rating), ...(ratedAt === undefined ? {} : { ratedAt: now() }) });
 }
 
-export function comment(text: string): void {
-  change(place.index, { comment: text });
-}
-
-/** The rater is done with the sample: from now on the judge's ratings are shown. */
-export function finish(): void {
-  change(place.index, { shown: entryAt(place.index).ratings, ratedAt: new Date().toISOString() });
-}
-
-/** Saves a line for each sample that the rater is done with as a download; says so. */
+/** Saves a line for each sample that the rater is done with as a download. @returns what was saved, as a sentence */
 export function saveFile(): string {
   const lines = data.samples.flatMap(({ key, repeat, trajectory, domain, sha256 }, index) => {
     const entry = entryAt(index);
     if (!isDone(entry)) return [];
     const remark = entry.comment.trim();
     const line = {
-      ...{ schema: data.schema, key, repeat, trajectory, domain, run: data.run, rater: place.rater },
-      ...Object.fromEntries(data.dimensions.map(([name], at) => [name, entry.ratings[at]])),
+      ...{ schema: PERSON_RATING_SCHEMA, key, repeat, trajectory, domain, run: data.run, rater: place.rater },
+      ...Object.fromEntries(DIMENSIONS.map((name, at) => [name, entry.ratings[at]])),
       ...{ prediction_sha256: sha256, revised: isRevised(entry) },
       ...(remark === '' ? {} : { comment: remark }),
       rated_at: entry.ratedAt ?? '',
-      // The schema is the one that the program put into the page, and each of the five dimensions is rated.
+      // Each of the five dimensions is rated.
     } as PersonRatingLine;
     return [`${JSON.stringify(line)}\n`];
   });
   if (lines.length === 0) return 'There is nothing to save yet: a sample counts when you are done with it.';
   const download = `ratings-${wordOf(data.run ?? 'blind')}-${wordOf(place.rater)}.jsonl`;
-  make('a', { href: URL.createObjectURL(new Blob(lines, { type: 'application/jsonl' })), download }).click();
+  const href = URL.createObjectURL(new Blob(lines, { type: 'application/jsonl' }));
+  Object.assign(document.createElement('a'), { href, download }).click();
   return `Saved ${lines.length} of ${data.samples.length} as ${download}.`;
 }
 

@@ -1,0 +1,141 @@
+// The learning curve: checkpoints of one training over their step, and two of them ticked to be compared.
+
+import type { Index, ListedRun } from '../../documents.js';
+import { Curve, type CurvePoint, scaleOf } from '../charts.js';
+import { Block, Header, Table } from '../parts.js';
+import { href, type PageProps, type Route, set } from '../route.js';
+import { count, DASH, number, percent, range, visible } from '../text.js';
+import '../run.css';
+
+const EQUAL =
+  'Runs are one series where world model, protocol, judge, its sampling, rubric pack, data and all of --meta but step are equal.';
+
+export function CurvePage({ index, route }: PageProps) {
+  const series = seriesIn(index);
+  return (
+    <>
+      <Header title="Learning curve" lines={series.length === 0 ? [] : [EQUAL]} />
+      {series.length === 0 ? <NoSeries /> : series.map((runs) => <Series runs={runs} route={route} />)}
+    </>
+  );
+}
+
+type Checkpoint = ListedRun & { readonly step: number };
+
+/** The runs of each series by step; those with the most steps come first. */
+function seriesIn({ runs }: Index): Checkpoint[][] {
+  const series = new Map<string, Checkpoint[]>();
+  for (const run of runs) {
+    const { series: name, step } = run;
+    if (name !== null && step !== null) series.set(name, [...(series.get(name) ?? []), { ...run, step }]);
+  }
+  const sorted = [...series.values()].map((own) => own.toSorted((a, b) => a.step - b.step));
+  return sorted.filter((own) => own.length > 1).sort((a, b) => b.length - a.length);
+}
+
+function NoSeries() {
+  return (
+    <div class="empty">
+      <h2>There is no series of checkpoints</h2>
+      <p>
+        Serve every checkpoint under one model name, name its step when it is asked, and judge all of them alike. Two
+        runs or more that differ in their step alone are drawn here.
+      </p>
+      <pre>awb infer --model-name my-model --label step-100 --meta step=100 ...</pre>
+      <p class="note">{EQUAL}</p>
+    </div>
+  );
+}
+
+function Series({ runs, route }: { runs: readonly Checkpoint[]; route: Route }) {
+  const [first] = runs;
+  if (first === undefined) return null;
+  const ticked = (route.query.get('steps') ?? '').split(',');
+  const chosen = runs.filter(({ ref }) => ticked.includes(ref));
+  const domains = [...new Map(runs.flatMap((run) => run.domains.map(({ domain, name }) => [domain, name])))];
+  const made = [first.protocol, first.judge && `judged by ${first.judge}`, first.rubricPack].filter(Boolean);
+  const overall = pointsOf(runs, chosen);
+  const parts = domains.map(([domain, name]) => ({ name, points: pointsOf(runs, chosen, domain) }));
+  return (
+    <Block title={visible(first.worldModel ?? first.name)} note={visible(made.join(', '))}>
+      <div class="curves large">
+        <Curve name={first.lead.name} points={overall} scale={scaleFor(overall)} isSum />
+      </div>
+      <div class="curves">
+        {parts.map(({ name, points }) => (
+          <Curve name={name} points={points} scale={scaleFor(parts.flatMap((part) => part.points))} />
+        ))}
+      </div>
+      <Steps runs={runs} chosen={chosen} route={route} />
+    </Block>
+  );
+}
+
+/** As far as the figures reach: what training changes would hardly be seen on a scale of 0 to 100. */
+function scaleFor(points: readonly CurvePoint[]) {
+  return scaleOf(
+    [null, null],
+    points.map(({ figure }) => figure),
+  );
+}
+
+/** By the value of the step, not by its place: steps lie as far apart as they are. @param domain all of them where undefined */
+function pointsOf(runs: readonly Checkpoint[], chosen: readonly Checkpoint[], domain?: string): CurvePoint[] {
+  const steps = runs.map(({ step }) => step);
+  const [least, span] = [Math.min(...steps), Math.max(...steps) - Math.min(...steps) || 1];
+  return runs.flatMap((run) => {
+    const own = run.domains.find((score) => score.domain === domain)?.estimate;
+    const figure = domain === undefined ? run.overall : own;
+    const at = (run.step - least) / span;
+    return figure ? [{ at, label: count(run.step), figure, isChosen: chosen.includes(run) }] : [];
+  });
+}
+
+/** The steps of a series; of two that are ticked, the later one is held against the earlier one. */
+function Steps({ runs, chosen, route }: { runs: readonly Checkpoint[]; chosen: readonly Checkpoint[]; route: Route }) {
+  const tick = (ref: string) => {
+    const refs = chosen.map((run) => run.ref);
+    const next = refs.includes(ref) ? refs.filter((other) => other !== ref) : [...refs, ref];
+    set(route, { steps: next.join(',') });
+  };
+  const [base, candidate, ...others] = chosen;
+  const isPair = base !== undefined && candidate !== undefined && others.length === 0;
+  const rows = runs.map((run) => ({
+    cells: [
+      <label>
+        <input type="checkbox" checked={chosen.includes(run)} onChange={() => tick(run.ref)} />
+        <span class="unseen">Step </span>
+        {count(run.step)}
+      </label>,
+      <a href={href(['run', run.ref])}>{visible(run.name)}</a>,
+      number(run.overall, run.lead.decimals),
+      <span class="range">{range(run.overall, (value) => value.toFixed(run.lead.decimals)) ?? DASH}</span>,
+      percent(run.coverage),
+    ],
+  }));
+  return (
+    <>
+      <Table
+        look="steps"
+        label="Steps"
+        columns={[
+          { heading: 'Step' },
+          { heading: 'Run' },
+          { heading: runs[0]?.lead.name, kind: 'figure' },
+          { heading: '95 % interval', kind: 'figure' },
+          { heading: 'Coverage', kind: 'figure', isWide: true },
+        ]}
+        rows={rows}
+      />
+      <p class="status" role="status">
+        {isPair ? (
+          <a class="button" href={href(['compare', base.ref, candidate.ref])}>
+            {`Compare step ${count(candidate.step)} with step ${count(base.step)}`}
+          </a>
+        ) : (
+          'Tick two steps to compare them.'
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+// The samples of a run as a list shows them, without their texts.
+
+import { domainName } from '../core/domains.js';
+import type { Excerpt } from '../core/judged-row.js';
+import { countedPoints, isRated } from '../core/points.js';
+import { oneLine } from '../core/printable.js';
+import { rowIdOf } from '../core/row-id.js';
+import { dimensionName } from '../core/table.js';
+import { DIMENSIONS, type JudgedRow } from '../core/types.js';
+import { measureOf } from '../judge/modes.js';
+import { isLikeScore, leadingMeasure } from '../report/score-table.js';
+import type { ReadRun } from '../results/read-run.js';
+import type { FigureScale, ListedSample, SampleList } from './documents.js';
+import { leadingOf, refOf } from './listed-run.js';
+
+/** Longest reason of a failure in the list, in columns of a terminal. */
+const REASON_COLUMNS = 400;
+
+/**
+ * The samples of a run in reading order.
+ * @param excerpts by record id; without them the list has no weaknesses and no facts
+ */
+export function sampleList(run: ReadRun, excerpts: ReadonlyMap<string, Excerpt> | undefined): SampleList {
+  const { card, name } = run;
+  const measure = leadingMeasure(card, measureOf);
+  const rows = inReadingOrder(run);
+  const figures = figuresOf(rows, measure);
+  const domains = new Map(card.domains.map(({ domain }, place) => [domain, place]));
+  const trajectories = new Map([...new Set(rows.map((row) => row.trajectory))].map((hash, place) => [hash, place]));
+  const sampleOf = (row: JudgedRow): ListedSample => {
+    const { note, unmet, determined } = excerpts?.get(rowIdOf(row)) ?? {};
+    const { failure, flags } = row;
+    return {
+      k: row.key,
+      r: row.repeat || undefined,
+      j: row.index || undefined,
+      d: domains.get(row.domain) ?? 0,
+      g: trajectories.get(row.trajectory) ?? 0,
+      t: row.turnIdx,
+      v: measure === undefined ? countedPoints(row, 'total') : row.measures?.[measure],
+      f: measure === undefined ? ratingsIn(row) : measuresIn(row, figures),
+      x: failure?.class,
+      y: failure && oneLine(failure.reason, REASON_COLUMNS),
+      l: flags.length > 0 ? flags : undefined,
+      u: unmet,
+      o: determined,
+      n: failure === undefined ? note : undefined,
+      s: row.rollout?.distance,
+    };
+  };
+  return {
+    ref: refOf(run),
+    name,
+    lead: leadingOf(card).lead,
+    domains: card.domains.map(({ domain }) => ({ domain, name: domainName(domain) })),
+    figures,
+    repeats: rows.some(({ repeat, index }) => repeat > 0 || index > 0),
+    trajectories: [...trajectories.keys()],
+    samples: rows.map(sampleOf),
+  };
+}
+
+/** The judged rows by domain as the scores have them, then trajectory by trajectory and turn by turn. */
+export function inReadingOrder({ rows, card }: Pick<ReadRun, 'rows' | 'card'>): JudgedRow[] {
+  const domains = new Map(card.domains.map(({ domain }, place) => [domain, place]));
+  const trajectories = new Map([...new Set(rows.map((row) => row.trajectory))].map((hash, place) => [hash, place]));
+  const placed = rows.map((row) => {
+    const places = [domains.get(row.domain) ?? 0, trajectories.get(row.trajectory) ?? 0];
+    return { row, places: [...places, row.turnIdx, row.repeat, row.index] };
+  });
+  const differenceOf = (a: readonly number[], b: readonly number[]) =>
+    a.map((place, at) => place - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;
+  return placed.sort((a, b) => differenceOf(a.places, b.places)).map(({ row }) => row);
+}
+
+/** The figures of each sample: ratings, or measures where nothing was rated. */
+function figuresOf(rows: readonly JudgedRow[], measure: string | undefined): FigureScale[] {
+  if (measure === undefined) return DIMENSIONS.map((dimension) => [dimensionName(dimension), 5]);
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row.measures ?? {})))];
+  return names.map((name) => [name, isLikeScore(measureOf(name)) ? 100 : null]);
+}
+
+/** With two decimals: those of panels are fractions. */
+function ratingsIn(row: JudgedRow): ListedSample['f'] {
+  if (!isRated(row)) return undefined;
+  return DIMENSIONS.map((name) => {
+    const { [name]: rating } = row.ratings;
+    return rating === undefined ? null : Math.round(rating * 100) / 100;
+  });
+}
+
+function measuresIn({ measures }: JudgedRow, figures: readonly FigureScale[]): ListedSample['f'] {
+  return measures && figures.map(([name]) => measures[name] ?? null);
+}

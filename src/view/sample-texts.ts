@@ -1,0 +1,207 @@
+// The texts of samples: each row's read from its own line when it is opened, and those of a trajectory as one document.
+
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Dataset, openDataset } from '../benchmark/dataset.js';
+import { takeExcerpts } from '../benchmark/excerpt.js';
+import { readJudged } from '../benchmark/judged.js';
+import { openToRead, readAgain } from '../benchmark/line-file.js';
+import { readSampleAgain } from '../benchmark/sample.js';
+import { badData } from '../core/errors.js';
+import { heldIn } from '../core/groups.js';
+import { type JsonObject, parseObject } from '../core/json.js';
+import { type Excerpt, type Remarks, remarksIn } from '../core/judged-row.js';
+import { readPredictionRow } from '../core/prediction.js';
+import { dollars } from '../core/printable.js';
+import { shownPrediction, withoutMarker } from '../core/reply.js';
+import { rowIdOf } from '../core/row-id.js';
+import { actionOf, earlierTurns, groundTruthOf } from '../core/turn.js';
+import type { Io, JudgedRow, Sample } from '../core/types.js';
+import type { ReadRun } from '../results/read-run.js';
+import { worldModelManifest } from '../run/made-with.js';
+import type { AskAgain } from './ask-again.js';
+import type { SampleTexts, TrajectoryTexts } from './documents.js';
+
+/** What a reader wants to see of one judged row. */
+export interface RowTexts extends Remarks {
+  /** As the judge was shown it; empty where there is none. */
+  readonly prediction: string;
+  /** The model's reply as it came; absent where that is the prediction itself. */
+  readonly reply?: string;
+  readonly truth: string;
+  /** The turn that was put to the world model, without the request to predict where the row has it apart. */
+  readonly action: string;
+  readonly history: readonly { readonly action: string; readonly observation: string }[];
+  readonly systemPrompt: string;
+  /** The row as it was put to the world model. */
+  readonly sample: Sample;
+}
+
+/** Reads the texts of a row. @throws UserError: 65 where the row's line has changed since it was scored */
+export type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
+
+/**
+ * Opens the texts of a run. With excerpts a row is read by its span alone; without, the file is gone through once.
+ * @param excerpts as the SQLite file has them, or as they were taken when the judged file was read
+ * @param dataDir folder of the data for lean rows; without it the folder is taken that the run's manifest names
+ * @throws UserError: 66 for a judged file that is not there, 65 for one that is damaged
+ */
+export async function openTexts(
+  { source, manifest }: Pick<ReadRun, 'source' | 'manifest'>,
+  excerpts: ReadonlyMap<string, Excerpt> | undefined,
+  dataDir: string | undefined,
+  io: Pick<Io, 'cwd' | 'stop'>,
+): Promise<{ read: ReadTexts; close(): Promise<void> }> {
+  const handle = await openToRead(source, 'move it back, or score it where it is now: awb score FILE');
+  let dataset: Promise<Dataset> | undefined;
+  const close = async () => {
+    await handle.close();
+    // One that could not be opened has nothing to be closed.
+    await dataset?.then(
+      (data) => data.close(),
+      () => undefined,
+    );
+  };
+  const changed = `has changed since it was scored; run awb score ${source} again`;
+  const leanSample = async (key: string): Promise<Sample> => {
+    const named = worldModelManifest(manifest)?.data?.dir;
+    const dir = dataDir ?? (typeof named === 'string' && existsSync(named) ? named : undefined);
+    if (dir === undefined) {
+      throw badData(`${source} is lean (the trajectory text was left out); name the benchmark folder with --data-dir`);
+    }
+    dataset ??= openDataset(resolve(io.cwd, dir), io.stop);
+    const data = await dataset;
+    const ref = data.find(key);
+    if (ref === undefined)
+      throw badData(`no row of ${dir} has the key ${key}; name the folder that awb infer was run on`);
+    return data.readSample(ref);
+  };
+  try {
+    const spans = excerpts ?? (await indexed(source, io));
+    const read = async (row: JudgedRow): Promise<RowTexts> => {
+      const span = spans.get(rowIdOf(row));
+      const fields = span && parseObject(await readAgain(handle, span, source, changed));
+      if (fields === undefined) throw badData(`${source} ${changed}`);
+      const sample = 'prompt' in fields ? readSampleAgain(fields, row) : await leanSample(row.key);
+      if (sample === undefined) throw badData(`${source} ${changed}`);
+      return textsIn(fields, { ...sample, key: row.key });
+    };
+    return { read, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function indexed(source: string, io: Pick<Io, 'stop'>): Promise<ReadonlyMap<string, Excerpt>> {
+  const { take, excerpts } = takeExcerpts();
+  await readJudged(source, io.stop, take);
+  return excerpts;
+}
+
+function textsIn(fields: JsonObject, sample: Sample): RowTexts {
+  const { gen = '' } = readPredictionRow(fields) ?? {};
+  const prediction = shownPrediction(gen);
+  return {
+    prediction,
+    ...(gen !== prediction && { reply: gen }),
+    truth: withoutMarker(groundTruthOf(sample)),
+    action: actionOf(sample),
+    history: earlierTurns(sample).map(({ prompt: action, response }) => ({
+      action,
+      observation: withoutMarker(response),
+    })),
+    systemPrompt: sample.systemPrompt,
+    sample,
+    ...remarksIn(fields),
+  };
+}
+
+/** What rows took, by record id, and how to ask for them again; each absent where nobody knows. */
+export interface TextOptions {
+  readonly spent?: ReadRun['spent'] | undefined;
+  readonly again?: AskAgain | undefined;
+}
+type RowSpent = NonNullable<ReturnType<NonNullable<ReadRun['spent']>['get']>>;
+
+/**
+ * The texts of the rows of one trajectory, each different text once.
+ * @throws UserError as `read`
+ */
+export async function trajectoryTexts(
+  rows: readonly JudgedRow[],
+  read: ReadTexts,
+  { spent, again }: TextOptions = {},
+): Promise<TrajectoryTexts> {
+  const strings: string[] = [];
+  const places = new Map<string, number>();
+  const placeOf = (text: string) => heldIn(places, text, () => strings.push(text) - 1);
+  const placeIn = (text: string | undefined) => (text ? placeOf(text) : undefined);
+  const documents: Record<string, SampleTexts> = {};
+  for (const row of rows) {
+    const id = rowIdOf(row);
+    const texts = await read(row);
+    const request = again?.request(row, texts.sample);
+    documents[id] = {
+      truth: placeOf(texts.truth),
+      action: placeOf(texts.action),
+      history: texts.history.flatMap(({ action, observation }) => [placeOf(action), placeOf(observation)]),
+      system: placeIn(texts.systemPrompt),
+      prediction: placeIn(texts.prediction),
+      reply: placeIn(texts.reply),
+      strengths: texts.strengths,
+      weaknesses: texts.weaknesses,
+      facts: texts.facts?.length ? texts.facts : undefined,
+      judgeReply: placeIn(texts.judgeReply),
+      judgeThoughts: placeIn(texts.judgeReasoning),
+      spent: spentLines(spent?.get(id)),
+      request: request && {
+        ...request,
+        messages: request.messages.map(({ role, content }) => ({ role, content: placeOf(content) })),
+      },
+      commands: again?.commands(row) ?? [],
+    };
+  }
+  return { strings, rows: documents };
+}
+
+/** The document without histories, the requests that hold them, and the texts that stand in these alone. */
+export function withoutHistories({ strings, rows }: TrajectoryTexts): TrajectoryTexts {
+  const kept: string[] = [];
+  const places = new Map<number, number>();
+  const moved = (place: number) => heldIn(places, place, () => kept.push(strings[place] ?? '') - 1);
+  const movedIn = (place: number | undefined) => (place === undefined ? undefined : moved(place));
+  const left = Object.entries(rows).map(([id, row]): [string, SampleTexts] => [
+    id,
+    {
+      ...row,
+      truth: moved(row.truth),
+      action: moved(row.action),
+      history: undefined,
+      system: movedIn(row.system),
+      prediction: movedIn(row.prediction),
+      reply: movedIn(row.reply),
+      judgeReply: movedIn(row.judgeReply),
+      judgeThoughts: movedIn(row.judgeThoughts),
+      request: undefined,
+    },
+  ]);
+  const missing = 'Histories are left out: this page has no room for them.';
+  return { strings: kept, rows: Object.fromEntries(left), missing };
+}
+
+/** What a row took, a line for its prediction and one for its judgement; undefined where nobody knows, or nobody was asked. */
+function spentLines(spent: RowSpent | undefined): string[] | undefined {
+  const lines = (['prediction', 'judgement'] as const).flatMap((what) => spentLine(what, spent?.[what]) ?? []);
+  return lines.length === 0 ? undefined : lines;
+}
+
+/** Such as `prediction: 19,000 + 280 tokens (70 thinking), $0.034, 4.2 s`. */
+function spentLine(what: string, { log, usd, ms }: Partial<RowSpent['prediction']> = {}): string | undefined {
+  const { promptTokens, completionTokens, reasoningTokens = 0 } = log?.usage ?? {};
+  if (promptTokens === undefined || completionTokens === undefined) return undefined;
+  const tokens = `${promptTokens.toLocaleString('en')} + ${completionTokens.toLocaleString('en')} tokens`;
+  const thinking = reasoningTokens === 0 ? '' : ` (${reasoningTokens.toLocaleString('en')} thinking)`;
+  const price = usd === undefined ? '' : `, ${dollars(usd)}`;
+  return `${what}: ${tokens}${thinking}${price}${ms === undefined ? '' : `, ${(ms / 1000).toFixed(1)} s`}`;
+}

@@ -1,0 +1,281 @@
+// The document of a run: its figures are those of `awb score`, and it says what a reader must know before believing them.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, test } from 'vitest';
+import { rowId } from '../../src/core/row-id.js';
+import { DIMENSIONS, type JudgedRow } from '../../src/core/types.js';
+import { readJudgedRun } from '../../src/results/read-run.js';
+import { aggregate } from '../../src/stats/aggregate.js';
+import type { RunDocument } from '../../src/view/documents.js';
+import { binsOf, runDocument } from '../../src/view/run-document.js';
+import { awb, temporaryFolder } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
+import { around, judgedRun } from '../support/judged-runs.js';
+import { type MadeStep, steppedRow } from '../support/rollouts.js';
+import { COSTS, documentOf, measuredRow, rowOf, runWith } from '../support/run-documents.js';
+
+const REFUSED = { failed: 1, total: 0, failure: { class: 'refused', reason: 'no' } } as const;
+const UNREADABLE = { failed: 1, total: 0, failure: { class: 'unreadable', reason: 'x' } } as const;
+
+describe('the document of a judged run', () => {
+  async function made() {
+    const dir = await temporaryFolder();
+    const file = await judgedRun(dir, {
+      ...{ label: 'step-200', rating: around(2), meta: { step: '200' } },
+      refuses: (domain, row) => domain === 'web' && row === 3,
+    });
+    const run = await readJudgedRun(file, [], () => {}, ioIn(dir));
+    const document = runDocument(run, 'r1', { costs: run.costs, chars: new Map(), notes: ['A note.'] });
+    const { stdout } = await awb(['score', '--predictions', file, '--db', join(dir, 'db.sqlite'), '--json']);
+    return { dir, document, score: JSON.parse(stdout) };
+  }
+
+  it('has the numbers of awb score, unrounded', async () => {
+    const { document, score } = await made();
+    const { with_failures: web } = score.domains.web;
+    expect(document.overall?.value).toBe(score.overall_with_failures.total_score);
+    expect(document.official).toBe(score.overall.total_score);
+    expect(document.overall).toMatchObject({
+      low: score.overall_with_failures.intervals.total_score.low,
+      high: score.overall_with_failures.intervals.total_score.high,
+    });
+    expect(document.domains.map(({ domain, estimate }) => [domain, estimate?.value])).toEqual(
+      Object.entries<typeof score.domains.web>(score.domains).map(([name, own]) => [
+        name,
+        own.with_failures.total_score,
+      ]),
+    );
+    expect(document).toMatchObject({ chosen: score.chosen, valid: score.valid, failed: 1, coverage: '100 %' });
+    const [{ table, intervals } = { table: undefined, intervals: [] }] = document.figures;
+    const row = table?.groups[0]?.findIndex(([name]) => name === 'Web') ?? 0;
+    const cells = table?.groups[0]?.[row] ?? [];
+    expect(cells.slice(2, 8)).toEqual([...DIMENSIONS, 'total_score'].map((name) => web[name].toFixed(2)));
+    const { low, high } = web.intervals.total_score;
+    expect(intervals[row]?.[7]).toBe(`${low.toFixed(1)} to ${high.toFixed(1)}`);
+    expect(table?.columns.map(({ heading }) => heading)).not.toContain('95 % interval');
+  });
+
+  it('says what made it, what its judge is worth, and what was noted; and it is JSON', async () => {
+    const { dir, document } = await made();
+    expect(document.facts).toEqual(
+      expect.arrayContaining([
+        ['world model', 'wm'],
+        ['judge', 'judge-model'],
+        ['step', '200'],
+        ['file', 'judged.jsonl'],
+      ]),
+    );
+    expect(document).toMatchObject({ name: 'step-200', trust: 'judge: uncalibrated', warnings: ['A note.'] });
+    expect(JSON.parse(document.manifest ?? '')).toEqual(
+      JSON.parse(await readFile(join(dir, 'judged.manifest.json'), 'utf8')),
+    );
+    expect(JSON.parse(JSON.stringify(document))).toEqual(document);
+  });
+});
+
+describe('what a run leads with', () => {
+  it('counts failures at rating 1, and has the official figure where it differs', () => {
+    const { overall, official } = documentOf([rowOf(0), rowOf(1), rowOf(2, REFUSED)]);
+    expect([overall?.value.toFixed(1), official]).toEqual(['33.3', 50]);
+    expect(documentOf([rowOf(0), rowOf(1)]).official).toBeNull();
+  });
+
+  it('is a measure where nothing was rated: with its own scale, decimals and better side, and without ratings', () => {
+    const rows = [0.5, 1.25, 3.5].map((bits, index) => measuredRow(index, { bits_per_byte: bits }));
+    const document = documentOf(rows);
+    expect(document).toMatchObject({ ratings: [], official: null, mean: 'macro of 1' });
+    expect(document.lead.name).toBe('bits_per_byte');
+    expect(document.overall?.value).toBe(1.75);
+    expect(document.figures.map(({ table }) => table.columns.map(({ heading }) => heading))).toEqual([
+      ['Domain', 'Rows', 'bits_per_byte'],
+    ]);
+    const text = documentOf([0, 1].map((index) => measuredRow(index, { chrf: 40, exact_match: 0 })));
+    expect(text.lead).toEqual({ name: 'chrf', decimals: 1, from: 0, to: 100, better: 'larger' });
+    expect(text.isOnScale).toBe(true);
+  });
+});
+
+describe('coverage', () => {
+  it('of what is not whole never reads as 100 %', () => {
+    const rows = Array.from({ length: 3000 }, (_, index) => rowOf(index));
+    expect(documentOf([...rows, rowOf(3000, UNREADABLE)]).coverage).toBe('99.9 %');
+  });
+
+  it('names the domain that has least, rounded down as everywhere, and warns', () => {
+    const rows = Array.from({ length: 31 }, (_, index) =>
+      rowOf(index, { domain: 'web', ...(index < 21 ? UNREADABLE : {}) }),
+    );
+    const document = documentOf([...rows, rowOf(99)]);
+    expect(document.least).toBe('least: Web 32.2 %');
+    expect(document.warnings[0]).toMatch(/^INCOMPLETE: step-1 has a coverage below 99 % \(Web 32\.2 %\)/);
+  });
+
+  it('counts rows that were chosen and are not there as missing', () => {
+    const rows = [rowOf(0)];
+    const { failed, failures } = documentOf(rows, {}, { card: aggregate(rows, new Map([['mcp', 4]])) });
+    expect(failed).toBe(3);
+    expect(failures?.groups).toEqual([[['not-judged', '3', '3']]]);
+  });
+});
+
+describe('counts', () => {
+  it('of failures and flags stand by domain, the largest first', () => {
+    const rows = [
+      rowOf(0, { flags: ['untagged'] }),
+      rowOf(1, { domain: 'web', flags: ['truncated'] }),
+      rowOf(2, { domain: 'web', ...REFUSED, flags: ['truncated'] }),
+    ];
+    const { failures, flags } = documentOf(rows);
+    expect(failures?.columns.map(({ heading }) => heading)).toEqual(['Failure', 'All', 'MCP', 'Web']);
+    expect(failures?.groups).toEqual([[['refused', '1', '0', '1']]]);
+    expect(flags?.groups[0]?.[0]?.[0]).toBe('truncated');
+    expect(documentOf([rowOf(0)]).flags).toBeNull();
+  });
+
+  const formats = (...ratings: readonly number[]) => {
+    const rows = ratings.map((format, index) => rowOf(index, { total: format, ratings: { format } }));
+    return documentOf(rows).ratings[0];
+  };
+
+  it('of ratings take fractions with the nearest whole one, and the mean is theirs as they are', () => {
+    const counted = formats(3.4, 3.4, 1.2);
+    expect(counted).toMatchObject({ name: 'Format', counts: [1, 0, 2, 0, 0] });
+    expect(counted?.mean?.toFixed(2)).toBe('2.67');
+  });
+
+  it('of ratings leave out a 0 and what cannot be', () => {
+    expect(formats(5, 0, 80)).toMatchObject({ counts: [0, 0, 0, 0, 1], mean: 5 });
+  });
+});
+
+describe('what it took', () => {
+  it('stands by domain and in all for world model and judge, with the price and what is not known', () => {
+    const { costs, tokens } = documentOf([rowOf(0)], COSTS);
+    expect(costs?.groups).toEqual([
+      [
+        ['World model', '19,000', '-', '280', '-', '≥ $12.35'],
+        ['  MCP', '19,000', '-', '280', '-', '≥ $12.35'],
+      ],
+      [['Judge', '19,000', '-', '280', '-', 'unknown']],
+    ]);
+    expect(costs?.footnotes?.join(' ')).toContain(
+      'World model: price of gpt-5.2 by prices.yaml; what 3 rows cost is not known, and not in it.',
+    );
+    expect(tokens).toEqual({ count: 38_560, each: 'world model ≥ $12.35, judge unknown' });
+  });
+
+  it('is nothing where nobody was asked, and has no dollars where nobody knows a price', () => {
+    expect(documentOf([rowOf(0)])).toMatchObject({ costs: null, tokens: null });
+    const { judge } = COSTS;
+    expect(documentOf([rowOf(0)], judge === undefined ? {} : { judge }).tokens?.each).toBe('judge');
+  });
+});
+
+describe('a rollout', () => {
+  const rowsWith = (more: Partial<MadeStep>, lost: number) =>
+    (['mcp', 'web'] as const).flatMap((domain) =>
+      Array.from({ length: 12 }, (_, trajectory) =>
+        [1, 2, 9].map((step) =>
+          steppedRow({
+            ...{ domain, trajectory, step },
+            rating: 4.5 - 0.05 * (trajectory % 4) - lost * step * (1 + (trajectory % 2)),
+            ...(step === 9 && trajectory < 3 ? more : { ...more, offScript: [] }),
+          }),
+        ),
+      ).flat(),
+    );
+  const rolloutIn = (rows: readonly JudgedRow[], forced?: readonly JudgedRow[]): RunDocument['rollout'] => {
+    const other = forced && runWith(forced, { name: 'true one' });
+    return runDocument(runWith(rows), 'r1', { costs: {}, chars: new Map(), notes: [], forced: other }).rollout;
+  };
+
+  it('has a curve for all rows and for each domain, and the tables of awb score', () => {
+    const rollout = rolloutIn(rowsWith({}, 0.1));
+    expect(rollout?.curves.map(({ name, isSum }) => [name, isSum])).toEqual([
+      ['All rows', true],
+      ['MCP', false],
+      ['Web', false],
+    ]);
+    expect(rollout?.curves[0]?.points.map(({ label, forced }) => [label, forced])).toEqual([
+      ['1', null],
+      ['2', null],
+      ['9', null],
+    ]);
+    expect(rollout?.tables.map(({ columns }) => columns[0]?.heading)).toEqual(['Distance']);
+    expect(rollout?.forced).toBeNull();
+    expect(rolloutIn([rowOf(0)])).toBeNull();
+  });
+
+  it('has the drift next to a run with true histories, and says what is off-script', () => {
+    const rollout = rolloutIn(rowsWith({ offScript: ['/a'] }, 0.1), rowsWith({ isTrue: true }, 0));
+    expect(rollout?.forced).toBe('true one');
+    expect(rollout?.curves[0]?.points[0]?.forced).toBeGreaterThan(80);
+    const [distance, drift] = rollout?.tables ?? [];
+    expect(distance?.footnotes?.join(' ')).toContain('6 predictions of 72');
+    expect(drift?.columns.map(({ heading }) => heading)).toContain('On script');
+    expect(drift?.groups.at(-1)?.[0]?.slice(0, 4).join(' ')).toMatch(/^macro of 2 72 24 -3\.[78]/);
+  });
+
+  it('is not held against a run that is a rollout, too', () => {
+    expect(rolloutIn(rowsWith({}, 0.1), rowsWith({}, 0))?.forced).toBeNull();
+  });
+});
+
+describe('parts of the rows', () => {
+  const SCORES = { measure: undefined, range: [0, 100] } as const;
+  const turnOf = ({ turnIdx }: JudgedRow) => turnIdx;
+  const rated = (turnIdx: number, rating: number, change: Partial<JudgedRow> = {}) =>
+    rowOf(turnIdx, { key: `k${turnIdx}-${rating}`, turnIdx, total: rating, ratings: { format: rating }, ...change });
+
+  test('hold about as many rows each, and every row that has a score', () => {
+    const bins = binsOf(
+      Array.from({ length: 60 }, (_, index) => rated(index, 3)),
+      turnOf,
+      SCORES,
+    );
+    expect(bins.map(({ estimate }) => estimate.rows)).toEqual([10, 10, 10, 10, 10, 10]);
+    expect(bins[0]?.name).toBe('0 to 9');
+  });
+
+  test('never share a value', () => {
+    const rows = Array.from({ length: 60 }, (_, index) => rated(index < 50 ? 1 : 2, 3, { key: `k${index}` }));
+    expect(binsOf(rows, turnOf, SCORES).map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+      ['1', 50],
+      ['2', 10],
+    ]);
+  });
+
+  test('are told in thousands where they are large; without a score or a quantity there is none', () => {
+    expect(binsOf([rated(1, 1), rated(2, 2)], (row) => row.turnIdx * 12_345, SCORES)[1]?.name).toBe('25k');
+    expect(binsOf([rowOf(1, REFUSED)], turnOf, SCORES)).toEqual([]);
+    expect(binsOf([rated(1, 1)], () => undefined, SCORES)).toEqual([]);
+  });
+
+  test('count the judgements of a prediction as one row, those without a score not at all', () => {
+    const rows = [rated(1, 1), rowOf(1, { ...REFUSED, key: 'k1-1', index: 1 }), rated(1, 3, { key: 'k1-1', index: 2 })];
+    const bins = binsOf([...rows, rated(2, 5)], turnOf, SCORES);
+    expect(bins.map(({ estimate: { value, rows } }) => [value, rows])).toEqual([
+      [25, 1],
+      [100, 1],
+    ]);
+  });
+
+  test('have intervals that stay within the range, and plain ones where it has no end', () => {
+    const bits = Array.from({ length: 7 }, (_, index) => measuredRow(index, { bits: index < 6 ? 1 : 99 }));
+    const lowest = (range: readonly [number, number]) =>
+      binsOf(bits, () => 1, { measure: 'bits', range })[0]?.estimate.low;
+    expect(lowest([0, 100])).toBeGreaterThan(0);
+    expect(lowest([0, Number.POSITIVE_INFINITY])).toBeLessThan(0);
+  });
+
+  test('by context length hold the rows whose texts were read', () => {
+    const chars = new Map([rowOf(0), rowOf(1)].map(({ key }, at) => [rowId(key, 0, 0), 1000 * (at + 1)]));
+    const run = runWith([rowOf(0), rowOf(1), rowOf(2)]);
+    const { contexts } = runDocument(run, 'r1', { costs: {}, chars, notes: [] });
+    expect(contexts.map(({ name, estimate }) => [name, estimate.rows])).toEqual([
+      ['1.0k', 1],
+      ['2.0k', 1],
+    ]);
+  });
+});
