@@ -1,0 +1,107 @@
+// An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
+
+import { equalRuns } from '../../core/difference-runs.js';
+import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
+import { type TerminalScreen, terminalScreen } from './terminal.js';
+import { accessibilityTree, jsonTree, type TreeScreen } from './tree.js';
+
+/** A screen that can be drawn. `cut` says that a part of the observation is not on it. */
+export type Screen = TerminalScreen | ElementScreen | TreeScreen;
+
+/** Characters of an observation that are read; JSON that is longer is not drawn. */
+const LONGEST = 500_000;
+/** Sequences and characters that only a terminal can show. */
+const MOVES_CURSOR = /\x1b\[|[\b\r](?!\n)/;
+
+const READERS: Readonly<Record<string, (observation: string) => Screen | undefined>> = {
+  terminal: terminalScreen,
+  swe: (observation) =>
+    jsonTree(observation) ?? (MOVES_CURSOR.test(observation) ? terminalScreen(observation) : undefined),
+  android: elementScreen,
+  os: elementScreen,
+  web: accessibilityTree,
+};
+
+/** The screen that an observation of a domain describes; undefined where it cannot be drawn. Time and size grow with the observation's length at most. */
+export function screenOf(domain: string, observation: string): Screen | undefined {
+  const read = Object.hasOwn(READERS, domain) ? READERS[domain] : undefined;
+  const screen = (read ?? jsonTree)(observation.slice(0, LONGEST));
+  return screen && { ...screen, cut: screen.cut || observation.length > LONGEST };
+}
+
+/** Indexes of the lines, elements or nodes that a screen does not share with another. */
+interface Unshared {
+  /** Of the truth. */
+  readonly missing: ReadonlySet<number>;
+  /** Of the prediction. */
+  readonly invented: ReadonlySet<number>;
+}
+
+/** How far an edge may lie elsewhere, as a share of the truth's width and height. */
+const NEAR = 0.02;
+
+/**
+ * What differs between two screens of one kind; undefined where they are of two kinds. Numbers by which actions name elements are not
+ * compared, nor are styles and blanks at the ends of lines. An element may lie a little elsewhere (`NEAR`), at any place of the list.
+ */
+export function unshared(truth: Screen, prediction: Screen): Unshared | undefined {
+  if (truth.kind !== prediction.kind) return undefined;
+  const [a, b] = [partsOf(truth), partsOf(prediction)];
+  const [missing, invented] = [new Set(a.keys()), new Set(b.keys())];
+  const isElements = truth.kind === 'elements' && prediction.kind === 'elements';
+  for (const [atA, atB] of isElements ? elementPairs(truth, prediction, b) : linePairs(a, b)) {
+    missing.delete(atA);
+    invented.delete(atB);
+  }
+  return { missing, invented };
+}
+
+/** What is compared of each line, element or node, as one text. */
+function partsOf(screen: Screen): string[] {
+  if (screen.kind === 'terminal')
+    return screen.lines.map((line) =>
+      line
+        .map(({ text }) => text)
+        .join('')
+        .trimEnd(),
+    );
+  if (screen.kind === 'elements')
+    return screen.elements.map(({ role, text, states }) => JSON.stringify([role, text, states]));
+  return screen.nodes.map(({ depth, role, text, states }) => JSON.stringify([depth, role, text, states]));
+}
+
+function linePairs(a: readonly string[], b: readonly string[]): (readonly [number, number])[] {
+  return equalRuns(a, b).flatMap((run) =>
+    Array.from({ length: run.length }, (_, at) => [run.a + at, run.b + at] as const),
+  );
+}
+
+/** Each element of the truth with the first equal one of the prediction that is near it and not taken yet. */
+function elementPairs(
+  truth: ElementScreen,
+  prediction: ElementScreen,
+  parts: readonly string[],
+): (readonly [number, number])[] {
+  const free = new Map<string, number[]>();
+  for (const [at, part] of parts.entries()) {
+    const same = free.get(part);
+    if (same === undefined) free.set(part, [at]);
+    else same.push(at);
+  }
+  return partsOf(truth).flatMap((part, atA) => {
+    const candidates = free.get(part) ?? [];
+    const place = candidates.findIndex((atB) =>
+      isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth),
+    );
+    return candidates.splice(place, place < 0 ? 0 : 1).map((atB) => [atA, atB] as const);
+  });
+}
+
+function isNear(a: Bounds | undefined, b: Bounds | undefined, { width, height }: ElementScreen): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const [across, down] = [width * NEAR, height * NEAR];
+  return (
+    Math.max(Math.abs(a.left - b.left), Math.abs(a.right - b.right)) <= across &&
+    Math.max(Math.abs(a.top - b.top), Math.abs(a.bottom - b.bottom)) <= down
+  );
+}
