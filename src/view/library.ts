@@ -66,8 +66,6 @@ const JUDGED = /^(judged|scenarios)(\.(?!.*recheck-|.*journal).+)?\.jsonl$/;
 /** The parts of a folder that tell whether something has changed. */
 const TOLD_BY = /\.(jsonl|manifest\.json)$/;
 
-export type Library = ReturnType<typeof openLibrary>;
-
 /**
  * The runs of SQLite files, judged files and folders of runs, in which SQLite files may lie, too. Nothing is written.
  * @param places absolute paths

@@ -5,13 +5,13 @@ import { type Column, type Row, Table } from './parts.js';
 import { count, DASH, number, range, signed, visible } from './text.js';
 
 /** What a chart spans. */
-export interface Scale {
+interface Scale {
   readonly from: number;
   readonly to: number;
   readonly ticks: readonly number[];
 }
 
-export interface Figure {
+interface Figure {
   readonly value: number;
   readonly low?: number | null | undefined;
   readonly high?: number | null | undefined;
@@ -174,7 +174,7 @@ function stepped(from: number, step: number, steps: number): Scale {
 }
 
 /** How far from the left a value stands; what is beyond the scale stands at its edge. */
-export function along(value: number, { from, to }: Scale): string {
+function along(value: number, { from, to }: Scale): string {
   return cssPercent(100 * Math.min(1, Math.max(0, (value - from) / (to - from))));
 }
 
@@ -182,7 +182,7 @@ export function cssPercent(percent: number): string {
   return `${Number(percent.toFixed(2))}%`;
 }
 
-export function tickText(tick: number): string {
+function tickText(tick: number): string {
   return String(tick).replace('-', '−');
 }
 

@@ -31,6 +31,13 @@ const PAGES: Readonly<Record<string, (props: PageProps) => ComponentChild>> = {
   agreement: AgreementPage,
 };
 
+/** The pages over all runs. */
+const NAV = [
+  ['runs', 'Runs'],
+  ['curve', 'Learning curve'],
+  ['leaderboard', 'Leaderboard'],
+] as const;
+
 function ComparePages(props: PageProps) {
   const [, base = '', candidate = '', page] = props.route.path;
   return page === 'samples' ? <SamplesPage {...props} runRef={candidate} against={base} /> : <ComparePage {...props} />;
@@ -49,6 +56,12 @@ function App() {
           <b>
             <a href={href(['runs'])}>AgentWorldBench</a>
           </b>
+          {(index.value?.runs.length ?? 0) > 1 &&
+            NAV.map(([path, name]) => (
+              <a href={href([path])} aria-current={route.path[0] === path ? 'page' : undefined}>
+                {name}
+              </a>
+            ))}
         </div>
       </nav>
       <main class="wrap" id="main" tabIndex={-1}>

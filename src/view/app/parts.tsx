@@ -25,7 +25,7 @@ export function Block({
   );
 }
 
-export type Fact = readonly [name: string, text: string | null | undefined];
+type Fact = readonly [name: string, text: string | null | undefined];
 export interface KeyFigure {
   readonly title: string;
   readonly figure: ComponentChild;

@@ -20,7 +20,7 @@ type Query = Readonly<Record<string, string | undefined>>;
 /** The page that a static file opens with. */
 const START = document.querySelector<HTMLMetaElement>('meta[name=awb-start]')?.content ?? '/runs';
 
-export function routeOf(hash: string): Route {
+function routeOf(hash: string): Route {
   const [path = '', query = ''] = (hash.startsWith('#/') ? hash.slice(1) : START).split('?');
   return { path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
 }

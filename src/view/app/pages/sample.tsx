@@ -7,6 +7,7 @@ import { Difference } from '../difference.js';
 import { idOf, Marks, Pip, Score, type Selected } from '../listed.js';
 import { Block, Loaded, type Row, Table } from '../parts.js';
 import { href, type Route, set } from '../route.js';
+import { Screens } from '../screens.js';
 import { useDocument } from '../source.js';
 import { DASH, Text, visible } from '../text.js';
 
@@ -159,15 +160,32 @@ export function toggleShown(route: Route): void {
   set(route, { shown: SHOWN[(at + 1) % SHOWN.length] });
 }
 
-function Comparison({ route, truth, sides }: Props & { readonly truth: string; readonly sides: Sides }) {
+/** Shows texts or drawn screens. */
+export function toggleScreen(route: Route): void {
+  set(route, { screen: route.query.get('screen') ? undefined : '1' });
+}
+
+function Comparison({
+  route,
+  list,
+  selected,
+  truth,
+  sides,
+}: Props & { readonly truth: string; readonly sides: Sides }) {
   const [own, other] = sides;
   const shown = route.query.get('shown') ?? '';
   const chosen = other === undefined || shown === '' ? [own] : shown === 'both' ? [other, own] : [other];
+  const isDrawn = route.query.get('screen') !== null;
+  const domain = list.domains[selected.sample.d]?.domain ?? '';
   const predictions = chosen.map(({ name, row, text }) => ({ name, text: text(row.prediction) }));
   return (
     <section class="block">
       <div class="tools">
         <h3>Truth and prediction</h3>
+        <button type="button" class="quiet" aria-pressed={isDrawn} onClick={() => toggleScreen(route)}>
+          {isDrawn ? 'Show the texts' : 'Draw the screens'}
+        </button>
+        <kbd>s</kbd>
         {other !== undefined && (
           <fieldset>
             <legend class="unseen">Prediction of</legend>
@@ -186,7 +204,11 @@ function Comparison({ route, truth, sides }: Props & { readonly truth: string; r
           </fieldset>
         )}
       </div>
-      <Difference key={shown} truth={truth} predictions={predictions} />
+      {isDrawn ? (
+        predictions.map(({ text = '' }) => <Screens domain={domain} truth={truth} prediction={text} />)
+      ) : (
+        <Difference key={shown} truth={truth} predictions={predictions} />
+      )}
     </section>
   );
 }

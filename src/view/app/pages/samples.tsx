@@ -11,7 +11,7 @@ import { RowWindow } from '../row-window.js';
 import { useTextSearch } from '../search.js';
 import { useDocument } from '../source.js';
 import { count, plural, visible } from '../text.js';
-import { Sample, toggleShown, turnsOf } from './sample.js';
+import { Sample, toggleScreen, toggleShown, turnsOf } from './sample.js';
 
 type Props = PageProps & { readonly list: SampleList; readonly against: SampleList | undefined };
 
@@ -64,6 +64,7 @@ function Samples({ index, route, list, against }: Props) {
     ['p', 'previous turn', () => turn(-1)],
     ['/', 'search', () => search.current?.focus()],
     ['t', 'which prediction stands next to the truth, of two runs', () => against && toggleShown(route)],
+    ['s', 'the texts, or the screens that they describe', () => toggleScreen(route)],
     ['Escape', 'back to the list', back],
     ['?', 'these keys', () => help.current?.showModal()],
   ];
