@@ -47,7 +47,7 @@ export function Pip({ list, sample, at }: { list: SampleList; sample: ListedSamp
   const text =
     value == null ? DASH : end === 100 ? value.toFixed(0) : String(Number(value.toPrecision(end === 5 ? 2 : 3)));
   return (
-    <span class={`pip b${Math.min(5, band)}`} title={name}>
+    <span class={`pip r${Math.min(5, band)}`} title={name}>
       <span class="unseen">{name} </span>
       {text}
     </span>
