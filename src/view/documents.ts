@@ -52,7 +52,7 @@ export interface Index {
 }
 
 /** What a run leads with, as `awb score` does: the score with the model's failures at rating 1, or the measure of its mode. */
-export interface Lead {
+interface Lead {
   /** `Overall`, or what the mean over fewer domains or of a measure is called. */
   readonly name: string;
   readonly decimals: number;
@@ -63,7 +63,7 @@ export interface Lead {
 }
 
 /** A figure of a domain. `name` is what people call it. */
-export interface DomainFigure {
+interface DomainFigure {
   readonly domain: string;
   readonly name: string;
   readonly estimate: Estimate | null;

@@ -27,7 +27,7 @@ import { openTexts, trajectoryTexts } from './sample-texts.js';
 import { scenarioDocument } from './scenario-document.js';
 
 /** A run that can be looked at. */
-export interface ViewedRun {
+interface ViewedRun {
   /** As far as it is known: a judged file that nobody scored is listed before it is read. */
   listed: ListedRun;
   /** The judged file. */
