@@ -51,15 +51,15 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
       expect((await names(opened)).every((name) => name.startsWith('MCP'))).toBe(true);
       await page.getByText('Filters and order').click();
       await page.getByLabel('Flag').selectOption('truncated');
-      expect(query(opened).get('flag')).toBe('truncated');
-      expect(await page.getByRole('status').first().innerText()).toBe('3 of 60 samples');
+      await expect.poll(() => query(opened).get('flag')).toBe('truncated');
+      await expect.poll(() => page.getByRole('status').first().innerText()).toBe('3 of 60 samples');
       await page.goBack();
-      expect(query(opened).get('flag')).toBeNull();
+      await expect.poll(() => query(opened).get('flag')).toBeNull();
       await page.getByLabel('Search').fill('no such text');
-      expect(query(opened).get('text')).toBe('no such text');
+      await expect.poll(() => query(opened).get('text')).toBe('no such text');
       await page.getByText('No samples match.').waitFor();
       await page.locator('.empty').getByText('Clear filters').click();
-      expect(await page.getByRole('status').first().innerText()).toBe('60 samples');
+      await expect.poll(() => page.getByRole('status').first().innerText()).toBe('60 samples');
     });
   });
 
@@ -89,14 +89,14 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
       expect(await title(opened)).toContain('trajectory 1 · turn 1');
       await page.getByRole('slider').fill('3');
       expect(await title(opened)).toContain('turn 4');
-      expect(query(opened).get('sample')).toBe('key3#0');
+      await expect.poll(() => query(opened).get('sample')).toBe('key3#0');
       await page.getByRole('slider').blur();
       await page.keyboard.press('?');
       await page.getByText('next turn of its trajectory').waitFor();
       await page.keyboard.press('Escape');
       await page.keyboard.press('/');
       await page.keyboard.type('jkt');
-      expect(query(opened).get('text')).toBe('jkt');
+      await expect.poll(() => query(opened).get('text')).toBe('jkt');
     });
   });
 
@@ -154,7 +154,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
       expect((await heads())[1]).toContain('qwen3-8b tuned');
       await page.keyboard.press('t');
       expect((await heads())[1]).toContain('qwen3-8b base');
-      expect(query(opened).get('shown')).toBe('other');
+      await expect.poll(() => query(opened).get('shown')).toBe('other');
       await page.keyboard.press('t');
       expect(await heads()).toHaveLength(3);
       expect(await page.locator('article .score').first().innerText()).toMatch(/\+24\.0/);
@@ -186,7 +186,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
       await expectAccessible(page);
       await row.getByRole('link').click();
       await page.locator('.window li').first().waitFor();
-      expect(await page.getByRole('status').first().innerText()).toBe(`${count} of 60 samples`);
+      await expect.poll(() => page.getByRole('status').first().innerText()).toBe(`${count} of 60 samples`);
     });
   });
 
@@ -219,7 +219,7 @@ describe.skipIf(noBrowser)('the samples of a run', () => {
         await page.keyboard.press('Escape');
         expect(await page.locator('.window a[aria-current]').isVisible()).toBe(true);
         await page.goBack();
-        expect(query(opened).get('sample')).not.toBeNull();
+        await expect.poll(() => query(opened).get('sample')).not.toBeNull();
       },
       { width: 390, height: 800 },
     );
