@@ -1,7 +1,7 @@
 // The samples of a run, alone or against another's: a list that filters, and next to it one of them.
 
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ListedSample, SampleList } from '../../documents.js';
 import { choicesOf, QUERY_PARTS, type QueryPart, sampleName } from '../../query.js';
 import { idOf, Marks, Score, type Selected, selected } from '../listed.js';
@@ -275,7 +275,8 @@ function Help({ field, keys }: { readonly field: RefObject<HTMLDialogElement | n
 
 /** Does what keys say. Where something is typed, chosen or asked they are left alone. */
 function useKeys(keys: Keys): void {
-  useEffect(() => {
+  // Before the next key: each acts on what the one before it showed.
+  useLayoutEffect(() => {
     const follow = (event: KeyboardEvent) => {
       const [, , act] = keys.find(([key]) => key === event.key) ?? [];
       const isTaken = event.target instanceof Element && event.target.closest('input, select, textarea, dialog');
