@@ -18,7 +18,15 @@ import type { StoredCalibration } from '../store/runs.js';
 import { openExistingStore, type StoreReader } from '../store/store.js';
 import { openAskAgain } from './ask-again.js';
 import { compareDocument } from './compare-document.js';
-import type { DocumentName, Index, ListedRun, RunDocument, SampleList, TrajectoryTexts } from './documents.js';
+import type {
+  DocumentName,
+  Index,
+  ListedRun,
+  RunDocument,
+  SampleList,
+  ScenarioDocument,
+  TrajectoryTexts,
+} from './documents.js';
 import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
 import { judgeCalibration, panelDocument, storedBoard } from './result-documents.js';
 import { runDocument } from './run-document.js';
@@ -72,18 +80,31 @@ const TOLD_BY = /\.(jsonl|manifest\.json)$/;
  */
 export function openLibrary(places: readonly string[], { io, tool, dataDir }: LibraryOptions) {
   const sources = new Map<string, { readonly stamp: string; readonly source: Source; readonly reason?: string }>();
-  /** Runs by their judged file and when it was changed, so that each is read once. */
+  /** How far journals were read. */
   const readings: Readings = new Map();
+  /** Runs by where they lie and when that changed, so that each is read once. */
   let known = new Map<string, ViewedRun>();
   let runs: ReadonlyMap<string, ViewedRun> = new Map();
 
+  let looking: Promise<Index> | undefined;
+  /** What there is now. Whoever asks meanwhile is given the same. */
+  function index(): Promise<Index> {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  }
+
   /** Looks at what has changed. What cannot be read is listed with its reason, and hides nothing else. */
-  async function index(): Promise<Index> {
+  async function look(): Promise<Index> {
     const paths = (await Promise.all(places.map((place) => sourcesBelow(place, io)))).flat();
     for (const path of sources.keys()) if (!paths.includes(path)) sources.delete(path);
     for (const path of paths) {
       const stamp = await stampOf(path);
-      if (sources.get(path)?.stamp === stamp) continue;
+      const last = sources.get(path);
+      // The pace of a run changes with time, and a process that dies changes no file.
+      const isAtWork = last?.source.work.some(({ state }) => state === 'running');
+      if (last?.stamp === stamp && !isAtWork) continue;
       sources.set(path, { stamp, ...(await attempt(() => readSource(path, io, readings), NOTHING, io)) });
     }
     const all = [...sources.values()].map(({ source }) => source);
@@ -143,7 +164,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     const [kind, ref = '', other = ''] = name.split('/');
     if (kind === 'index') return index();
     if (kind === 'run') return pageOf(run(ref));
-    if (kind === 'scenarios') return scenarioDocument(await run(ref).read(), ref, MOST_SCENARIO_BYTES, io.stop);
+    if (kind === 'scenarios') return scenariosOf(run(ref), MOST_SCENARIO_BYTES);
     if (kind === 'samples') return listOf(await run(ref).read());
     if (kind === 'texts') return textsOf(run(ref), other);
     if (kind === 'compare') return compareDocument(await run(ref).read(), await run(other).read());
@@ -157,6 +178,10 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     const run = await viewed.read();
     const chars = new Map(Array.from(run.excerpts ?? [], ([id, { chars }]) => [id, chars] as const).filter(isKnown));
     return runDocument(run, viewed.listed.ref, { costs: run.costs, chars, notes: [] });
+  }
+
+  async function scenariosOf({ listed, read }: ViewedRun, mostBytes: number): Promise<ScenarioDocument> {
+    return scenarioDocument(await read(), listed.ref, mostBytes, io.stop);
   }
 
   /** The SQLite files that hold runs or calibrations. */
@@ -212,6 +237,15 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
         const list = listOf(run);
         const page = await pageOf(viewed);
         yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
+        if (page.mode === 'scenarios') {
+          const { source } = await attempt(
+            () => scenariosOf(viewed, scoresOnly ? 0 : MOST_SCENARIO_BYTES),
+            undefined,
+            io,
+          );
+          if (source !== undefined) yield [`scenarios/${ref}`, source];
+          continue;
+        }
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         for (const place of scoresOnly ? [] : list.trajectories.keys()) {
           const { source, reason } = await attempt(() => textsOf(viewed, String(place)), undefined, io);

@@ -1,14 +1,18 @@
-import { copyFile, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { saveCalibration } from '../../src/cli/calibrate.js';
 import { openSqlite } from '../../src/disk/sqlite.js';
-import type { CompareDocument } from '../../src/view/documents.js';
+import type { CompareDocument, ScenarioDocument } from '../../src/view/documents.js';
 import { openLibrary } from '../../src/view/library.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, temporaryFolder } from '../support/cli.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
+import { rowsFolder, startWorldModel, suiteFolder, truthOf } from '../support/scripted-scenarios.js';
 
 async function runsIn(folder: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
@@ -122,6 +126,54 @@ describe('what the viewer finds', () => {
     );
     expect(bundled).toContain(`compare/${candidate}/${base}`);
     expect(bundled.some((name) => name.startsWith('panel/'))).toBe(false);
+  });
+
+  test('is a run on scenarios with its own document, of which a bundle without texts holds no sample', async () => {
+    const server = await startWorldModel((asked) => [truthOf(asked)]);
+    onTestFinished(() => server.close());
+    const folder = await temporaryFolder();
+    const data = await rowsFolder(join(folder, 'data'), { terminal: 6 });
+    const suite = ['--scenarios', await suiteFolder(), '--model-base-url', server.url, '--model-name', 'wm'];
+    await awb(['infer', '--data-dir', data, '--output-dir', 'out', ...suite], { cwd: folder });
+    await awb(['score', 'out'], { cwd: folder });
+    const sampled = async (scoresOnly: boolean) => {
+      const found: number[] = [];
+      for await (const [name, document] of open(folder, '.').documents({ scoresOnly })) {
+        expect(name).not.toMatch(/^(samples|texts)\//);
+        // The library made it under this name.
+        if (name.startsWith('scenarios/')) found.push((document as ScenarioDocument).samples.length);
+      }
+      return found;
+    };
+    const [whole = 0] = await sampled(false);
+    expect(whole).toBeGreaterThan(0);
+    expect(await sampled(true)).toEqual([0]);
+  });
+
+  test('is a run at work, until its process dies without a word', async () => {
+    const folder = await temporaryFolder();
+    const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const worker = { pid: child.pid, host: hostname() };
+    const counts = { chosen: 10, ok: 0, failed: 0 };
+    const written = { ...calibrationManifest(), kind: 'infer', state: 'running', process: worker, counts };
+    await mkdir(join(folder, 'out'));
+    await writeFile(join(folder, 'out/predictions.manifest.json'), JSON.stringify(written));
+    const library = open(folder, '.');
+    const states = async () => (await library.index()).work.map(({ state }) => state);
+    expect(await states()).toEqual(['running']);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await states()).toEqual(['killed']);
+  });
+
+  test('is looked for once, however many ask at one time', async () => {
+    const folder = await temporaryFolder();
+    await runsIn(folder, ['step-100']);
+    const library = open(folder, '.');
+    const [one, other] = await Promise.all([library.index(), library.index()]);
+    expect(one).toBe(other);
+    expect(await library.index()).not.toBe(one);
   });
 
   test('is refused where there is nothing of that name', async () => {
