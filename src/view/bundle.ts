@@ -28,6 +28,8 @@ export async function writeBundle(
   try {
     await rm(join(dir, 'data'), { recursive: true, force: true });
     await mkdir(join(dir, 'data'), { recursive: true });
+    // By this a folder is known for a bundle, one that was broken off, too. The document itself comes last.
+    await writeFile(join(dir, 'data', 'index.js'), '');
     let [files, bytes] = [0, 0];
     const write = async (name: string, parts: readonly string[]) => {
       const content = Buffer.from(parts.join(''));

@@ -40,6 +40,16 @@ test('awb view --bundle writes files that name no path of this machine, and writ
   expect(await readdir(join(folder, 'site/data'))).not.toContain('stale.js');
 });
 
+test('awb view --bundle writes over what it left when it was broken off', async () => {
+  const folder = await folderWithRun();
+  const stop = new AbortController();
+  stop.abort('SIGINT');
+  const broken = await awb(['view', '--bundle', 'site'], { cwd: folder, stop: stop.signal });
+  expect(broken.code).toBe(EXIT.interrupted);
+  expect(await readdir(join(folder, 'site/data'))).toEqual(['index.js']);
+  expect((await awb(['view', '--bundle', 'site'], { cwd: folder })).code).toBe(EXIT.done);
+});
+
 test('awb view --bundle --scores-only holds no texts', async () => {
   const folder = await temporaryFolder();
   const weakness = () => 'a sentence of the judge';

@@ -49,7 +49,7 @@ function fromFile(name: string): Promise<unknown> {
     waiting.set(name, done);
     const script = document.createElement('script');
     script.src = `data/${name.replaceAll('/', '-')}.js`;
-    script.onerror = () => failed(new Error('This folder does not hold that; awb view --bundle writes it whole.'));
+    script.onerror = () => failed(new Error('This folder does not hold that; awb view shows it.'));
     script.onload = () => script.remove();
     document.head.append(script);
   });
