@@ -41,10 +41,6 @@ export function chance(p: number | null): string {
   return p === null ? DASH : p < LEAST_P ? `<${LEAST_P}` : p.toFixed(4);
 }
 
-export function percent(share: number): string {
-  return `${Math.floor(share * 1000) / 10} %`;
-}
-
 export function dollars(usd: number | null | undefined): string {
   return usd == null ? DASH : `$${usd < 0.1 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 }

@@ -119,10 +119,10 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
     expect(await text('#sample table')).toContain(`truth of ${row.name}`);
     expect(await text('#sample table')).toContain(`prediction of ${row.name}`);
     await page.getByText('System prompt').click();
-    expect(await text('#sample .folds')).toContain('be a shell');
+    await expect.poll(() => text('#sample .folds')).toContain('be a shell');
     await page.getByText('History').click();
     await page.getByText('Turn 1').click();
-    expect(await text('#sample .folds')).toMatch(new RegExp(`ls ${row.name}\\s+Observation\\s+a b`));
+    await expect.poll(() => text('#sample .folds')).toMatch(new RegExp(`ls ${row.name}\\s+Observation\\s+a b`));
   });
 
   it('moves between dimensions and samples, and takes ratings back wherever they were given', async () => {

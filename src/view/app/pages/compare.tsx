@@ -3,12 +3,13 @@
 import { domainName, meanName } from '../../../core/domains.js';
 import { dimensionName } from '../../../core/table.js';
 import { DIMENSIONS } from '../../../core/types.js';
+import { percent } from '../../../stats/coverage.js';
 import type { CompareDocument, ShownGate } from '../../documents.js';
 import { type ChartLine, DifferenceChart } from '../charts.js';
 import { Block, Failed, Fold, Header, type KeyFigure, KeyFigures, Loaded, Notes, ReportTable } from '../parts.js';
 import { href, type PageProps } from '../route.js';
 import { useDocument } from '../source.js';
-import { chance, count, DASH, percent, range, signed, visible } from '../text.js';
+import { chance, count, DASH, range, signed, visible } from '../text.js';
 import '../compare.css';
 
 /** `#/compare/BASE/CANDIDATE`, and further candidates behind it. */

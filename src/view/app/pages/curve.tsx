@@ -1,10 +1,11 @@
 // The learning curve: checkpoints of one training over their step, and two of them ticked to be compared.
 
+import { percent } from '../../../stats/coverage.js';
 import type { Index, ListedRun } from '../../documents.js';
 import { Curve, type CurvePoint, scaleOf } from '../charts.js';
 import { Block, Header, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
-import { count, DASH, number, percent, range, visible } from '../text.js';
+import { count, DASH, number, range, visible } from '../text.js';
 import '../run.css';
 
 const EQUAL =

@@ -1,11 +1,12 @@
 // The list of runs: those at work, what each leads with, how far its judge can be trusted; sorted, filtered, and chosen to be compared.
 
 import type { ComponentChild } from 'preact';
+import { percent } from '../../../stats/coverage.js';
 import type { Index, ListedRun } from '../../documents.js';
 import { scaleOf, Track } from '../charts.js';
 import { Block, type Column, Header, Select, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
-import { count, DASH, dollars, duration, number, percent, plural, range, visible } from '../text.js';
+import { count, DASH, dollars, duration, number, plural, range, visible } from '../text.js';
 
 type Work = Index['work'][number];
 
