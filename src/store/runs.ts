@@ -4,7 +4,7 @@ import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
-import { isObject, isText } from '../core/json.js';
+import { isNumber, isObject, isText, type JsonObject } from '../core/json.js';
 import { type Excerpt, isExcerpt } from '../core/judged-row.js';
 import { rowId } from '../core/row-id.js';
 import type { CallLog, JudgedRow, ScoreCard, Usage } from '../core/types.js';
@@ -165,7 +165,30 @@ function holding<T>(list: string, isItem: (item: unknown) => boolean, object: st
     isObject(value) && Array.isArray(value[list]) && value[list].every(isItem) && isObject(value[object]);
 }
 
-const isCard = holding<ScoreCard>('domains', isObject, 'overall');
+/** Figures by name, which hold nothing but numbers. */
+function isFigures(value: unknown): boolean {
+  const isFigure = (figure: unknown) =>
+    isObject(figure) && isNumber(figure.value) && Object.values(figure).every(isNumber);
+  return isObject(value) && Object.values(value).every(isFigure);
+}
+
+function isCounted({ chosen, valid, failed, coverage }: JsonObject): boolean {
+  return [chosen, valid, failed, coverage].every(isNumber);
+}
+
+function isDomainScore(value: unknown): boolean {
+  if (!isObject(value) || !isCounted(value)) return false;
+  const { domain, scores, withFailures, measures, failures, flags } = value;
+  return isText(domain) && [scores, withFailures, measures].every(isFigures) && [failures, flags].every(isObject);
+}
+
+function isCard(value: unknown): value is ScoreCard {
+  if (!isObject(value) || !isCounted(value)) return false;
+  const { domains, overall, overallMicro, overallWithFailures, overallMeasures } = value;
+  const isWhole = Array.isArray(domains) && domains.every(isDomainScore);
+  return isWhole && [overall, overallMicro, overallWithFailures, overallMeasures].every(isFigures);
+}
+
 const isEquivalence = holding<EquivalenceCard>('domains', isObject, 'overall');
 const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('flags', isText, 'ratings');
 const STORED_CALIBRATION = CALIBRATION.partial({ run: true });

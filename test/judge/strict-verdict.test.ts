@@ -275,8 +275,8 @@ describe('generated verdicts', () => {
   it('that are cut off before the last brace are unreadable under the strict reading', () => {
     fc.assert(
       fc.property(verdict, fc.nat(), (meant, cut) => {
-        // Behind a brace of its own a text may be cut off and be read: what is left then looks like the end.
-        const texts = (given: readonly string[]) => given.map((text) => text.replaceAll('}', ')'));
+        // Behind a brace or bracket of its own a text may be cut off and be read: what is left then looks like the end.
+        const texts = (given: readonly string[]) => given.map((text) => text.replaceAll(/[}\]]/g, ')'));
         const { strengths, weaknesses } = meant;
         const reply = `<final_evaluation>${write({ ...meant, strengths: texts(strengths), weaknesses: texts(weaknesses) })}`;
         expect(readStrictly(reply.slice(0, cut % reply.length)).status).toBe('unreadable');

@@ -49,7 +49,7 @@ describe('the package', () => {
     ]);
     const ending = (folder: string) =>
       [...new Set(files.filter((path) => path.startsWith(`${folder}/`)).map((path) => path.split('.').at(-1)))].sort();
-    expect({ dist: ending('dist'), docs: ending('docs') }).toEqual({ dist: ['js'], docs: ['md'] });
+    expect({ dist: ending('dist'), docs: ending('docs') }).toEqual({ dist: ['css', 'js'], docs: ['md'] });
   });
 
   test('holds all that is bundled', () => {

@@ -163,6 +163,20 @@ describe('reading', () => {
     });
   });
 
+  it.each(['$.overall.total.value', '$.domains[0].withFailures.total', '$.domains[0].chosen', '$.overallMeasures'])(
+    'says where a score card was damaged: %s',
+    (place) => {
+      save(runOf('a'));
+      const database = openSqlite(path);
+      database.exec(`UPDATE runs SET card = json_replace(card, '${place}', 'odd')`);
+      database.close();
+      expect(refusal(() => reading((store) => store.runs()))).toMatchObject({
+        exitCode: EXIT.badData,
+        message: expect.stringContaining('column card'),
+      });
+    },
+  );
+
   it('needs a file that is there, and makes none', () => {
     const error = refusal(() => openExistingStore(path));
     expect(error).toMatchObject({ exitCode: EXIT.inputMissing, message: expect.stringContaining('awb score') });
