@@ -1,4 +1,4 @@
-// awb rate: the page that it writes and what that hides (test/view/app/rate.test.ts rates on it), and runs that cannot be rated.
+// awb rate: the page that it writes and what that hides (test/long/view/rate.test.ts rates on it), and runs that cannot be rated.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
