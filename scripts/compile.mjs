@@ -8,15 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const BROWSER = 'view/browser';
-/** The scripts by the modules that they begin with: the report's, the app, and the page on which people rate. Styles stand next to them. */
+/** The scripts by the modules that they begin with: the app, and the page on which people rate. Styles stand next to them. */
 const SCRIPTS = {
-  'view/browser.js': 'view/browser/page.ts',
   'view/app.js': 'view/app/main.tsx',
   'view/rate.js': 'view/app/rate.tsx',
 };
 
-const projects = ['tsconfig.json', `src/${BROWSER}/tsconfig.json`, 'src/view/app/tsconfig.json'];
+const projects = ['tsconfig.json', 'src/view/app/tsconfig.json'];
 const codes = await Promise.all(projects.map(tsc));
 if (codes.some((code) => code !== 0)) process.exit(1);
 for (const [script, entry] of Object.entries(SCRIPTS)) await joinBrowserScript(script, entry);

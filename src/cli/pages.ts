@@ -1,32 +1,25 @@
 // awb report: an HTML page about a run, with scores, charts and every sample; awb rate: one on which people rate samples.
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { badData, EXIT, interruption, UserError } from '../core/errors.js';
 import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { replaceFile } from '../disk/files.js';
+import { readSpent } from '../results/costs.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
-import { OPEN, pageLink, policyHash, requirePageName, writeText } from '../results/output.js';
-import { type ReadRun, warningsOn } from '../results/read-run.js';
+import { readRun, readWithOther } from '../results/find.js';
+import { OPEN, pageLink, requirePageName } from '../results/output.js';
+import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
-import type { RatingDocument } from '../view/documents.js';
+import { compareDocument } from '../view/compare-document.js';
+import type { DocumentName, ListedRun, RatingDocument, TrajectoryTexts } from '../view/documents.js';
+import { listedRun, refOf } from '../view/listed-run.js';
+import { openRun } from '../view/opened-run.js';
 import { staticPage } from '../view/page.js';
 import { drawBlind, drawSamples, gatherSamples } from '../view/rating-drawing.js';
-import { readFromFile, withTexts } from '../view/reading.js';
-import { reportPage } from '../view/report.js';
-import { reportOn } from '../view/report-contents.js';
-import { gather, readSpending } from '../view/report-samples.js';
-import { factsOf } from '../view/run-document.js';
-import { scenarioDocument } from '../view/scenario-document.js';
-import { scenarioPage } from '../view/scenario-page.js';
-import { collectTexts } from '../view/texts.js';
-
-/** A script that the build makes of src/view/browser; this file stands as deep in src as in dist. */
-function built(name: string): Promise<string> {
-  return readFile(new URL(`../../dist/view/${name}`, import.meta.url), 'utf8');
-}
+import { staticIndex } from '../view/result-documents.js';
+import { openTexts, withoutHistories } from '../view/sample-texts.js';
 
 export const report = defineCommand({
   description:
@@ -42,57 +35,105 @@ export const report = defineCommand({
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
     open: OPEN,
-    'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 64 }),
+    'inline-limit': option.number('megabytes of texts above which histories are left out', { min: 0, default: 60 }),
   },
   async run(settings, io) {
     requirePageName(settings.output, '--output', settings);
-    const run = await readFromFile(settings.run, settings, io);
-    const { compare: otherName, dataDir, inlineLimit } = settings;
-    const isScenarios = run.made.mode === 'scenarios';
-    if (isScenarios && otherName !== undefined) {
+    const { run, other } = await readWithOther(settings, io);
+    if (other !== undefined && run.made.mode === 'scenarios') {
       throw new UserError('--compare is for judged runs; awb leaderboard holds runs on scenarios against each other');
     }
-    const other = otherName === undefined ? undefined : await readFromFile(otherName, settings, io, run);
-    const made = isScenarios
-      ? await pageOfScenarios(run, inlineLimit, io)
-      : await pageOfRun(run, other, { dataDir, inlineLimit }, io);
-    if (made === undefined) return interruption(io.stop);
-    const { samples, page } = made;
-    await writeText(settings.output, page, '--output', io);
-    const [output, bytes] = [resolve(io.cwd, settings.output), Buffer.byteLength(page)];
+    const { documents, samples, isCut } = await reportDocuments(
+      shareable(run),
+      other && shareable(other),
+      settings,
+      io,
+    );
+    if (io.stop.aborted) return interruption(io.stop);
+    const refs = [other, run].flatMap((one) => (one === undefined ? [] : [refOf(one)]));
+    const start = ['', refs.length > 1 ? 'compare' : 'run', ...refs].join('/');
+    const page = await staticPage({ title: run.name, start }, documents);
+    const output = resolve(io.cwd, settings.output);
+    const { bytes } = await replaceFile(output, page, { name: settings.output, remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const described = ({ name, source }: ReadRun) => ({ name, source });
-    const compare = other ? described(other) : null;
-    io.stdout.write(
-      settings.json
-        ? `${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, run: described(run), compare })}\n`
-        : `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
-    );
+    if (settings.json) {
+      const runs = { run: described(run), compare: other ? described(other) : null };
+      io.stdout.write(`${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, ...runs })}\n`);
+      return EXIT.done;
+    }
+    const lines = [
+      `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`,
+      ...(isCut ? [`histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit)`] : []),
+      `open: ${url}`,
+    ];
+    io.stdout.write(`${lines.join('\n')}\n`);
     return EXIT.done;
   },
 });
 
-async function pageOfRun(
-  run: ReadRun,
-  other: ReadRun | undefined,
-  { dataDir, inlineLimit }: { readonly dataDir: string | undefined; readonly inlineLimit: number },
-  io: Io,
-) {
-  const texts = collectTexts(inlineLimit * 1e6);
-  const { costs, linesOf } = await readSpending(run, io);
-  const gathered = await withTexts(run, other, dataDir, io, (own, others) => gather(own, others, texts, io, linesOf));
-  if (gathered === undefined) return undefined;
-  const note = `Histories are left out: all texts are more than ${texts.limit} MB (--inline-limit, 250 at most), and this page has no room for them.`;
-  const contents = reportOn(run, other, gathered, costs, texts.hasHistories ? [] : [note]);
-  const script = await built('browser.js');
-  const page = reportPage(contents, texts.json(), { tool: `awb ${toolVersion()}`, script, sha256: policyHash });
-  return { samples: contents.samples.length, page };
+const REMEDY = 'name another file with --output';
+
+/** A page is handed on: where a run has no label, its file is named without the folders above its own. */
+function shareable(run: ReadRun): ReadRun {
+  const { name, source } = run;
+  return basename(name) === basename(source)
+    ? { ...run, name: join(basename(dirname(source)), basename(source)) }
+    : run;
 }
 
-async function pageOfScenarios(run: ReadRun, inlineLimit: number, io: Io) {
-  const document = await scenarioDocument(run, '', inlineLimit * 1e6, io.stop);
-  const made = { ...document, name: run.name, facts: factsOf(run), warnings: warningsOn(run) };
-  return { samples: made.samples.length, page: scenarioPage(made, `awb ${toolVersion()}`, policyHash) };
+interface ReportSettings {
+  readonly dataDir: string | undefined;
+  /** Megabytes. */
+  readonly inlineLimit: number;
+}
+
+/**
+ * All that a report holds of a run, and of one to compare it with. Where texts have no room, histories are left out; those of the other
+ * run always are, since both have the same.
+ */
+async function reportDocuments(
+  run: ReadRun,
+  other: ReadRun | undefined,
+  { dataDir, inlineLimit }: ReportSettings,
+  io: Io,
+) {
+  const mostBytes = inlineLimit * 1e6;
+  const texts: [DocumentName, TrajectoryTexts][] = [];
+  const documents: [DocumentName, unknown][] = [];
+  const listed: ListedRun[] = [];
+  let [bytes, samples, isCut] = [0, 0, false];
+  for (const one of other === undefined ? [run] : [run, other]) {
+    const { costs, spent } = await readSpent(one, io.stop);
+    const opened = openRun({ ...one, costs }, { io, dataDir, spent });
+    const { ref } = opened;
+    listed.push(listedRun(opened.run, one.made.endedAt ?? one.made.startedAt ?? ''));
+    documents.push([`run/${ref}`, opened.page({ forced: one === run ? other : undefined })]);
+    if (one.made.mode === 'scenarios') {
+      const scenarios = await opened.scenarios(mostBytes);
+      samples = scenarios.samples.length;
+      documents.push([`scenarios/${ref}`, scenarios]);
+      continue;
+    }
+    const panel = opened.panel();
+    if (panel !== undefined) documents.push([`panel/${ref}`, panel]);
+    const list = opened.samples();
+    if (one === run) samples = list.samples.length;
+    documents.push([`samples/${ref}`, list]);
+    for (const place of list.trajectories.keys()) {
+      if (io.stop.aborted) break;
+      const whole = await opened.texts(place);
+      const held = one === other || isCut ? withoutHistories(whole) : whole;
+      bytes += held.strings.reduce((sum, text) => sum + text.length, 0);
+      texts.push([`texts/${ref}/${place}`, held]);
+      if (isCut || bytes <= mostBytes) continue;
+      isCut = true;
+      for (const entry of texts) entry[1] = withoutHistories(entry[1]);
+    }
+  }
+  if (other !== undefined) documents.push([`compare/${refOf(other)}/${refOf(run)}`, compareDocument(other, run)]);
+  documents.push(['index', staticIndex(listed)]);
+  return { documents: [...documents, ...texts], samples, isCut };
 }
 
 export const rate = defineCommand({
@@ -124,8 +165,8 @@ export const rate = defineCommand({
       );
     }
     if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
-    const run = await readFromFile(settings.run, settings, io);
-    const other = settings.other === undefined ? undefined : await readFromFile(settings.other, settings, io);
+    const run = shareable(await readRun(settings.run, settings, io));
+    const other = settings.other === undefined ? undefined : shareable(await readRun(settings.other, settings, io));
     const drawn = other === undefined ? drawSamples(run.rows, settings) : drawBlind(run.rows, other.rows, settings);
     if (drawn.length === 0 && other === undefined) {
       throw badData(`${run.name} has no row that the judge has rated; run awb judge first`);
@@ -133,8 +174,12 @@ export const rate = defineCommand({
     if (drawn.length === 0) {
       throw badData(`no row is rated in both ${run.name} and ${other?.name}; name two runs over the same rows`);
     }
-    const gathered = await withTexts(run, other, dataDir, io, (own, others) =>
-      gatherSamples(drawn, others === undefined ? [own] : [own, others], io),
+    const texts = await Promise.all(
+      (other === undefined ? [run] : [run, other]).map((one) => openTexts(one, dataDir, io)),
+    );
+    const readers = texts.map(({ read }) => read);
+    const gathered = await gatherSamples(drawn, readers, io).finally(() =>
+      Promise.all(texts.map(({ close }) => close())),
     );
     if (gathered === undefined) return interruption(io.stop);
     const { samples, strings, hasHistories, shared } = gathered;
@@ -150,7 +195,7 @@ export const rate = defineCommand({
       samples,
     };
     const page = await staticPage({ title: document.title, script: 'rate.js' }, [['rating', document]]);
-    const { bytes } = await replaceFile(output, page, { remedy: 'name another file with --output' });
+    const { bytes } = await replaceFile(output, page, { remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
     if (json) {

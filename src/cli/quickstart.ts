@@ -55,15 +55,23 @@ export const command = defineCommand({
       if (code !== EXIT.done) return code;
       if (keepAs !== undefined) kept.set(keepAs, JSON.parse(stdout.text()));
     }
+    say('awb view . --bundle .');
+    const looked = await awb(['view', '.', '--bundle', '.', ...flags], {
+      ...inside,
+      stdout: keptText(io.stdout.columns),
+    });
+    if (looked !== EXIT.done) return looked;
+    const page = join(dir, 'index.html');
     if (settings.json) {
-      const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), runs: Object.fromEntries(kept) };
+      const runs = Object.fromEntries(kept);
+      const document = { schema: 'awb.quickstart/1', db: join(dir, DEFAULT_DB), page, runs };
       io.stdout.write(`${JSON.stringify(document)}\n`);
       return EXIT.done;
     }
     say('awb leaderboard');
     const code = await awb(['leaderboard', ...flags], inside);
     if (!kept.has(TINY)) io.stdout.write('Left out: a tiny model served here; node-llama-cpp is not installed.\n');
-    io.stdout.write(`\n${nextText(dir, io)}`);
+    io.stdout.write(`\n${nextText(dir, page, io)}`);
     return code;
   },
 });
@@ -96,7 +104,7 @@ async function shortestRows(): Promise<RowRef[]> {
   return DOMAINS.map((domain) => rows.filter((row) => row.domain === domain).reduce(shorter));
 }
 
-function nextText(dir: string, io: Io): string {
+function nextText(dir: string, page: string, io: Io): string {
   const program = programName({ ...io, cwd: dir });
   return `The made-up runs are for trying what compares checkpoints: no model predicted
 their rows, and no judge rated them. Try
@@ -108,7 +116,10 @@ their rows, and no judge rated them. Try
 Next, the benchmark (402 MB) and your own model:
   awb data fetch
   awb infer --model-base-url http://localhost:8000/v1 --model-name NAME
-${program === 'awb' ? '' : `Here, awb stands for: ${program}\n`}`;
+${program === 'awb' ? '' : `Here, awb stands for: ${program}\n`}
+All of it in a browser, down to each row:
+  open ${shellLine([shown(page, io)])}
+`;
 }
 
 /** A word of a command line; a path below the current folder as one would type it. */

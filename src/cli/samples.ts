@@ -6,9 +6,8 @@ import { EXIT, nearest, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
-import type { Io } from '../core/types.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
-import { readPair, readRun } from '../results/find.js';
+import { readWithOther } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option } from '../settings/command.js';
 import type { ListedSample, SampleList } from '../view/documents.js';
@@ -35,12 +34,12 @@ export const command = defineCommand({
   },
   operands: ['run'],
   async run(settings, io) {
-    const { run, other } = await runsOf(settings, io);
-    const list = sampleList(run, run.excerpts);
-    const against = other && sampleList(other, other.excerpts);
+    const { run, other } = await readWithOther(settings, io);
+    const list = sampleList(run);
+    const against = other && sampleList(other);
     const found = select(list, queryOf(settings.filter, list, against), against);
     const rows = inReadingOrder(run);
-    const texts = await openTexts(run, run.excerpts, settings.dataDir, io);
+    const texts = await openTexts(run, settings.dataDir, io);
     try {
       const shown: Shown[] = [];
       for (const selected of found.slice(0, settings.worst)) {
@@ -62,19 +61,6 @@ export const command = defineCommand({
     }
   },
 });
-
-interface NamedRuns {
-  readonly run: string;
-  readonly compare?: string | undefined;
-  readonly db: readonly string[];
-  readonly quiet: boolean;
-}
-
-async function runsOf(settings: NamedRuns, io: Io): Promise<{ readonly run: ReadRun; readonly other?: ReadRun }> {
-  if (settings.compare === undefined) return { run: await readRun(settings.run, settings, io) };
-  const { base, candidate } = await readPair(settings.compare, settings.run, settings, io);
-  return { run: candidate, other: base };
-}
 
 /** The query that filters say. @throws UserError (2) for a name or a value that is not known, with the known ones */
 function queryOf(filters: Readonly<Record<string, string>>, list: SampleList, against: SampleList | undefined): Query {

@@ -57,7 +57,7 @@ export const command = defineCommand({
       { io, tool: `awb ${toolVersion()}`, dataDir },
     );
     const index = await library.index();
-    if (index.runs.length + index.work.length + index.unread.length === 0) {
+    if (index.runs.length + index.episodes.length + index.work.length + index.unread.length === 0) {
       throw inputMissing(`${printable(shown.join(', '))}: no runs there; awb score RUN keeps one in ${DEFAULT_DB}`);
     }
     if (bundle !== undefined) {

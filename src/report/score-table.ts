@@ -402,7 +402,7 @@ function signedCells(estimate: Estimate | undefined): [string, string] {
 }
 
 /** What the mean over the domains that have a drift is called. */
-export function overallDriftName({ domains }: DriftCard): string {
+function overallDriftName({ domains }: DriftCard): string {
   const having = domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
   return meanName(having, domainsOfMean(having).length);
 }

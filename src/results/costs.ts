@@ -8,6 +8,7 @@ import {
   costsByDomain,
   NO_CALL,
   type Price,
+  type RowSpent,
   type RunCosts,
   type Spending,
   type Spent,
@@ -15,7 +16,7 @@ import {
 } from '../core/costs.js';
 import { asksWorldModel } from '../core/identity.js';
 import { isObject } from '../core/json.js';
-import { rowId } from '../core/row-id.js';
+import { rowId, rowIdOf } from '../core/row-id.js';
 import { placeIn } from '../core/scenario-row.js';
 import { chainOf, type Domain, type Io, type JudgedRow } from '../core/types.js';
 import { openPriceList, type PriceList } from '../model/prices/prices.js';
@@ -71,6 +72,22 @@ export async function countCosts(run: JudgedRun, prices: RunPrices, stop?: Abort
     ...(judged && { judge: spendingOf(took, prices.judge) }),
   };
   return { judgements, costs };
+}
+
+/**
+ * What a run and each of its rows took, by the prices that it was asked or scored under.
+ * @throws UserError as `countCosts`
+ */
+export async function readSpent(run: JudgedRun, stop?: AbortSignal) {
+  const prices = { world_model: run.costs.world_model?.price, judge: run.costs.judge?.price };
+  const { judgements, costs } = await countCosts(run, prices, stop);
+  const sideOf = ({ log, usd }: Spent = {}) => ({ log, usd, ms: log?.ms });
+  const spent = judgements.map(({ row, prediction, ...judgement }): [string, RowSpent] => [
+    rowIdOf(row),
+    { prediction: sideOf(prediction), judgement: sideOf(judgement) },
+  ]);
+  /** By record id. */
+  return { costs, spent: new Map(spent) };
 }
 
 function spendingOf(rows: readonly (readonly [Domain, Spent | undefined])[], price: Price | undefined): Spending {

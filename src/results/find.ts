@@ -66,6 +66,16 @@ export async function readPair(base: string, candidate: string, naming: Naming, 
   return pairOf(await readRuns([base, candidate], (runs) => isComparable(pairOf(runs), allowed), naming, io));
 }
 
+/** The run of `--run` and, where it is given, that of `--compare` next to it. @throws UserError as `readRun` */
+export async function readWithOther(
+  settings: Naming & { readonly run: string; readonly compare?: string | undefined },
+  io: Io,
+): Promise<{ readonly run: ReadRun; readonly other?: ReadRun }> {
+  if (settings.compare === undefined) return { run: await readRun(settings.run, settings, io) };
+  const { base, candidate } = await readPair(settings.compare, settings.run, settings, io);
+  return { run: candidate, other: base };
+}
+
 async function readRuns(
   names: readonly string[],
   suits: (runs: readonly ReadRun[]) => boolean,

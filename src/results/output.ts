@@ -1,7 +1,6 @@
 // Where a command's text goes and in which form, and the browser that shows a page.
 
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -102,9 +101,4 @@ export async function openInBrowser(url: string, { env, stderr }: Pick<Io, 'env'
   } catch (error) {
     stderr.write(`note: cannot start ${printable(command)} (${codeOf(error)}); open ${url} yourself\n`);
   }
-}
-
-/** The hash of a style or script, by which the policy of an HTML page allows it: SHA-256 in base64. */
-export function policyHash(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
 }

@@ -1,7 +1,7 @@
 // All that the viewer shows as a folder of files, which opens from a disk and from any web server.
 
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { throwIfStopped, UserError } from '../core/errors.js';
 import { shownPath } from '../core/printable.js';
@@ -10,20 +10,25 @@ import { writeError } from '../disk/files.js';
 import type { DocumentName } from './documents.js';
 import { builtFile, frame, SAFE_POLICY, scriptJson } from './page.js';
 
+/** What lies in the folder of a bundle. */
+const NAMES = ['data', 'index.html', 'app.js', 'app.css'];
+
 /**
- * Writes the folder anew. One that holds anything but a bundle is left as it is.
+ * Writes a bundle, over one that is there. Other files may lie next to it, but none of the names that it takes.
  * @param documents made one after the other, so that memory does not grow with their number
  * @returns how many files and bytes it holds
- * @throws UserError: 2 for a folder with other files, 74 where it cannot be written, 130 or 143 once `io.stop` is aborted
+ * @throws UserError: 2 for a folder with files of these names, 74 where it cannot be written, 130 or 143 once `io.stop` is aborted
  */
 export async function writeBundle(
   dir: string,
   documents: AsyncIterable<readonly [DocumentName, unknown]>,
   io: Io,
 ): Promise<{ readonly files: number; readonly bytes: number }> {
-  const there = await readdir(dir).catch(() => []);
-  if (there.length > 0 && !existsSync(join(dir, 'data', 'index.js'))) {
-    throw new UserError(`${shownPath(dir, io)} holds other files, which a bundle would mix with; name a new folder`);
+  const taken = NAMES.find((name) => existsSync(join(dir, name)));
+  if (taken !== undefined && !existsSync(join(dir, 'data', 'index.js'))) {
+    throw new UserError(
+      `${shownPath(join(dir, taken), io)} is not of a bundle, which would replace it; name a new folder`,
+    );
   }
   try {
     await rm(join(dir, 'data'), { recursive: true, force: true });

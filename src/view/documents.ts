@@ -45,6 +45,8 @@ export interface Index {
   readonly scoresOnly: boolean;
   /** The newest first. */
   readonly runs: readonly ListedRun[];
+  /** What agents did in simulated worlds. */
+  readonly episodes: readonly ListedEpisodes[];
   /** Runs that have not ended well: at work, killed, incomplete. */
   readonly work: readonly RunStatus[];
   /** What could not be read, and why. */
@@ -96,6 +98,14 @@ export interface ListedRun {
   readonly judgedAlike: string;
 }
 
+/** Episodes of an agent in the list: a folder that `awb simulate` wrote. */
+export interface ListedEpisodes {
+  readonly ref: string;
+  readonly name: string;
+  /** ISO 8601. */
+  readonly date: string;
+}
+
 /** A name and what is known under it. */
 export type NamedText = readonly [name: string, text: string];
 
@@ -106,9 +116,9 @@ export interface RunDocument {
   readonly mode: string;
   /** What made it. */
   readonly facts: readonly NamedText[];
-  /** What is known of its judge, in a line, and where the page of its calibration stands. */
+  /** What is known of its judge, in a line, and the pages that say more: the name of each, and the words that link it. */
   readonly trust: string | null;
-  readonly calibration: string | null;
+  readonly judgePages: readonly (readonly [page: 'calibration' | 'panel', words: string])[];
   /** What a reader must know before believing the figures, one sentence each. */
   readonly warnings: readonly string[];
   readonly lead: Lead;

@@ -9,30 +9,28 @@ import { groupBy } from '../core/groups.js';
 import { fingerprintOf } from '../core/identity.js';
 import { shownPath, withShownPaths } from '../core/printable.js';
 import type { Io } from '../core/types.js';
+import { isForcedPartner } from '../results/comparability.js';
 import { judgedAt, type KnownRun, latestOf, manifestOf } from '../results/databases.js';
 import { type ReadRun, readJudgedRun, readStoredRun, storedSummary } from '../results/read-run.js';
 import { type Readings, type RunStatus, readStatuses } from '../results/status.js';
 import { madeWith } from '../run/made-with.js';
 import { readManifest } from '../run/manifest.js';
 import type { StoredCalibration } from '../store/runs.js';
-import { openExistingStore, type StoreReader } from '../store/store.js';
-import { openAskAgain } from './ask-again.js';
+import { openExistingStore } from '../store/store.js';
 import { compareDocument } from './compare-document.js';
 import type {
   DocumentName,
+  EpisodesDocument,
   Index,
+  ListedEpisodes,
   ListedRun,
   RunDocument,
   SampleList,
-  ScenarioDocument,
-  TrajectoryTexts,
 } from './documents.js';
-import { listedRun, NOT_SCORED, refOf, unreadRun } from './listed-run.js';
-import { judgeCalibration, panelDocument, storedBoard } from './result-documents.js';
-import { runDocument } from './run-document.js';
-import { sampleList } from './sample-list.js';
-import { openTexts, trajectoryTexts } from './sample-texts.js';
-import { scenarioDocument } from './scenario-document.js';
+import { listedRun, NOT_SCORED, REF_DIGITS, refOf, unreadRun } from './listed-run.js';
+import { type OpenedRun, openRun } from './opened-run.js';
+import { judgeCalibration, storedBoard } from './result-documents.js';
+import { episodesDocument } from './scenario-document.js';
 
 /** A run that can be looked at. */
 interface ViewedRun {
@@ -42,10 +40,8 @@ interface ViewedRun {
   readonly source: string;
   /** Why it cannot be read; absent as far as that is known. */
   failure?: string;
-  /** What rows took, by record id; known of stored runs once they are read. */
-  spent?: ReturnType<StoreReader['spent']>;
   /** The run with its rows, read once. */
-  read(): Promise<ReadRun>;
+  open(): Promise<OpenedRun>;
 }
 
 /** What a SQLite file or a folder holds. */
@@ -54,10 +50,11 @@ interface Source {
   /** Judged files. */
   readonly files: readonly string[];
   readonly work: readonly RunStatus[];
+  readonly episodes: readonly (ListedEpisodes & { readonly path: string })[];
   readonly calibrations: readonly StoredCalibration[];
 }
 type StoredPlace = Pick<KnownRun, 'run' | 'db' | 'path'>;
-const NOTHING: Source = { stored: [], files: [], work: [], calibrations: [] };
+const NOTHING: Source = { stored: [], files: [], work: [], episodes: [], calibrations: [] };
 
 interface LibraryOptions {
   readonly io: Io;
@@ -71,6 +68,7 @@ interface LibraryOptions {
 const DEEPEST = 3;
 const DATABASE = /\.(sqlite3?|db)$/i;
 const JUDGED = /^(judged|scenarios)(\.(?!.*recheck-|.*journal).+)?\.jsonl$/;
+const EPISODES = 'episodes_test.jsonl';
 /** The parts of a folder that tell whether something has changed. */
 const TOLD_BY = /\.(jsonl|manifest\.json)$/;
 
@@ -78,7 +76,8 @@ const TOLD_BY = /\.(jsonl|manifest\.json)$/;
  * The runs of SQLite files, judged files and folders of runs, in which SQLite files may lie, too. Nothing is written.
  * @param places absolute paths
  */
-export function openLibrary(places: readonly string[], { io, tool, dataDir }: LibraryOptions) {
+export function openLibrary(places: readonly string[], options: LibraryOptions) {
+  const { io, tool } = options;
   const sources = new Map<string, { readonly stamp: string; readonly source: Source; readonly reason?: string }>();
   /** How far journals were read. */
   const readings: Readings = new Map();
@@ -125,12 +124,14 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     const stored = latestOf(all.flatMap((source) => source.stored));
     for (const one of stored) {
       const { run, path } = one;
-      await keep(`${path} ${run.id} ${run.scoredAt} ${run.label}`, path, async () => storedRun(one, calibrations));
+      await keep(`${path} ${run.id} ${run.scoredAt} ${run.label}`, path, async () =>
+        storedRun(one, calibrations, options),
+      );
     }
     const scored = new Set(stored.map(({ run }) => run.source));
     for (const path of all.flatMap((source) => source.files)) {
       if (!scored.has(path))
-        await keep(`${path} ${await stampOf(path)}`, path, () => judgedRun(path, calibrations, io));
+        await keep(`${path} ${await stampOf(path)}`, path, () => judgedRun(path, calibrations, options));
     }
     runs = found;
     readAhead();
@@ -141,6 +142,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
       isLive: true,
       scoresOnly: false,
       runs: [...found.values()].map(({ listed }) => listed).sort((a, b) => (a.date < b.date ? 1 : -1)),
+      episodes: all.flatMap((source) => source.episodes.map(({ path: _, ...listed }) => listed)),
       work: all.flatMap((source) => source.work),
       unread: unread.map(({ place, reason }) => ({ place: shownPath(place, io), reason })),
     };
@@ -153,7 +155,7 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     isReading = true;
     for (const run of runs.values()) {
       if (run.listed.state !== NOT_SCORED || run.failure !== undefined) continue;
-      const { reason } = await attempt<ReadRun | undefined>(run.read, undefined, io);
+      const { reason } = await attempt<OpenedRun | undefined>(run.open, undefined, io);
       if (reason !== undefined) run.failure = reason;
     }
     isReading = false;
@@ -161,27 +163,47 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
 
   /** A document by its name; undefined where there is none of that name. @throws UserError (66, 65) for what cannot be read any more */
   async function document(name: string): Promise<unknown> {
-    const [kind, ref = '', other = ''] = name.split('/');
+    const [kind = '', ref = '', other = ''] = name.split('/');
     if (kind === 'index') return index();
-    if (kind === 'run') return pageOf(run(ref));
-    if (kind === 'scenarios') return scenariosOf(run(ref), MOST_SCENARIO_BYTES);
-    if (kind === 'samples') return listOf(await run(ref).read());
-    if (kind === 'texts') return textsOf(run(ref), other);
-    if (kind === 'compare') return compareDocument(await run(ref).read(), await run(other).read());
     if (kind === 'leaderboard') return storedBoard(databases(), io);
-    if (kind === 'calibration') return judgeCalibration(databases(), (await run(ref).read()).made.judgeKey);
-    if (kind === 'panel') return panelDocument((await run(ref).read()).manifest);
+    if (kind === 'episodes') return episodesOf(ref, MOST_BYTES);
+    if (!RUN_DOCUMENTS.includes(kind)) return undefined;
+    const opened = await run(ref).open();
+    if (kind === 'scenarios') return opened.scenarios(MOST_BYTES);
+    if (kind === 'samples') return opened.samples();
+    if (kind === 'texts') return opened.texts(Number(other));
+    if (kind === 'compare') return compareDocument(opened.run, (await run(other).open()).run);
+    if (kind === 'calibration') return judgeCalibration(databases(), opened.run.made.judgeKey);
+    if (kind === 'panel') return opened.panel();
+    return pageOf(opened);
+  }
+
+  async function pageOf(opened: OpenedRun): Promise<RunDocument> {
+    const { made } = opened.run;
+    const isCalibrated = [...sources.values()].some(({ source: { calibrations } }) =>
+      calibrations.some(({ judgeKey }) => judgeKey === made.judgeKey),
+    );
+    return opened.page({
+      isCalibrated,
+      forced: made.rollout === undefined ? undefined : await forcedPartner(opened.run),
+    });
+  }
+
+  /** @throws UserError (66) where they are not there any more */
+  async function episodesOf(ref: string, mostBytes: number): Promise<EpisodesDocument> {
+    const found = [...sources.values()].flatMap(({ source }) => source.episodes).find((one) => one.ref === ref);
+    if (found === undefined) throw inputMissing('These episodes are not there any more. Go back to the list of runs.');
+    return episodesDocument(found.path, ref, mostBytes, io.stop);
+  }
+
+  /** A run that predicted the rows of a rollout with true histories. */
+  async function forcedPartner(rollout: ReadRun): Promise<ReadRun | undefined> {
+    for (const { listed, open } of runs.values()) {
+      if (listed.worldModel !== rollout.made.worldModel) continue;
+      const { source: other } = await attempt<OpenedRun | undefined>(open, undefined, io);
+      if (other !== undefined && isForcedPartner(rollout, other.run)) return other.run;
+    }
     return undefined;
-  }
-
-  async function pageOf(viewed: ViewedRun): Promise<RunDocument> {
-    const run = await viewed.read();
-    const chars = new Map(Array.from(run.excerpts ?? [], ([id, { chars }]) => [id, chars] as const).filter(isKnown));
-    return runDocument(run, viewed.listed.ref, { costs: run.costs, chars, notes: [] });
-  }
-
-  async function scenariosOf({ listed, read }: ViewedRun, mostBytes: number): Promise<ScenarioDocument> {
-    return scenarioDocument(await read(), listed.ref, mostBytes, io.stop);
   }
 
   /** The SQLite files that hold runs or calibrations. */
@@ -198,28 +220,6 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
     return found;
   }
 
-  const lists = new WeakMap<ReadRun, SampleList>();
-  function listOf(run: ReadRun): SampleList {
-    const list = lists.get(run) ?? sampleList(run, run.excerpts);
-    lists.set(run, list);
-    return list;
-  }
-
-  /** @param place of the trajectory in the list of samples */
-  async function textsOf(viewed: ViewedRun, place: string): Promise<TrajectoryTexts | undefined> {
-    const run = await viewed.read();
-    const { spent } = viewed;
-    const trajectory = listOf(run).trajectories[Number(place)];
-    const rows = run.rows.filter((row) => row.trajectory === trajectory);
-    if (rows.length === 0) return undefined;
-    const texts = await openTexts(run, run.excerpts, dataDir, io);
-    try {
-      return await trajectoryTexts(rows, texts.read, { spent, again: await openAskAgain(run, io) });
-    } finally {
-      await texts.close();
-    }
-  }
-
   return {
     index,
     document,
@@ -230,27 +230,27 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
       readonly scoresOnly: boolean;
     }): AsyncGenerator<readonly [DocumentName, unknown]> {
       await index();
-      for (const viewed of runs.values()) {
-        const { source: run } = await attempt<ReadRun | undefined>(viewed.read, undefined, io);
-        if (run === undefined) continue;
-        const { ref } = viewed.listed;
-        const list = listOf(run);
-        const page = await pageOf(viewed);
+      for (const { open } of runs.values()) {
+        const { source: opened } = await attempt<OpenedRun | undefined>(open, undefined, io);
+        if (opened === undefined) continue;
+        const { ref } = opened;
+        const page = await pageOf(opened);
         yield [`run/${ref}`, scoresOnly ? { ...page, manifest: null } : page];
         if (page.mode === 'scenarios') {
-          const { source } = await attempt(
-            () => scenariosOf(viewed, scoresOnly ? 0 : MOST_SCENARIO_BYTES),
-            undefined,
-            io,
-          );
+          const { source } = await attempt(() => opened.scenarios(scoresOnly ? 0 : MOST_BYTES), undefined, io);
           if (source !== undefined) yield [`scenarios/${ref}`, source];
           continue;
         }
+        const list = opened.samples();
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
         for (const place of scoresOnly ? [] : list.trajectories.keys()) {
-          const { source, reason } = await attempt(() => textsOf(viewed, String(place)), undefined, io);
+          const { source, reason } = await attempt(() => opened.texts(place), undefined, io);
           yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
         }
+      }
+      for (const { ref } of scoresOnly ? [] : (await index()).episodes) {
+        const { source } = await attempt(() => episodesOf(ref, MOST_BYTES), undefined, io);
+        if (source !== undefined) yield [`episodes/${ref}`, source];
       }
       for (const name of resultNames([...runs.values()].map(({ listed }) => listed))) {
         const { source } = await attempt(() => document(name), undefined, io);
@@ -262,12 +262,11 @@ export function openLibrary(places: readonly string[], { io, tool, dataDir }: Li
   };
 }
 
-function isKnown<K, V>(entry: readonly [K, V | undefined]): entry is readonly [K, V] {
-  return entry[1] !== undefined;
-}
+/** Documents of a run, by the first word of their names. */
+const RUN_DOCUMENTS: readonly string[] = ['run', 'scenarios', 'samples', 'texts', 'compare', 'calibration', 'panel'];
 
 /** Texts of a run on scenarios that a page holds. */
-const MOST_SCENARIO_BYTES = 60e6;
+const MOST_BYTES = 60e6;
 
 /** Of so many runs that were judged alike a bundle holds each against each other. */
 const MOST_COMPARED = 8;
@@ -335,7 +334,14 @@ async function readSource(path: string, io: Io, readings: Readings): Promise<Sou
   const isAtWork = read.some((manifest) => manifest?.state !== undefined && manifest.state !== 'complete');
   const statuses = isAtWork ? await readStatuses(path, shownPath(path, io), Date.now(), readings) : [];
   const work = typeof statuses === 'string' ? [] : statuses.filter(({ state }) => state !== 'complete');
-  return { ...NOTHING, files, work };
+  const episodes = names.includes(EPISODES) ? [await listedEpisodes(join(path, EPISODES), io)] : [];
+  return { ...NOTHING, files, work, episodes };
+}
+
+async function listedEpisodes(path: string, io: Io): Promise<Source['episodes'][number]> {
+  const { fingerprint, startedAt = '', endedAt, label } = (await readManifest(manifestBeside(path))) ?? {};
+  const ref = fingerprintOf({ fingerprint: fingerprint ?? path, startedAt }).slice(0, REF_DIGITS);
+  return { path, ref, name: label ?? shownPath(path, io), date: endedAt ?? startedAt };
 }
 
 function readDatabase(path: string, io: Io): Source {
@@ -349,28 +355,32 @@ function readDatabase(path: string, io: Io): Source {
   }
 }
 
-function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[]): ViewedRun {
+function storedRun(one: StoredPlace, calibrations: readonly StoredCalibration[], options: LibraryOptions): ViewedRun {
   const manifest = manifestOf(one);
-  let run: ReadRun | undefined;
-  const viewed: ViewedRun = {
+  let opened: OpenedRun | undefined;
+  return {
     listed: listedRun(storedSummary({ ...one, calibrations }, manifest), judgedAt(one.run)),
     source: one.run.source,
-    async read() {
-      if (run !== undefined) return run;
+    async open() {
+      if (opened !== undefined) return opened;
       const store = openExistingStore(one.path);
       try {
-        run = readStoredRun({ ...one, store, calibrations }, manifest);
-        viewed.spent = store.spent(one.run.id);
-        return run;
+        const run = readStoredRun({ ...one, store, calibrations }, manifest);
+        opened = openRun(run, { ...options, spent: store.spent(one.run.id) });
+        return opened;
       } finally {
         store.close();
       }
     },
   };
-  return viewed;
 }
 
-async function judgedRun(path: string, calibrations: readonly StoredCalibration[], io: Io): Promise<ViewedRun> {
+async function judgedRun(
+  path: string,
+  calibrations: readonly StoredCalibration[],
+  options: LibraryOptions,
+): Promise<ViewedRun> {
+  const { io } = options;
   const manifest = await readManifest(manifestBeside(path));
   const made = madeWith(manifest);
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
@@ -378,16 +388,16 @@ async function judgedRun(path: string, calibrations: readonly StoredCalibration[
   const ref = refOf({ made, manifest, sha256: fingerprintOf({ size }) });
   const name = made.label ?? made.worldModel ?? shownPath(path, io);
   const date = made.endedAt ?? made.startedAt ?? '';
-  let reading: Promise<ReadRun> | undefined;
+  let opening: Promise<OpenedRun> | undefined;
   const viewed: ViewedRun = {
     listed: unreadRun(ref, name, made, date),
     source: path,
-    read: () => {
-      reading ??= readJudgedRun(path, calibrations, () => undefined, io).then((run) => {
+    open: () => {
+      opening ??= readJudgedRun(path, calibrations, () => undefined, io).then((run) => {
         viewed.listed = { ...listedRun(run, date), ref };
-        return run;
+        return openRun(run, { ...options, ref });
       });
-      return reading;
+      return opening;
     },
   };
   return viewed;

@@ -15,7 +15,7 @@ import { isCovered } from '../stats/coverage.js';
 import type { ListedRun } from './documents.js';
 
 /** Digits of a run's id in addresses. */
-const REF_DIGITS = 12;
+export const REF_DIGITS = 12;
 
 /** The state of a run whose judged file was not read yet. */
 export const NOT_SCORED = 'not scored';

@@ -10,8 +10,7 @@ import { DIMENSIONS, type Io, type JudgedRow } from '../core/types.js';
 import { judgeFigures, predictionHash } from '../results/agree.js';
 import { type Judgements, predictionsOf } from '../stats/aggregate.js';
 import type { JudgeSays, RatingDocument, RatingSample } from './documents.js';
-import type { RunWithTexts } from './reading.js';
-import { textsOf } from './report-samples.js';
+import type { ReadTexts } from './sample-texts.js';
 
 /** A prediction that was drawn. */
 interface Drawn {
@@ -89,12 +88,13 @@ interface GatheredSamples extends Pick<RatingDocument, 'strings' | 'samples'> {
 
 /**
  * Reads what was drawn of one run or two; undefined where the user stopped it.
+ * @param readers of the texts of each run
  * @param most characters that the page can hold: of more, the histories are left out
  * @throws UserError: 65 where a file was changed meanwhile, 2 for more text than the page can hold without histories
  */
 export async function gatherSamples(
   drawn: readonly Drawn[],
-  runs: readonly RunWithTexts[],
+  readers: readonly ReadTexts[],
   io: Pick<Io, 'stop'>,
   most = MOST_TEXT,
 ): Promise<GatheredSamples | undefined> {
@@ -105,7 +105,7 @@ export async function gatherSamples(
     if (io.stop.aborted) return undefined;
     const row = judgements.find(isRated) ?? judgements[0];
     const { key, repeat, trajectory, domain, turnIdx } = row;
-    const texts = await textsOf(present(runs[run]), row);
+    const texts = await present(readers[run])(row);
     const sha256 = predictionHash(texts.prediction);
     const id = `${rowId(key, repeat)} ${sha256}`;
     if (samples.has(id)) continue;

@@ -18,7 +18,7 @@ import { PANEL } from '../stats/agreement/panel.js';
 import type { CalibrationDocument } from '../stats/calibration/document.js';
 import { LEAST_COVERAGE } from '../stats/coverage.js';
 import { openExistingStore } from '../store/store.js';
-import type { DocumentName, Documents, Index, LeaderboardDocument, ShownCalibration } from './documents.js';
+import type { Documents, Index, LeaderboardDocument, ListedRun, ShownCalibration } from './documents.js';
 import { staticPage } from './page.js';
 
 /** A leaderboard. Names of runs and judges may be hostile. */
@@ -94,17 +94,15 @@ export async function resultPage<N extends 'gate' | 'leaderboard' | 'agreement' 
   name: N,
   document: Documents[N],
 ): Promise<string> {
-  const index: Index = {
-    tool: `awb ${toolVersion()}`,
-    isLive: false,
-    scoresOnly: true,
-    runs: [],
-    work: [],
-    unread: [],
-  };
-  const documents: readonly (readonly [DocumentName, unknown])[] = [
+  const index = { ...staticIndex([]), scoresOnly: true };
+  const page = await staticPage({ title, start: `/${name}` }, [
     ['index', index],
     [name, document],
-  ];
-  return (await staticPage({ title, start: `/${name}` }, documents)).join('');
+  ]);
+  return page.join('');
+}
+
+/** What there is to see on a page in one file. */
+export function staticIndex(runs: readonly ListedRun[]): Index {
+  return { tool: `awb ${toolVersion()}`, isLive: false, scoresOnly: false, runs, episodes: [], work: [], unread: [] };
 }

@@ -35,22 +35,19 @@ import type { RolloutCard } from '../stats/rollout.js';
 import type { Bin, FigureTable, NamedText, RatingCounts, RolloutCurves, RunDocument } from './documents.js';
 import { leadingOf } from './listed-run.js';
 
-interface Extras {
-  readonly costs: RunCosts;
-  /** Characters put to the world model, by record id; a row whose texts nobody read is missing. */
-  readonly chars: ReadonlyMap<string, number>;
+export interface Extras {
   /** The run that predicted the rows of a rollout with true histories. */
   readonly forced?: ReadRun | undefined;
   /** Further warnings. */
-  readonly notes: readonly string[];
-  /** Under which name the calibration of its judge is shown. */
-  readonly calibration?: string | undefined;
+  readonly notes?: readonly string[];
+  /** Whether the calibration of its judge is shown, too. */
+  readonly isCalibrated?: boolean;
 }
 
 /** @param ref by what the viewer knows it */
-export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocument {
-  const { name, made, card, rows, trust, manifest } = run;
-  const { costs, chars, forced, notes, calibration } = extras;
+export function runDocument(run: ReadRun, ref: string, extras: Extras = {}): RunDocument {
+  const { name, made, card, rows, trust, manifest, costs, excerpts } = run;
+  const { forced, notes = [], isCalibrated = false } = extras;
   const measure = leadingMeasure(card, measureOf);
   const leading = leadingOf(card);
   const { overall, domains } = leading;
@@ -66,7 +63,10 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     mode: made.mode,
     facts: factsOf(run),
     trust: trust === undefined ? null : trustText(trust),
-    calibration: calibration ?? null,
+    judgePages: [
+      ...(isCalibrated ? [['calibration', 'its calibration'] as const] : []),
+      ...(manifest?.panel === undefined ? [] : [['panel', 'how its judges agree'] as const]),
+    ],
     warnings: [...warningsOn(run), ...notes],
     lead: leadingOf(card).lead,
     ...{ overall, domains },
@@ -83,7 +83,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
     isOnScale: measureNames(card).every((each) => isLikeScore(measureOf(each))),
     ratings: measure === undefined ? ratingCounts(rows) : [],
     turns: binsOf(rows, ({ turnIdx }) => turnIdx, scored),
-    contexts: binsOf(rows, (row) => chars.get(rowIdOf(row)), scored),
+    contexts: binsOf(rows, (row) => excerpts?.get(rowIdOf(row))?.chars, scored),
     failures: tallyTable('Failure', card, ({ failures }) => failures),
     flags: tallyTable('Flag', card, ({ flags }) => flags),
     equivalence: equivalence === undefined ? null : withNotes(equivalenceTable(equivalence)),
@@ -94,7 +94,7 @@ export function runDocument(run: ReadRun, ref: string, extras: Extras): RunDocum
 }
 
 /** What made a run; what nobody recorded is left out. */
-export function factsOf({ made, manifest, source }: ReadRun): NamedText[] {
+function factsOf({ made, manifest, source }: ReadRun): NamedText[] {
   const { mode, meta } = made;
   const suite = manifest?.identity?.suite;
   const facts: (readonly [string, string | undefined])[] = [

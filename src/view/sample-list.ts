@@ -1,7 +1,6 @@
 // The samples of a run as a list shows them, without their texts.
 
 import { domainName } from '../core/domains.js';
-import type { Excerpt } from '../core/judged-row.js';
 import { countedPoints, isRated } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
 import { rowIdOf } from '../core/row-id.js';
@@ -16,12 +15,9 @@ import { leadingOf, refOf } from './listed-run.js';
 /** Longest reason of a failure in the list, in columns of a terminal. */
 const REASON_COLUMNS = 400;
 
-/**
- * The samples of a run in reading order.
- * @param excerpts by record id; without them the list has no weaknesses and no facts
- */
-export function sampleList(run: ReadRun, excerpts: ReadonlyMap<string, Excerpt> | undefined): SampleList {
-  const { card, name } = run;
+/** The samples of a run in reading order. Without excerpts the list has no weaknesses and no facts. */
+export function sampleList(run: ReadRun, ref = refOf(run)): SampleList {
+  const { card, name, excerpts } = run;
   const measure = leadingMeasure(card, measureOf);
   const rows = inReadingOrder(run);
   const figures = figuresOf(rows, measure);
@@ -49,7 +45,7 @@ export function sampleList(run: ReadRun, excerpts: ReadonlyMap<string, Excerpt> 
     };
   };
   return {
-    ref: refOf(run),
+    ref,
     name,
     lead: leadingOf(card).lead,
     domains: card.domains.map(({ domain }) => ({ domain, name: domainName(domain) })),

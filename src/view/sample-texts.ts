@@ -3,15 +3,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset } from '../benchmark/dataset.js';
-import { takeExcerpts } from '../benchmark/excerpt.js';
-import { readJudged } from '../benchmark/judged.js';
 import { openToRead, readAgain } from '../benchmark/line-file.js';
 import { readSampleAgain } from '../benchmark/sample.js';
 import type { RowSpent } from '../core/costs.js';
 import { badData } from '../core/errors.js';
 import { heldIn } from '../core/groups.js';
 import { type JsonObject, parseObject } from '../core/json.js';
-import { type Excerpt, type Remarks, remarksIn } from '../core/judged-row.js';
+import { type Remarks, remarksIn } from '../core/judged-row.js';
 import { readPredictionRow } from '../core/prediction.js';
 import { dollars } from '../core/printable.js';
 import { shownPrediction, withoutMarker } from '../core/reply.js';
@@ -39,20 +37,18 @@ export interface RowTexts extends Remarks {
 }
 
 /** Reads the texts of a row. @throws UserError: 65 where the row's line has changed since it was scored */
-type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
+export type ReadTexts = (row: JudgedRow) => Promise<RowTexts>;
 
 /**
- * Opens the texts of a run. With excerpts a row is read by its span alone; without, the file is gone through once.
- * @param excerpts as the SQLite file has them, or as they were taken when the judged file was read
+ * Opens the texts of a run, each row of which is read by the span that its excerpt names.
  * @param dataDir folder of the data for lean rows; without it the folder is taken that the run's manifest names
- * @throws UserError: 66 for a judged file that is not there, 65 for one that is damaged
+ * @throws UserError: 66 for a judged file that is not there
  */
 export async function openTexts(
-  { source, manifest }: Pick<ReadRun, 'source' | 'manifest'>,
-  excerpts: ReadonlyMap<string, Excerpt> | undefined,
+  { source, manifest, excerpts }: Pick<ReadRun, 'source' | 'manifest' | 'excerpts'>,
   dataDir: string | undefined,
   io: Pick<Io, 'cwd' | 'stop'>,
-): Promise<{ read: ReadTexts; close(): Promise<void> }> {
+): Promise<{ readonly read: ReadTexts; close(): Promise<void> }> {
   const handle = await openToRead(source, 'move it back, or score it where it is now: awb score FILE');
   let dataset: Promise<Dataset> | undefined;
   const close = async () => {
@@ -77,27 +73,15 @@ export async function openTexts(
       throw badData(`no row of ${dir} has the key ${key}; name the folder that awb infer was run on`);
     return data.readSample(ref);
   };
-  try {
-    const spans = excerpts ?? (await indexed(source, io));
-    const read = async (row: JudgedRow): Promise<RowTexts> => {
-      const span = spans.get(rowIdOf(row));
-      const fields = span && parseObject(await readAgain(handle, span, source, changed));
-      if (fields === undefined) throw badData(`${source} ${changed}`);
-      const sample = 'prompt' in fields ? readSampleAgain(fields, row) : await leanSample(row.key);
-      if (sample === undefined) throw badData(`${source} ${changed}`);
-      return textsIn(fields, { ...sample, key: row.key });
-    };
-    return { read, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-async function indexed(source: string, io: Pick<Io, 'stop'>): Promise<ReadonlyMap<string, Excerpt>> {
-  const { take, excerpts } = takeExcerpts();
-  await readJudged(source, io.stop, take);
-  return excerpts;
+  const read = async (row: JudgedRow): Promise<RowTexts> => {
+    const span = excerpts?.get(rowIdOf(row));
+    const fields = span && parseObject(await readAgain(handle, span, source, changed));
+    if (fields === undefined) throw badData(`${source} ${changed}`);
+    const sample = 'prompt' in fields ? readSampleAgain(fields, row) : await leanSample(row.key);
+    if (sample === undefined) throw badData(`${source} ${changed}`);
+    return textsIn(fields, { ...sample, key: row.key });
+  };
+  return { read, close };
 }
 
 function textsIn(fields: JsonObject, sample: Sample): RowTexts {
@@ -165,7 +149,7 @@ export async function trajectoryTexts(
   return { strings, rows: documents };
 }
 
-/** The document without histories, the requests that hold them, and the texts that stand in these alone. */
+/** The document without histories, without the requests that hold them, and without the texts that are in these alone. */
 export function withoutHistories({ strings, rows }: TrajectoryTexts): TrajectoryTexts {
   const kept: string[] = [];
   const places = new Map<number, number>();

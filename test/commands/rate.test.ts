@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { judgedFile, type MadeRow, predictionOf, sha256Of } from '../support/people.js';
-import { EVIL } from '../support/reports.js';
+import { HOSTILE } from '../support/run-documents.js';
 
 const ROWS: MadeRow[] = Array.from({ length: 8 }, (_, at) => ({
   name: `k${at}`,
@@ -95,7 +95,7 @@ describe('the page', () => {
   });
 
   it('opens no element for hostile texts, and its policy allows its own script and style alone', async () => {
-    const evil = ROWS.map((row) => ({ ...row, prediction: `${EVIL} ${row.name}`, weakness: EVIL }));
+    const evil = ROWS.map((row) => ({ ...row, prediction: `${HOSTILE} ${row.name}`, weakness: HOSTILE }));
     const html = await readFile(await written(await judgedFile(join(root, 'evil'), evil)), 'utf8');
     expect(html).not.toMatch(/<img|<!--/);
     expect(html.replace(/<script[\s\S]*?<\/script>/g, '')).not.toMatch(/ style=| on[a-z]+=/);

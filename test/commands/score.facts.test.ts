@@ -2,13 +2,12 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIMENSIONS } from '../../src/core/types.js';
-import { noChromium, startChromium } from '../support/chromium.js';
 import { awb } from '../support/cli.js';
 import { inferred, rowsOf } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { documentsIn } from '../support/static-pages.js';
 
 const HOSTILE = 'a claim \u001b[31m</script><script>alert("facts")</script>';
 let server: LoopbackServer;
@@ -121,25 +120,9 @@ describe('the recall of determined facts', () => {
     expect(page).toContain('facts_recall');
     expect(page).toContain('"kind":"told"');
     expect(page).not.toContain('<script>alert');
-  });
-
-  it.skipIf(noChromium !== undefined)('shows each fact of a sample in a browser, met or not, as text', async () => {
-    const output = join(dirOf(old), 'shown.html');
-    await awb(['report', '--run', dirOf(old), '--output', output]);
     const row = (await rowsOf(join(dirOf(old), 'judged.jsonl'))).find(({ awb: own }) => own.judge.facts.length > 1);
-    const browser = await startChromium();
-    try {
-      const page = await browser.newPage();
-      await page.open(`${pathToFileURL(output)}#row=${row?.awb.key}`);
-      const shown = await page.evaluate("document.querySelector('section.judge').innerText");
-      expect(shown).toMatch(
-        /Checklist\n+(?:not )?met, determined: a claim .*<\/script><script>alert\("facts"\)<\/script>\n/,
-      );
-      expect(shown).toContain('not met, told: the layout');
-      expect(page.complaints).toEqual([]);
-    } finally {
-      await browser.close();
-    }
+    const { texts } = await documentsIn(output);
+    expect(texts[`${row?.awb.key}#0`].facts).toEqual(row?.awb.judge.facts);
   });
 
   it('is in SQLite by row, where the row has one', async () => {

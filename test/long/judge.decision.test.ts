@@ -1,7 +1,6 @@
 // awb judge --mode decision: agents that read what they are shown, and agents that do not, from the endpoint to score, SQLite and report.
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -10,6 +9,7 @@ import { awb, temporaryFolder } from '../support/cli.js';
 import { jsonOf, type Row, rowsOf } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 import { rowText, writeText } from '../support/rows.js';
+import { documentsIn } from '../support/static-pages.js';
 
 let server: LoopbackServer;
 afterEach(() => server.close());
@@ -104,10 +104,9 @@ describe('an agent that reads what it is shown', () => {
     expect(shown.stdout).toMatch(/agent\s+actor/);
     const page = join(given.dir, 'report.html');
     await awb(['report', '--run', given.dir, '--output', page]);
-    const html = await readFile(page, 'utf8');
-    expect(html).toContain('<h2>Decision equivalence</h2>');
-    expect(html).toContain('the part of transfer that needs no training');
-    expect(html).toContain('<span>agent <b>actor');
+    const { run } = await documentsIn(page);
+    expect(JSON.stringify(run.equivalence)).toContain('the part of transfer that needs no training');
+    expect(run.facts).toContainEqual(['agent', expect.stringContaining('actor')]);
   });
 
   it('tells it within the interval where it is noisy itself', async () => {

@@ -16,6 +16,7 @@ import {
   suiteFolder,
   truthOf,
 } from '../support/scripted-scenarios.js';
+import { documentsIn } from '../support/static-pages.js';
 
 const ROWS = { mcp: 40, terminal: 40 };
 const LEAK = 'done as requested';
@@ -144,9 +145,11 @@ describe('a world model that follows 70 in 100 scenarios and leaks 10 in 100', (
     expect(board.stdout).toMatch(/^step-1 +70\.00 +70\.00 +macro of 2: 70\.00 .* 100 % +120\/120$/m);
     const shown = await awb(['report', '--run', 'step-1', '--db', db, '-o', page, '--json']);
     expect(JSON.parse(shown.stdout)).toMatchObject({ samples: 120, output: page });
-    const html = await readFile(page, 'utf8');
-    expect(html.match(/<details class="sample">/g)).toHaveLength(120);
-    expect(html).toMatch(/<h1>step-1<\/h1>.*world model <b>scripted<\/b>.*suite <b>made [0-9a-f]{12}<\/b>/);
+    const { run, scenarios } = await documentsIn(page);
+    expect(scenarios.samples).toHaveLength(120);
+    expect(run).toMatchObject({ name: 'step-1', mode: 'scenarios' });
+    expect(run.facts).toContainEqual(['world model', 'scripted']);
+    expect(run.facts).toContainEqual(['suite', expect.stringMatching(/^made [0-9a-f]{12}$/)]);
     const small = await awb(['report', '--run', source, '-o', page, '--inline-limit', '0.005', '--json']);
     expect(JSON.parse(small.stdout).samples).toBeLessThan(60);
     const compared = await awb(['report', '--run', source, '--compare', source, '-o', page]);

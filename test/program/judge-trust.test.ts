@@ -7,6 +7,8 @@ import { saveCalibration } from '../../src/cli/calibrate.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 import { around, judgedRun } from '../support/judged-runs.js';
+import type { Row } from '../support/judging.js';
+import { documentsIn } from '../support/static-pages.js';
 
 const LINE = 'judge: ceiling 97.1, noise 7.9 a row, blind to 2 of 14 damages (2 undecided), gullible +0.4';
 const UNCALIBRATED = 'judge: uncalibrated';
@@ -116,7 +118,7 @@ describe('the table of a run', () => {
     expect(JSON.parse((await run('runs', 'show', 'cool', '--json')).stdout).judge_trust).toEqual({ calibrated: false });
   });
 
-  it('says it at the head of its report, once where it holds for the run beside it, too', async () => {
+  it('says it in its report, of both runs', async () => {
     const folder = join(ROOT, 'fixtures/runs-awb-2');
     const { identity } = JSON.parse(await readFile(join(folder, 'step-100/judged.manifest.json'), 'utf8'));
     const manifest = calibrationManifest({ identity });
@@ -124,9 +126,9 @@ describe('the table of a run', () => {
     const names = ['--run', join(folder, 'step-200'), '--compare', join(folder, 'step-100')];
     const { code, stderr } = await run('report', ...names, '--db', 'early.sqlite', '-o', 'report.html');
     expect(code, stderr).toBe(0);
-    const page = await readFile(join(dir, 'report.html'), 'utf8');
-    expect(page.split(LINE)).toHaveLength(2);
-    expect(page.indexOf(LINE)).toBeLessThan(page.indexOf('</header>'));
+    const { run: shown, index } = await documentsIn(join(dir, 'report.html'));
+    expect(shown.trust).toBe(LINE);
+    expect(index.runs.map(({ trust }: Row) => `judge: ${trust}`)).toEqual([LINE, LINE]);
   });
 });
 

@@ -1,6 +1,6 @@
 // A domain of the user's own beside the seven: every stage takes it, tables show it behind them, and Overall stays theirs.
 
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DOMAINS } from '../../src/core/types.js';
@@ -9,6 +9,7 @@ import { awb, RECORDED, ROOT } from '../support/cli.js';
 import { folderOf } from '../support/folder.js';
 import { jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { deterministicAnswer, type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
+import { documentsIn } from '../support/static-pages.js';
 
 const PROMPT = 'You are a kitchen, seen through its sensors.';
 
@@ -153,9 +154,9 @@ describe('a domain beside the seven', () => {
 
   test('is in the report of a run, and in that of its change', async () => {
     await done('report', '--run', 'eight/judged.jsonl', '--compare', 'other/judged.jsonl', '-o', 'page.html');
-    const page = await readFile(at('page.html'), 'utf8');
-    expect(page).toMatch(/<th scope="row">kitchen<\/th>/);
-    expect(page).not.toContain('macro of 8');
+    const { run, index } = await documentsIn(at('page.html'));
+    expect(run.domains.map(({ name }: Row) => name)).toContain('kitchen');
+    expect([run.mean, index.runs[1].lead.name]).toEqual(['Overall', 'Overall']);
   });
 
   test('is calibrated under its pack, measured, and looked at by data check and stats', async () => {

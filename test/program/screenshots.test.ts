@@ -5,8 +5,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { it } from 'vitest';
-import { startChromium } from '../support/chromium.js';
+import { openLibrary } from '../../src/view/library.js';
+import { useBrowser } from '../support/app.js';
 import { awb, RECORDED, temporaryFolder } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
 import { changeRows, jsonOf, type Row } from '../support/judging.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
 
@@ -71,7 +73,8 @@ async function checkpoint(data: string, db: string, made: Checkpoint): Promise<v
     const { code, stderr } = await awb(args);
     if (code !== 0 && code !== 3) throw new Error(stderr);
   };
-  await run('infer', '--data-dir', data, '--baseline', 'oracle', '--output-dir', dir, '--label', label);
+  const meta = label.startsWith('step-') ? ['--meta', `step=${label.slice('step-'.length)}`] : [];
+  await run('infer', '--data-dir', data, '--baseline', 'oracle', '--output-dir', dir, '--label', label, ...meta);
   await changeRows(predictions, (row) => {
     const refused = chance(`refusal ${row.awb.key} ${label}`) < refusals;
     row.gen = refused ? '' : garbled(row.gen, share * 2 * chance(row.awb.key));
@@ -109,6 +112,8 @@ async function checkpoint(data: string, db: string, made: Checkpoint): Promise<v
   await run('score', '--predictions', join(dir, 'judged.jsonl'), '--db', db);
 }
 
+const browser = FOLDER === undefined ? undefined : useBrowser();
+
 it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_000 }, async () => {
   const folder = resolve(FOLDER as string);
   await mkdir(folder, { recursive: true });
@@ -122,22 +127,29 @@ it.runIf(FOLDER)('pictures are kept where AWB_SCREENSHOTS says', { timeout: 300_
   ]) {
     await checkpoint(data, db, made);
   }
-  const [report, board] = [join(dir, 'report.html'), join(dir, 'board.html')];
-  await awb(['report', '--db', db, '--run', 'step-200', '--compare', 'step-100', '--output', report]);
-  await awb(['leaderboard', '--db', db, '--output', board]);
-  const browser = await startChromium();
-  try {
-    const page = await browser.newPage();
-    for (const [name, file, hash, width, height] of [
-      ['overview', report, '', 1280, 1180],
-      ['sample', report, '#sample-230', 1280, 1180],
-      ['leaderboard', board, '', 1280, 620],
-    ] as const) {
-      await page.look(width, height);
-      await page.open(`${pathToFileURL(file)}${hash}`);
-      await page.screenshot(join(folder, `${name}.png`));
-    }
-  } finally {
-    await browser.close();
+  const site = join(dir, 'site');
+  await awb(['view', db, '--bundle', site]);
+  const runs = await libraryOf(db);
+  const [step100, step200, step300] = ['step-100', 'step-200', 'step-300'].map((label) => runs.get(label));
+  for (const [name, hash, width, height] of [
+    ['runs', '/runs', 1280, 620],
+    ['curve', '/curve', 1280, 900],
+    ['overview', `/run/${step200}`, 1280, 1180],
+    ['sample', `/compare/${step100}/${step300}/samples`, 1440, 1100],
+    ['leaderboard', '/leaderboard', 1280, 620],
+  ] as const) {
+    const { page } = await (browser as ReturnType<typeof useBrowser>).open(
+      `${pathToFileURL(join(site, 'index.html'))}#${hash}`,
+      { width, height },
+    );
+    await page.waitForLoadState('networkidle');
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+    await page.close();
   }
 });
+
+/** The names of runs in addresses, by label. */
+async function libraryOf(db: string): Promise<ReadonlyMap<string, string>> {
+  const { runs } = await openLibrary([db], { io: ioIn('/'), tool: 'awb' }).index();
+  return new Map(runs.map(({ name, ref }) => [name, ref]));
+}

@@ -6,7 +6,7 @@ import type { Index, ListedSample, SampleList, SampleTexts, TrajectoryTexts } fr
 export const HOSTILE =
   '<script>document.title="owned"</script><img src=x onerror=alert(1)>\u202egnp.exe\u202c \x1b[31mred\x07\u200b';
 
-const INDEX: Index = { tool: 'awb 0', isLive: false, scoresOnly: false, runs: [], work: [], unread: [] };
+const INDEX: Index = { tool: 'awb 0', isLive: false, scoresOnly: false, runs: [], episodes: [], work: [], unread: [] };
 const DIMENSIONS = ['format', 'factuality', 'consistency', 'realism', 'quality'];
 const TURNS = 5;
 /** A line longer than a page can show at once, and the same with a change in its middle. */

@@ -16,7 +16,15 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const noBrowser = existsSync(CHROMIUM) ? undefined : `there is no ${CHROMIUM} (apt-get install chromium)`;
 
 /** What a page of one document has to show besides it: nothing. */
-export const INDEX: Index = { tool: 'awb 0', isLive: false, scoresOnly: true, runs: [], work: [], unread: [] };
+export const INDEX: Index = {
+  tool: 'awb 0',
+  isLive: false,
+  scoresOnly: true,
+  runs: [],
+  episodes: [],
+  work: [],
+  unread: [],
+};
 
 /** What a page says, on one line. */
 export async function textOf(page: Page): Promise<string> {

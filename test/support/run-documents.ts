@@ -44,7 +44,7 @@ export function runWith(rows: readonly JudgedRow[], change: Partial<ReadRun> = {
 
 /** The document of a run of these rows. */
 export function documentOf(rows: readonly JudgedRow[], costs: RunCosts = {}, run: Partial<ReadRun> = {}) {
-  return runDocument(runWith(rows, run), 'r1', { costs, chars: new Map(), notes: [] });
+  return runDocument(runWith(rows, { costs, ...run }), 'r1');
 }
 
 /** Forty trajectories of some turns in every domain, better in the later ones; a few failed, and some are odd. */
@@ -118,5 +118,5 @@ export function listedRun(ref: string, overall: number, change: Partial<ListedRu
 }
 
 export function indexOf(...runs: readonly ListedRun[]): Index {
-  return { tool: 'awb 0', isLive: false, scoresOnly: false, runs, work: [], unread: [] };
+  return { tool: 'awb 0', isLive: false, scoresOnly: false, runs, episodes: [], work: [], unread: [] };
 }

@@ -49,7 +49,7 @@ describe('what the viewer finds', () => {
     const library = open(folder, 'step-100');
     const [before] = (await library.index()).runs;
     expect(before).toMatchObject({ name: 'step-100', state: 'not scored', overall: null });
-    await library.run(before?.ref ?? '').read();
+    await library.run(before?.ref ?? '').open();
     const [after] = (await library.index()).runs;
     expect(after).toMatchObject({ ref: before?.ref, state: 'complete' });
     expect(after?.overall?.value).toBeGreaterThan(0);

@@ -26,7 +26,7 @@ describe('the document of a judged run', () => {
       refuses: (domain, row) => domain === 'web' && row === 3,
     });
     const run = await readJudgedRun(file, [], () => {}, ioIn(dir));
-    const document = runDocument(run, 'r1', { costs: run.costs, chars: new Map(), notes: ['A note.'] });
+    const document = runDocument(run, 'r1', { notes: ['A note.'] });
     const { stdout } = await awb(['score', '--predictions', file, '--db', join(dir, 'db.sqlite'), '--json']);
     return { dir, document, score: JSON.parse(stdout) };
   }
@@ -187,7 +187,7 @@ describe('a rollout', () => {
     );
   const rolloutIn = (rows: readonly JudgedRow[], forced?: readonly JudgedRow[]): RunDocument['rollout'] => {
     const other = forced && runWith(forced, { name: 'true one' });
-    return runDocument(runWith(rows), 'r1', { costs: {}, chars: new Map(), notes: [], forced: other }).rollout;
+    return runDocument(runWith(rows), 'r1', { forced: other }).rollout;
   };
 
   it('has a curve for all rows and for each domain, and the tables of awb score', () => {
@@ -270,9 +270,14 @@ describe('parts of the rows', () => {
   });
 
   test('by context length hold the rows whose texts were read', () => {
-    const chars = new Map([rowOf(0), rowOf(1)].map(({ key }, at) => [rowId(key, 0, 0), 1000 * (at + 1)]));
-    const run = runWith([rowOf(0), rowOf(1), rowOf(2)]);
-    const { contexts } = runDocument(run, 'r1', { costs: {}, chars, notes: [] });
+    const excerpts = new Map(
+      [rowOf(0), rowOf(1)].map(({ key }, at) => [
+        rowId(key, 0, 0),
+        { offset: 0, length: 1, checksum: 1, chars: 1000 * (at + 1) },
+      ]),
+    );
+    const run = runWith([rowOf(0), rowOf(1), rowOf(2)], { excerpts });
+    const { contexts } = runDocument(run, 'r1');
     expect(contexts.map(({ name, estimate }) => [name, estimate.rows])).toEqual([
       ['1.0k', 1],
       ['2.0k', 1],

@@ -42,7 +42,7 @@ describe('the list', () => {
       row('a', { index: 1 }),
       row('a'),
     ]);
-    const { samples, trajectories, domains, repeats } = sampleList(run, undefined);
+    const { samples, trajectories, domains, repeats } = sampleList(run);
     expect(samples.map(({ k, r, j, d, g, t }) => [k, r, j, d, g, t])).toEqual([
       ['a', undefined, undefined, 0, 0, 1],
       ['a', undefined, 1, 0, 0, 1],
@@ -58,7 +58,7 @@ describe('the list', () => {
       { domain: 'kitchen', name: 'kitchen' },
     ]);
     expect(repeats).toBe(true);
-    expect(sampleList(runOf([row('a')]), undefined).repeats).toBe(false);
+    expect(sampleList(runOf([row('a')])).repeats).toBe(false);
   });
 
   it('scores what is rated, and at rating 1 what the model failed at; other failures have no score', () => {
@@ -67,7 +67,7 @@ describe('the list', () => {
       failure: { class: name, reason: `${name}\nof the \u001b[31mrow` },
     });
     const rows = [row('a', { flags: ['truncated'] }), row('b', failed('refused')), row('c', failed('judge-timeout'))];
-    const { samples, figures } = sampleList(runOf(rows), undefined);
+    const { samples, figures } = sampleList(runOf(rows));
     expect(figures.map(([name]) => name)).toEqual(['Format', 'Factuality', 'Consistency', 'Realism', 'Quality']);
     expect(samples[0]).toMatchObject({ v: 50, f: [5, 1, 3, 3.33, 3], l: ['truncated'] });
     expect(samples[1]).toMatchObject({ v: 0, x: 'refused', y: 'refused of the row' });
@@ -83,13 +83,13 @@ describe('the list', () => {
     ]);
     const failure = { class: 'empty', reason: 'nothing came' } as const;
     const run = runOf([row('a'), row('b', { failed: 1, failure, rollout: rolloutAt(2) })]);
-    const { samples } = sampleList(run, excerpts);
+    const { samples } = sampleList({ ...run, excerpts });
     expect(samples[0]).toMatchObject({ n: 'wrong user', u: ['root'], o: 3 });
     expect(samples[1]).toMatchObject({ y: 'nothing came', n: undefined, s: 2 });
   });
 
   it('of measures alone shows these, and scores by the one that it leads with', () => {
-    const list = sampleList(runOf([measured('a', { chrf: 40, exact: 0 }), measured('b', { chrf: 60 })]), undefined);
+    const list = sampleList(runOf([measured('a', { chrf: 40, exact: 0 }), measured('b', { chrf: 60 })]));
     expect(list.figures).toEqual([
       ['chrf', 100],
       ['exact', 100],
@@ -129,7 +129,7 @@ it('a stored run and its judged file give the same list, under a name that stays
   expect((await awb(['score', file, '--db', db, '--label', 'one'])).code).toBe(0);
   const naming = { db: [db], quiet: true };
   const [stored, read] = [await readRun('1', naming, ioIn(dir)), await readRun(file, naming, ioIn(dir))];
-  const lists = [stored, read].map((run) => sampleList(run, run.excerpts));
+  const lists = [stored, read].map((run) => sampleList(run));
   expect(lists[0]?.samples).toEqual(lists[1]?.samples);
   expect(lists[0]?.samples.map(({ k, n, y }) => [k, n, y])).toEqual([
     [keyOf({}), 'wrong', undefined],
@@ -138,5 +138,5 @@ it('a stored run and its judged file give the same list, under a name that stays
   expect(lists[0]?.ref).toMatch(/^[0-9a-f]{12}$/);
   await awb(['runs', 'rename', '1', 'two', '--db', db]);
   const renamed = await readRun('two', naming, ioIn(dir));
-  expect(sampleList(renamed, undefined).ref).toBe(lists[0]?.ref);
+  expect(sampleList(renamed).ref).toBe(lists[0]?.ref);
 });

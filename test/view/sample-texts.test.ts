@@ -34,8 +34,8 @@ async function stored(rows = ROWS, more?: object): Promise<ReadRun> {
   return readRun('1', { db: [join(dir, 'awb.sqlite')], quiet: true }, ioIn(dir));
 }
 
-async function opened(run: ReadRun, excerpts = run.excerpts, dataDir?: string) {
-  const texts = await openTexts(run, excerpts, dataDir, ioIn(dir));
+async function opened(run: ReadRun, dataDir?: string) {
+  const texts = await openTexts(run, dataDir, ioIn(dir));
   onTestFinished(() => texts.close());
   return texts.read;
 }
@@ -44,25 +44,23 @@ const rowOf = (run: ReadRun, made: MadeRow) =>
   run.rows.find(({ key, repeat }) => key === keyOf(made) && repeat === (made.repeat ?? 0)) as JudgedRow;
 
 describe('the texts of a row', () => {
-  it('are what was put to the model, what came of it and what the judge said, by span or from the file', async () => {
+  it('are what was put to the model, what came of it and what the judge said', async () => {
     const run = await stored();
-    for (const excerpts of [run.excerpts, undefined]) {
-      const read = await opened(run, excerpts);
-      expect(await read(rowOf(run, { turn: 3 }))).toMatchObject({
-        action: '**Action:** step 3 of a',
-        truth: 'line 3 of a\nend',
-        prediction: 'line 3 of a\nfin',
-        reply: '<think>hm</think>line 3 of a\nfin',
-        history: [
-          { action: '**Action:** step 1 of a', observation: 'line 1 of a\nend' },
-          { action: '**Action:** step 2 of a', observation: 'line 2 of a\nend' },
-        ],
-        systemPrompt: 'you are terminal',
-        ...{ strengths: ['fluent'], weaknesses: [], facts: FACTS, judgeReply: 'the verdict' },
-      });
-      expect(await read(rowOf(run, { trajectory: 'b' }))).not.toHaveProperty('reply');
-      expect(await read(rowOf(run, { turn: 3, repeat: 1 }))).toMatchObject({ prediction: '' });
-    }
+    const read = await opened(run);
+    expect(await read(rowOf(run, { turn: 3 }))).toMatchObject({
+      action: '**Action:** step 3 of a',
+      truth: 'line 3 of a\nend',
+      prediction: 'line 3 of a\nfin',
+      reply: '<think>hm</think>line 3 of a\nfin',
+      history: [
+        { action: '**Action:** step 1 of a', observation: 'line 1 of a\nend' },
+        { action: '**Action:** step 2 of a', observation: 'line 2 of a\nend' },
+      ],
+      systemPrompt: 'you are terminal',
+      ...{ strengths: ['fluent'], weaknesses: [], facts: FACTS, judgeReply: 'the verdict' },
+    });
+    expect(await read(rowOf(run, { trajectory: 'b' }))).not.toHaveProperty('reply');
+    expect(await read(rowOf(run, { turn: 3, repeat: 1 }))).toMatchObject({ prediction: '' });
   });
 
   it('of a file that has changed since it was scored are refused, with the remedy', async () => {
@@ -82,7 +80,7 @@ describe('the texts of a row', () => {
   it('of a file that is gone are refused', async () => {
     const run = await stored();
     await rm(run.source);
-    await expect(openTexts(run, run.excerpts, undefined, ioIn(dir))).rejects.toMatchObject({
+    await expect(openTexts(run, undefined, ioIn(dir))).rejects.toMatchObject({
       exitCode: EXIT.inputMissing,
       message: expect.stringContaining('move it back, or score it where it is now'),
     });
@@ -103,7 +101,7 @@ describe('the texts of a row', () => {
     expect(run.excerpts?.get(`${key}#0`)).not.toHaveProperty('chars');
     const [only] = run.rows as [JudgedRow];
     for (const folder of [undefined, 'data']) {
-      const read = await opened(run, run.excerpts, folder);
+      const read = await opened(run, folder);
       expect(await read(only)).toMatchObject({ truth: 'line 2 of a\nend', prediction: 'line 2 of a\nfin' });
     }
     const unknown = { ...run, manifest: undefined };

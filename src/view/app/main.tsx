@@ -12,8 +12,8 @@ import { RunsPage } from './pages/runs.js';
 import { SamplesPage } from './pages/samples.js';
 import { EpisodesPage } from './pages/scenarios.js';
 import { Failed, Loaded } from './parts.js';
-import { href, type PageProps, useRoute } from './route.js';
-import { useIndex } from './source.js';
+import { href, type PageProps, START, useRoute } from './route.js';
+import { SOURCE, useIndex } from './source.js';
 import './style.css';
 import './samples.css';
 
@@ -54,9 +54,10 @@ function App() {
       <nav aria-label="Pages">
         <div class="wrap">
           <b>
-            <a href={href(['runs'])}>AgentWorldBench</a>
+            <a href={index.value?.runs.length === 0 ? `#${START}` : href(['runs'])}>AgentWorldBench</a>
           </b>
-          {(index.value?.runs.length ?? 0) > 1 &&
+          {SOURCE !== 'inline' &&
+            (index.value?.runs.length ?? 0) > 1 &&
             NAV.map(([path, name]) => (
               <a href={href([path])} aria-current={route.path[0] === path ? 'page' : undefined}>
                 {name}

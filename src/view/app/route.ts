@@ -18,7 +18,7 @@ export interface PageProps {
 type Query = Readonly<Record<string, string | undefined>>;
 
 /** The page that a static file opens with. */
-const START = document.querySelector<HTMLMetaElement>('meta[name=awb-start]')?.content ?? '/runs';
+export const START = document.querySelector<HTMLMetaElement>('meta[name=awb-start]')?.content ?? '/runs';
 
 function routeOf(hash: string): Route {
   const [path = '', query = ''] = (hash.startsWith('#/') ? hash.slice(1) : START).split('?');

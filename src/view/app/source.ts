@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DocumentName, Documents, Index } from '../documents.js';
 
-const SOURCE = document.querySelector<HTMLMetaElement>('meta[name=awb-source]')?.content ?? 'inline';
+export const SOURCE = document.querySelector<HTMLMetaElement>('meta[name=awb-source]')?.content ?? 'inline';
 /** How often a server is asked what has changed, in milliseconds. */
 const POLL_MS = 3000;
 

@@ -13,7 +13,7 @@ import {
   madeUpDocument,
   NOTHING_JUDGED,
 } from '../../support/calibrations.js';
-import { EVIL } from '../../support/reports.js';
+import { HOSTILE } from '../../support/run-documents.js';
 
 const brokenLimit = (sentence: string): LimitResult => ({
   ...{ name: 'max_blind', limit: 0, value: 2, low: 2, high: 4, verdict: 'broken' },
@@ -146,19 +146,29 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
   });
 
   test('of hostile names opens no element, runs nothing, and hides nothing', async () => {
-    const variant = { variant: EVIL, family: 'dose', dose: 0.21 } as const;
+    const variant = { variant: HOSTILE, family: 'dose', dose: 0.21 } as const;
     const estimate = around(5, 1);
     const ps = { p: 1, p_adjusted: 1, p_inverted: 1 };
     const part = calibrationPart(1, {
       losses: [{ ...variant, ...estimate, dimensions: {}, most: null, sight: 'seen' }],
-      steps: [{ better: EVIL, worse: EVIL, ...estimate, inverted: 0, ...ps, order: 'undecided' }],
-      canaries: [{ variant: EVIL, ...estimate }],
-      gullibility: { variant: EVIL, ...estimate },
+      steps: [{ better: HOSTILE, worse: HOSTILE, ...estimate, inverted: 0, ...ps, order: 'undecided' }],
+      canaries: [{ variant: HOSTILE, ...estimate }],
+      gullibility: { variant: HOSTILE, ...estimate },
       scores: [{ ...variant, ...estimate }],
     });
-    const texts = { judge_model: EVIL, rubric_pack: EVIL, verdicts: EVIL, sampling: EVIL, source: EVIL, notes: [EVIL] };
-    const limits = limitsDocument([brokenLimit(EVIL)]);
-    const { page, text, complaints } = await shown({ overall: part, domains: { [EVIL]: part } }, { ...texts, limits });
+    const texts = {
+      judge_model: HOSTILE,
+      rubric_pack: HOSTILE,
+      verdicts: HOSTILE,
+      sampling: HOSTILE,
+      source: HOSTILE,
+      notes: [HOSTILE],
+    };
+    const limits = limitsDocument([brokenLimit(HOSTILE)]);
+    const { page, text, complaints } = await shown(
+      { overall: part, domains: { [HOSTILE]: part } },
+      { ...texts, limits },
+    );
     expect(await page.locator('main img, main script').count()).toBe(0);
     expect(text).not.toContain('\u202e');
     expect(text).toContain('<script>alert(2)</script>');

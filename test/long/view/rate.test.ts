@@ -9,7 +9,7 @@ import { DIMENSIONS } from '../../../src/core/types.js';
 import { expectAccessible, noBrowser, type Opened, useBrowser } from '../../support/app.js';
 import { awb, temporaryFolder } from '../../support/cli.js';
 import { judgedFile, keyOf, type MadeRow, predictionOf, sha256Of, trajectoryOf } from '../../support/people.js';
-import { EVIL } from '../../support/reports.js';
+import { HOSTILE } from '../../support/run-documents.js';
 
 const ROWS: MadeRow[] = Array.from({ length: 8 }, (_, at) => ({
   name: `k${at}`,
@@ -265,9 +265,9 @@ describe.skipIf(noBrowser !== undefined)('a rater', () => {
   });
 
   it('of hostile predictions sees them as text', async () => {
-    const evil = ROWS.map((row) => ({ ...row, prediction: `${EVIL} ${row.name}`, weakness: EVIL }));
+    const evil = ROWS.map((row) => ({ ...row, prediction: `${HOSTILE} ${row.name}`, weakness: HOSTILE }));
     await page.goto(await written(await judgedFile(join(root, 'hostile'), evil)));
-    await begin(EVIL);
+    await begin(HOSTILE);
     await press('1', '1', '1', '1', '1', 'Enter');
     expect(await text('#verdict')).toContain('<img src=x onerror=alert(1)>');
     expect(await text('#sample table')).toContain('<img src=x onerror=alert(1)>');

@@ -127,7 +127,7 @@ describe.skipIf(noBrowser)('the page of a run', () => {
         ),
       );
     const forced = runWith(rows(true), { name: 'true one' });
-    const run = runDocument(runWith(rows(false)), 'r1', { costs: {}, chars: new Map(), notes: [], forced });
+    const run = runDocument(runWith(rows(false)), 'r1', { forced });
     const { page, complaints } = await open(run);
     expect(await page.locator('figcaption').allTextContents()).toEqual(['All rows', 'MCP', 'Web']);
     expect(await page.locator('svg.curve').first().getAttribute('aria-label')).toMatch(

@@ -8,7 +8,7 @@ import { awb, startAwb, temporaryFolder } from '../../support/cli.js';
 import { ioIn } from '../../support/io.js';
 import { around, judgedRun } from '../../support/judged-runs.js';
 import { startLoopbackServer } from '../../support/loopback-server.js';
-import { EVIL } from '../../support/reports.js';
+import { HOSTILE } from '../../support/run-documents.js';
 import { madeUpRows, writeDataset } from '../../support/run-folder.js';
 
 function listed(at: number, change: Partial<ListedRun> = {}): ListedRun {
@@ -36,7 +36,7 @@ function listed(at: number, change: Partial<ListedRun> = {}): ListedRun {
 }
 
 function indexOf(...runs: readonly ListedRun[]): { index: Index } {
-  return { index: { tool: 'awb 0', isLive: false, scoresOnly: false, runs, work: [], unread: [] } };
+  return { index: { tool: 'awb 0', isLive: false, scoresOnly: false, runs, episodes: [], work: [], unread: [] } };
 }
 
 describe.skipIf(noBrowser)('the list of runs', () => {
@@ -48,7 +48,7 @@ describe.skipIf(noBrowser)('the list of runs', () => {
     [1600, false],
   ])('shows what each run leads with, at %i px', async (width, dark) => {
     const { page, requests, complaints } = await openDocuments(
-      indexOf(listed(2), listed(1, { name: EVIL, state: 'incomplete', coverage: 0.5 })),
+      indexOf(listed(2), listed(1, { name: HOSTILE, state: 'incomplete', coverage: 0.5 })),
       '/runs',
       { width, dark },
     );

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JudgedRow } from '../../../src/core/types.js';
 import { drawBlind, drawSamples, gatherSamples } from '../../../src/view/rating-drawing.js';
-import type { RunWithTexts } from '../../../src/view/reading.js';
-import { rowOf, TEXTS } from '../../support/reports.js';
+import type { RowTexts } from '../../../src/view/sample-texts.js';
+import { rowOf } from '../../support/run-documents.js';
 
 /** Rows of three domains: 40 of one, 10 of another in 2 trajectories, 3 of the last. */
 const ROWS: JudgedRow[] = [
@@ -94,14 +94,24 @@ describe('samples of two runs', () => {
   });
 });
 
+/** Of these truth, action, prediction and history have room in 24 characters, but not in 10. */
+const TEXTS: Omit<RowTexts, 'sample'> = {
+  prediction: 'a\nb',
+  truth: 'a\nc',
+  action: 'do it',
+  history: [{ action: 'first', observation: 'seen' }],
+  systemPrompt: '',
+  strengths: [],
+  weaknesses: ['wrong'],
+};
+
 describe('texts of samples', () => {
   const drawn = drawSamples(ROWS, { samples: 2, seed: 1 });
   /** Gathers what a run predicted, where every row has the same texts around its action. */
   const gather = (most?: number) => {
-    const read = async (id: string) => ({ ...TEXTS, action: `act ${id}`, systemPrompt: '' });
-    // Of a run its texts alone are read.
-    const run = { name: 'run', source: 'judged.jsonl', read } as unknown as RunWithTexts;
-    return gatherSamples(drawn, [run], { stop: new AbortController().signal }, most);
+    // Nothing here looks at the row that was put to the model.
+    const read = async ({ key }: JudgedRow) => ({ ...TEXTS, action: `act ${key}` }) as RowTexts;
+    return gatherSamples(drawn, [read], { stop: new AbortController().signal }, most);
   };
 
   it('stand in the page once each', async () => {
@@ -110,12 +120,12 @@ describe('texts of samples', () => {
     expect(new Set(strings).size).toBe(strings.length);
     for (const { key, truth, action, history, system, prediction } of samples) {
       const texts = [truth, action, prediction ?? -1, ...(history ?? [])].map((place) => strings[place]);
-      expect([...texts, system]).toEqual([TEXTS.truth, `act ${key}#0`, TEXTS.prediction, 'first', 'seen', undefined]);
+      expect([...texts, system]).toEqual([TEXTS.truth, `act ${key}`, TEXTS.prediction, 'first', 'seen', undefined]);
     }
   });
 
   it('lose their histories before they are refused', async () => {
-    const without = await gather(28);
+    const without = await gather(24);
     expect(without?.hasHistories).toBe(false);
     expect(without?.strings.join()).not.toContain('seen');
     expect(without?.samples.map(({ history }) => history)).toEqual([undefined, undefined]);

@@ -6,9 +6,9 @@ import { href } from '../route.js';
 import { range, visible } from '../text.js';
 
 export function RunHead({ run, figures }: { run: RunDocument; figures: readonly KeyFigure[] }) {
-  const { name, facts, trust, calibration, warnings } = run;
-  const link = calibration !== null && <a href={href(['calibration', calibration])}>its calibration</a>;
-  const lines = trust === null ? [] : [[<span>{visible(trust)}</span>, link]];
+  const { ref, name, facts, trust, judgePages, warnings } = run;
+  const links = judgePages.map(([page, words]) => <a href={href([page, ref])}>{words}</a>);
+  const lines = trust === null ? [] : [[<span>{visible(trust)}</span>, ...links]];
   return <Header title={name} facts={facts} lines={lines} warnings={warnings} figures={figures} />;
 }
 

@@ -18,7 +18,7 @@ export function RunsPage({ index, route }: PageProps) {
     <>
       <Header title="Runs" />
       {index.work.length > 0 && <AtWork work={index.work} />}
-      {index.runs.length === 0 ? (
+      {index.runs.length + index.episodes.length === 0 ? (
         <div class="empty">
           <h2>No run is scored yet</h2>
           <p>
@@ -26,7 +26,18 @@ export function RunsPage({ index, route }: PageProps) {
           </p>
         </div>
       ) : (
-        <RunList runs={index.runs} route={route} chosen={chosen} />
+        index.runs.length > 0 && <RunList runs={index.runs} route={route} chosen={chosen} />
+      )}
+      {index.episodes.length > 0 && (
+        <Block title="Episodes" note="What agents did in worlds that a model simulates, turn by turn.">
+          <ul class="notes">
+            {index.episodes.map(({ ref, name, date }) => (
+              <li>
+                <a href={href(['episodes', ref])}>{visible(name)}</a> <span class="soft">{date.slice(0, 10)}</span>
+              </li>
+            ))}
+          </ul>
+        </Block>
       )}
       {index.unread.length > 0 && (
         <Block title="Could not be read" note="Nothing else depends on these.">

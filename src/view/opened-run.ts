@@ -1,0 +1,61 @@
+// A run that was read, as the documents of the viewer: its page, its samples, their texts. Each is made when it is asked for.
+
+import type { RowSpent } from '../core/costs.js';
+import { inputMissing } from '../core/errors.js';
+import type { Io } from '../core/types.js';
+import { readSpent } from '../results/costs.js';
+import type { ReadRun } from '../results/read-run.js';
+import { openAskAgain } from './ask-again.js';
+import type { RunDocument, SampleList, ScenarioDocument, TrajectoryTexts } from './documents.js';
+import { refOf } from './listed-run.js';
+import { panelDocument } from './result-documents.js';
+import { type Extras, runDocument } from './run-document.js';
+import { sampleList } from './sample-list.js';
+import { openTexts, trajectoryTexts } from './sample-texts.js';
+import { scenarioDocument } from './scenario-document.js';
+
+interface OpenOptions {
+  readonly io: Io;
+  /** Folder of the data, for lean rows. */
+  readonly dataDir?: string | undefined;
+  /** By what the viewer knows the run. */
+  readonly ref?: string;
+  /** What rows took, by record id; without it the journals are read. */
+  readonly spent?: ReadonlyMap<string, RowSpent>;
+}
+export type OpenedRun = ReturnType<typeof openRun>;
+
+export function openRun(run: ReadRun, { io, dataDir, ref = refOf(run), spent }: OpenOptions) {
+  let list: SampleList | undefined;
+  let taken = spent;
+  const samples = () => {
+    list ??= sampleList(run, ref);
+    return list;
+  };
+  return {
+    run,
+    ref,
+    samples,
+    page: (extras?: Extras): RunDocument => runDocument(run, ref, extras),
+    /** Undefined where a single judge judged it. */
+    panel: () => panelDocument(run.manifest),
+    /** @param mostBytes texts of all samples together. @throws UserError as `scenarioDocument` */
+    scenarios: (mostBytes: number): Promise<ScenarioDocument> => scenarioDocument(run, ref, mostBytes, io.stop),
+    /**
+     * The texts of a trajectory. @param place in the list of samples
+     * @throws UserError: 66 for one that is not there, else as `openTexts` and `readSpent`
+     */
+    async texts(place: number): Promise<TrajectoryTexts> {
+      const trajectory = samples().trajectories[place];
+      const rows = run.rows.filter((row) => row.trajectory === trajectory);
+      if (rows.length === 0) throw inputMissing('This run has no such trajectory. Go back to its samples.');
+      taken ??= (await readSpent(run, io.stop)).spent;
+      const { read, close } = await openTexts(run, dataDir, io);
+      try {
+        return await trajectoryTexts(rows, read, { spent: taken, again: await openAskAgain(run, io) });
+      } finally {
+        await close();
+      }
+    },
+  };
+}
