@@ -128,7 +128,7 @@ describe('a run', () => {
     expect(samples).toHaveLength(judged.size);
     for (const sample of samples) {
       const row = judged.get(sample.k) as Row;
-      const { truth, judgeReply, history } = texts?.[`${sample.k}#0`];
+      const { truth, judgeReply, history } = texts[`${sample.k}#0`];
       const marker = '**Environment Observation:**';
       expect(sample).toMatchObject({ t: row.turn_idx, f: DIMENSIONS.map((name) => row[name]), n: row.weaknesses[0] });
       expect(sample.v).toBeCloseTo(((row.total_score - 1) / 4) * 100, 9);
@@ -163,14 +163,14 @@ describe('against another run', () => {
   it('opens with what changed, and holds both runs with what was predicted and said before', async () => {
     const { output } = await report('--db', db, '--run', 'step-200', '--compare', 'step-100');
     const { index, ...documents } = await documentsIn(output);
-    const [run, other] = index?.runs;
+    const [run, other] = index.runs;
     expect([run.name, other.name]).toEqual(['step-200', 'step-100']);
     expect(await readFile(output, 'utf8')).toContain(`name="awb-start" content="/compare/${other.ref}/${run.ref}"`);
     const compared = JSON.parse((await awb(['compare', 'step-100', 'step-200', '--db', db, '--json'])).stdout);
     const { gate } = documents[`compare/${other.ref}/${run.ref}`] as Row;
     expect(gate.comparison.overall.total).toEqual(compared.overall.total);
     const before = new Map((await rowsOf(base)).map((row) => [row.awb.key, row]));
-    for (const { k, v, g } of documents[`samples/${other.ref}`]?.samples) {
+    for (const { k, v, g } of documents[`samples/${other.ref}`].samples) {
       const row = before.get(k) as Row;
       expect(v).toBeCloseTo(((row.total_score - 1) / 4) * 100, 9);
       const { strings, rows } = documents[`texts/${other.ref}/${g}`] as Row;
@@ -291,7 +291,7 @@ describe('texts beyond the limit', () => {
       Object.values<Row>(texts).map(({ truth, prediction, judgeReply }) => [truth, prediction, judgeReply]);
     expect(shown(left)).toEqual(shown(all));
     expect(Object.values<Row>(left.texts).some((row) => 'history' in row)).toBe(false);
-    const [{ ref = '' } = {}] = left.index?.runs;
+    const [{ ref = '' } = {}] = left.index.runs;
     expect(left[`texts/${ref}/0`]?.missing).toBe('Histories are left out: this page has no room for them.');
   });
 });
@@ -305,7 +305,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
   it('the page opens from a file, asks for nothing else, and nothing is refused or thrown', async () => {
     const url = pathToFileURL(await written('--db', db, '--run', 'step-200', '--compare', 'step-100')).href;
     const { index } = await documentsIn(fileURLToPath(url));
-    const [{ ref: run }, { ref: other }] = index?.runs;
+    const [{ ref: run }, { ref: other }] = index.runs;
     const { page, requests, complaints } = await open(url);
     await page.getByRole('heading', { name: 'step-200 against step-100' }).waitFor();
     await expectAccessible(page);
