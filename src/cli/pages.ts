@@ -108,11 +108,10 @@ async function reportDocuments(
     const opened = openRun({ ...one, costs }, { io, dataDir, spent });
     const { ref } = opened;
     listed.push(listedRun(opened.run, one.made.endedAt ?? one.made.startedAt ?? ''));
-    documents.push([`run/${ref}`, opened.page({ forced: one === run ? other : undefined })]);
     if (one.made.mode === 'scenarios') {
       const scenarios = await opened.scenarios(mostBytes);
       samples = scenarios.samples.length;
-      documents.push([`scenarios/${ref}`, scenarios]);
+      documents.push([`run/${ref}`, opened.page()], [`scenarios/${ref}`, scenarios]);
       continue;
     }
     const panel = opened.panel();
@@ -120,16 +119,23 @@ async function reportDocuments(
     const list = opened.samples();
     if (one === run) samples = list.samples.length;
     documents.push([`samples/${ref}`, list]);
-    for (const place of list.trajectories.keys()) {
-      if (io.stop.aborted) break;
-      const whole = await opened.texts(place);
-      const held = one === other || isCut ? withoutHistories(whole) : whole;
-      bytes += held.strings.reduce((sum, text) => sum + text.length, 0);
-      texts.push([`texts/${ref}/${place}`, held]);
-      if (isCut || bytes <= mostBytes) continue;
-      isCut = true;
-      for (const entry of texts) entry[1] = withoutHistories(entry[1]);
+    const reader = await opened.openTexts();
+    try {
+      for (const place of list.trajectories.keys()) {
+        if (io.stop.aborted) break;
+        const whole = await reader.of(place);
+        const held = one === other || isCut ? withoutHistories(whole) : whole;
+        bytes += held.strings.reduce((sum, text) => sum + text.length, 0);
+        texts.push([`texts/${ref}/${place}`, held]);
+        if (isCut || bytes <= mostBytes) continue;
+        isCut = true;
+        for (const entry of texts) entry[1] = withoutHistories(entry[1]);
+      }
+    } finally {
+      await reader.close();
     }
+    const notes = isCut ? [`Histories are left out: all texts are more than ${inlineLimit} MB (--inline-limit).`] : [];
+    documents.push([`run/${ref}`, opened.page({ forced: one === run ? other : undefined, notes })]);
   }
   if (other !== undefined) documents.push([`compare/${refOf(other)}/${refOf(run)}`, compareDocument(other, run)]);
   documents.push(['index', staticIndex(listed)]);

@@ -26,6 +26,7 @@ import type {
   ListedRun,
   RunDocument,
   SampleList,
+  TrajectoryTexts,
 } from './documents.js';
 import { listedRun, NOT_SCORED, REF_DIGITS, refOf, unreadRun } from './listed-run.js';
 import { type OpenedRun, openRun } from './opened-run.js';
@@ -166,12 +167,12 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     const [kind = '', ref = '', other = ''] = name.split('/');
     if (kind === 'index') return index();
     if (kind === 'leaderboard') return storedBoard(databases(), io);
-    if (kind === 'episodes') return episodesOf(ref, MOST_BYTES);
+    if (kind === 'episodes') return episodesOf(ref);
     if (!RUN_DOCUMENTS.includes(kind)) return undefined;
     const opened = await run(ref).open();
     if (kind === 'scenarios') return opened.scenarios(MOST_BYTES);
     if (kind === 'samples') return opened.samples();
-    if (kind === 'texts') return opened.texts(Number(other));
+    if (kind === 'texts') return textsOf(opened, Number(other));
     if (kind === 'compare') return compareDocument(opened.run, (await run(other).open()).run);
     if (kind === 'calibration') return judgeCalibration(databases(), opened.run.made.judgeKey);
     if (kind === 'panel') return opened.panel();
@@ -189,11 +190,20 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
     });
   }
 
+  async function textsOf(opened: OpenedRun, place: number): Promise<TrajectoryTexts> {
+    const texts = await opened.openTexts();
+    try {
+      return await texts.of(place);
+    } finally {
+      await texts.close();
+    }
+  }
+
   /** @throws UserError (66) where they are not there any more */
-  async function episodesOf(ref: string, mostBytes: number): Promise<EpisodesDocument> {
+  async function episodesOf(ref: string): Promise<EpisodesDocument> {
     const found = [...sources.values()].flatMap(({ source }) => source.episodes).find((one) => one.ref === ref);
     if (found === undefined) throw inputMissing('These episodes are not there any more. Go back to the list of runs.');
-    return episodesDocument(found.path, ref, mostBytes, io.stop);
+    return episodesDocument(found.path, ref, MOST_BYTES, io.stop);
   }
 
   /** A run that predicted the rows of a rollout with true histories. */
@@ -243,13 +253,16 @@ export function openLibrary(places: readonly string[], options: LibraryOptions) 
         }
         const list = opened.samples();
         yield [`samples/${ref}`, scoresOnly ? withoutTexts(list) : list];
-        for (const place of scoresOnly ? [] : list.trajectories.keys()) {
-          const { source, reason } = await attempt(() => opened.texts(place), undefined, io);
+        if (scoresOnly) continue;
+        const { source: texts, reason: why } = await attempt(opened.openTexts, undefined, io);
+        for (const place of list.trajectories.keys()) {
+          const { source, reason = why } = await attempt(async () => texts?.of(place), undefined, io);
           yield [`texts/${ref}/${place}`, source ?? { strings: [], rows: {}, missing: reason }];
         }
+        await texts?.close();
       }
       for (const { ref } of scoresOnly ? [] : (await index()).episodes) {
-        const { source } = await attempt(() => episodesOf(ref, MOST_BYTES), undefined, io);
+        const { source } = await attempt(() => episodesOf(ref), undefined, io);
         if (source !== undefined) yield [`episodes/${ref}`, source];
       }
       for (const name of resultNames([...runs.values()].map(({ listed }) => listed))) {

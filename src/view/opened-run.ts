@@ -41,21 +41,19 @@ export function openRun(run: ReadRun, { io, dataDir, ref = refOf(run), spent }: 
     panel: () => panelDocument(run.manifest),
     /** @param mostBytes texts of all samples together. @throws UserError as `scenarioDocument` */
     scenarios: (mostBytes: number): Promise<ScenarioDocument> => scenarioDocument(run, ref, mostBytes, io.stop),
-    /**
-     * The texts of a trajectory. @param place in the list of samples
-     * @throws UserError: 66 for one that is not there, else as `openTexts` and `readSpent`
-     */
-    async texts(place: number): Promise<TrajectoryTexts> {
-      const trajectory = samples().trajectories[place];
-      const rows = run.rows.filter((row) => row.trajectory === trajectory);
-      if (rows.length === 0) throw inputMissing('This run has no such trajectory. Go back to its samples.');
+    /** @throws UserError as `openTexts` and `readSpent` */
+    async openTexts() {
       taken ??= (await readSpent(run, io.stop)).spent;
+      const known = { spent: taken, again: await openAskAgain(run, io) };
       const { read, close } = await openTexts(run, dataDir, io);
-      try {
-        return await trajectoryTexts(rows, read, { spent: taken, again: await openAskAgain(run, io) });
-      } finally {
-        await close();
-      }
+      /** The texts of a trajectory. @param place in the list of samples; @throws UserError: 66 for one that is not there, 65 as `read` */
+      const of = async (place: number): Promise<TrajectoryTexts> => {
+        const trajectory = samples().trajectories[place];
+        const rows = run.rows.filter((row) => row.trajectory === trajectory);
+        if (rows.length === 0) throw inputMissing('This run has no such trajectory. Go back to its samples.');
+        return trajectoryTexts(rows, read, known);
+      };
+      return { of, close };
     },
   };
 }

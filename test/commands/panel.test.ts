@@ -10,6 +10,7 @@ import { awb } from '../support/cli.js';
 import { changeRows, inferred, jsonOf, type Row, rowsOf, verdict, writeRows } from '../support/judging.js';
 import { type LoopbackServer, startLoopbackServer } from '../support/loopback-server.js';
 import { holdText } from '../support/messages.js';
+import { documentsIn } from '../support/static-pages.js';
 
 const servers: LoopbackServer[] = [];
 afterEach(async () => {
@@ -315,7 +316,10 @@ describe('what the other commands make of a panel', () => {
     expect((await awb(['leaderboard', '--db', db])).stdout).toContain('panel of 2 (mean)');
     const page = join(where.dir, 'report.html');
     expect((await awb(['report', '--run', panel, '--db', db, '--output', page])).code).toBe(0);
-    expect(await readFile(page, 'utf8')).toContain('panel of 2 (mean)');
+    const { run, index, ...documents } = await documentsIn(page);
+    expect(JSON.stringify(run.facts)).toContain('panel of 2 (mean)');
+    expect(run.judgePages).toEqual([['panel', expect.any(String)]]);
+    expect(documents[`panel/${index.runs[0].ref}`].tables).not.toEqual([]);
   });
 
   it('prints how far its judges agree, as the manifest keeps it and --json gives it', async () => {

@@ -291,6 +291,7 @@ describe('texts beyond the limit', () => {
       Object.values<Row>(texts).map(({ truth, prediction, judgeReply }) => [truth, prediction, judgeReply]);
     expect(shown(left)).toEqual(shown(all));
     expect(Object.values<Row>(left.texts).some((row) => 'history' in row)).toBe(false);
+    expect(left.run.warnings.join()).toContain('Histories are left out: all texts are more than 0.01 MB');
     const [{ ref = '' } = {}] = left.index.runs;
     expect(left[`texts/${ref}/0`]?.missing).toBe('Histories are left out: this page has no room for them.');
   });
@@ -312,6 +313,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
     for (const [hash, shown] of [
       [`#/run/${run}`, 'Scores by domain'],
       [`#/run/${other}/samples`, '28 samples'],
+      [`#/compare/${other}/${run}/samples`, 'Last observation'],
       [`#/compare/${other}/${run}/samples?filter=%FF&domain=none`, '0 of 28 samples'],
       ['#/runs', 'step-200'],
       ['#/leaderboard', 'does not hold that'],
@@ -319,6 +321,9 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
     ] as const) {
       await page.goto(`${url}${hash}`);
       await page.getByText(shown).first().waitFor();
+      // Of the other run alone the page holds no histories, which its own samples say.
+      const ownSamples = hash.startsWith(`#/run/${other}/`);
+      expect((await page.getByText('Histories are left out').count()) > 0).toBe(ownSamples);
     }
     expect(requests.filter((asked) => !/^data:,/.test(asked) && !asked.startsWith(url))).toEqual([]);
     expect(complaints).toEqual([]);

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { randomOf } from '../../src/core/random.js';
 import { DIMENSIONS } from '../../src/core/types.js';
+import type { RunDocument } from '../../src/view/documents.js';
+import { openLibrary } from '../../src/view/library.js';
 import { awb } from '../support/cli.js';
+import { ioIn } from '../support/io.js';
 import { verdict } from '../support/judging.js';
 import { type LoopbackServer, type SeenRequest, startLoopbackServer } from '../support/loopback-server.js';
 import {
@@ -152,6 +155,11 @@ describe('the drift of a world model', () => {
     const alone = await pageOf();
     expect(alone.curves).toHaveLength(beside.curves.length);
     expect(alone.forced).toBeNull();
+    // The viewer finds it by itself.
+    const library = openLibrary([out], { io: ioIn(out), tool: 'awb 0' });
+    const { runs } = await library.index();
+    const shown = await Promise.all(runs.map(({ ref }) => library.document(`run/${ref}`) as Promise<RunDocument>));
+    expect(shown.flatMap(({ rollout }) => (rollout === null ? [] : [rollout.forced !== null]))).toEqual([true]);
   });
 
   test('is that of a baseline, too: who repeats the state before falls a line behind in each step of a rollout', async () => {

@@ -1,7 +1,7 @@
 // What the README and the pages of docs/ say is what the program does.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli.js';
@@ -65,6 +65,17 @@ describe('the quickstart', () => {
     await holdText('quickstart', `${lines.join('')}--- stdout\n${exact}`, {
       [dir]: '<folder>',
     });
+  });
+
+  test('leaves a page of its runs, down to each row', async () => {
+    const folder = join(dir, 'quickstart');
+    expect(await readFile(join(folder, 'index.html'), 'utf8')).toContain('<script src="app.js">');
+    const names = await readdir(join(folder, 'data'));
+    for (const kind of ['run', 'samples']) {
+      expect(names.filter((name) => name.startsWith(`${kind}-`))).toHaveLength(8);
+    }
+    expect(names.filter((name) => name.startsWith('texts-')).length).toBeGreaterThan(8);
+    expect(printed).toMatch(/^ {2}open quickstart\/index\.html$/m);
   });
 
   test('leaves a database on which the queries of docs/ run', () => {

@@ -10,6 +10,8 @@ import type { CompareDocument, ScenarioDocument } from '../../src/view/documents
 import { openLibrary } from '../../src/view/library.js';
 import { calibrationManifest, madeUpDocument } from '../support/calibrations.js';
 import { awb, temporaryFolder } from '../support/cli.js';
+import { startPlayers, types } from '../support/episodes.js';
+import { folderOf } from '../support/folder.js';
 import { ioIn } from '../support/io.js';
 import { around, judgedRun } from '../support/judged-runs.js';
 import { rowsFolder, startWorldModel, suiteFolder, truthOf } from '../support/scripted-scenarios.js';
@@ -148,6 +150,31 @@ describe('what the viewer finds', () => {
     const [whole = 0] = await sampled(false);
     expect(whole).toBeGreaterThan(0);
     expect(await sampled(true)).toEqual([0]);
+  });
+
+  test('is what agents did in simulated worlds, too, of which a bundle without texts holds nothing', async () => {
+    const players = await startPlayers({ agent: ({ turn }) => (turn < 1 ? types('ls') : 'DONE') });
+    onTestFinished(() => players.close());
+    const folder = await folderOf({ 'tasks.txt': 'Count the files.\n' });
+    const flags = [...players.flags, '--output-dir', 'out', '--domain', 'terminal', '--tasks', 'tasks.txt'];
+    expect((await awb(['simulate', ...flags, '--label', 'agents'], { cwd: folder })).code).toBe(0);
+    const library = open(folder, '.');
+    const { episodes, runs, unread } = await library.index();
+    expect([runs, unread]).toEqual([[], []]);
+    expect(episodes).toEqual([
+      { ref: expect.stringMatching(/^[0-9a-f]{12}$/), name: 'agents', date: expect.stringContaining('T') },
+    ]);
+    const name = `episodes/${episodes[0]?.ref}`;
+    expect(await library.document(name)).toMatchObject({ name: 'agents', episodes: [{ task: 'Count the files.' }] });
+    const bundled = async (scoresOnly: boolean) => {
+      const names: string[] = [];
+      for await (const [each] of library.documents({ scoresOnly })) names.push(each);
+      return names.includes(name);
+    };
+    expect([await bundled(false), await bundled(true)]).toEqual([true, false]);
+    await rm(join(folder, 'out'), { recursive: true });
+    expect((await library.index()).episodes).toEqual([]);
+    await expect(library.document(name)).rejects.toThrow('not there any more');
   });
 
   test('is a run at work, until its process dies without a word', async () => {

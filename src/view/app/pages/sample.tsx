@@ -98,7 +98,8 @@ function LoadedTexts(props: Props) {
       {(texts) => {
         const first = sideOf(against ? list.name : '', texts, sample);
         const second = other && against && theirs.value && sideOf(against.name, theirs.value, other);
-        const missing = new Set([texts.missing, theirs.value?.missing, theirs.error]);
+        // Of the other run no history is shown.
+        const missing = new Set([texts.missing, second ? undefined : theirs.value?.missing, theirs.error]);
         return (
           <>
             {[...missing].map((text) => text !== undefined && <p class="warn">{visible(text)}</p>)}
