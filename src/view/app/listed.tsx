@@ -47,7 +47,7 @@ export function Pip({ list, sample, at }: { list: SampleList; sample: ListedSamp
   const text =
     value == null ? DASH : end === 100 ? value.toFixed(0) : String(Number(value.toPrecision(end === 5 ? 2 : 3)));
   return (
-    <span class={`pip r${Math.min(5, band)}`} title={name}>
+    <span class="pip" style={{ '--rating': `var(--r${Math.min(5, band)})` }} title={name}>
       <span class="unseen">{name} </span>
       {text}
     </span>
@@ -65,7 +65,7 @@ export function Marks({ list, sample }: { readonly list: SampleList; readonly sa
           ))}
         </span>
       )}
-      {sample.x !== undefined && <span class="chip fail">{visible(sample.x)}</span>}
+      {sample.x !== undefined && <span class="chip bad">{visible(sample.x)}</span>}
       {sample.l?.map((flag) => (
         <span class="chip">{visible(flag)}</span>
       ))}

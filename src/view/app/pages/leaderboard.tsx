@@ -6,7 +6,6 @@ import type { LeaderboardDocument, ShownBlock } from '../../documents.js';
 import { Block, type Column, Header, Loaded, Notes, type Row, Table } from '../parts.js';
 import { useDocument } from '../source.js';
 import { DASH, plural, visible } from '../text.js';
-import '../compare.css';
 
 export function LeaderboardPage() {
   return <Loaded of={useDocument('leaderboard')}>{(board) => <Board board={board} />}</Loaded>;
