@@ -194,7 +194,7 @@ function Cells({ line, hue, sign }: { line: Line | undefined; hue: 'missing' | '
   const look = line.isChanged ? hue : '';
   return (
     <>
-      <td class={`line ${look}`}>{line.isChanged ? `${sign} ${line.at + 1}` : line.at + 1}</td>
+      <td class={`line n soft ${look}`}>{line.isChanged ? `${sign} ${line.at + 1}` : line.at + 1}</td>
       <td class={look}>
         <Marked line={line} tag={hue === 'missing' ? 'del' : 'ins'} />
       </td>

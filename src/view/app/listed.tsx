@@ -31,7 +31,7 @@ export function Score({ list, of }: { readonly list: SampleList; readonly of: Se
   const { decimals, better } = list.lead;
   const gain = better === 'neither' || change === undefined ? 0 : better === 'smaller' ? -change : change;
   return (
-    <span class="score">
+    <span class="row score">
       {change !== undefined && (
         <span class={gain === 0 ? 'soft' : gain < 0 ? 'bad' : 'good'}>{signed(change, decimals)}</span>
       )}

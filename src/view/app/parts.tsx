@@ -67,7 +67,7 @@ export function Header(props: {
 export function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   if (figures.length === 0) return null;
   return (
-    <dl class="key">
+    <dl class="key note">
       {figures.map(({ title, figure, under = [] }) => (
         <div>
           <dt>{title}</dt>

@@ -213,7 +213,7 @@ function Sample({ sample }: { sample: RatingSample }) {
   const entry = entryAt();
   return (
     <div id="sample">
-      <div class="row path">
+      <div class="block row path">
         <Button id="previous" class="quiet" text="Previous" action={() => move(-1)} />
         <Button id="next" class="quiet" text="Next" action={() => move(1)} />
         <span class="soft">{`sample ${count(place.index + 1)} of ${count(data.samples.length)}`}</span>
@@ -256,7 +256,7 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
   return (
     <section class="block" id="verdict">
       <h3>What the judge says</h3>
-      <dl class="key">
+      <dl class="key note">
         {DIMENSIONS.map((name, at) => (
           <div>
             <dt>{QUESTIONS[name][0]}</dt>
@@ -296,7 +296,7 @@ function Panel() {
       <div class="wrap">
         <div class="rate">
           {DIMENSIONS.map((name, dimension) => (
-            <fieldset id={`rate-${name}`} class={dimension === place.dimension ? 'current' : ''}>
+            <fieldset id={`rate-${name}`} class={dimension === place.dimension ? 'row current' : 'row'}>
               <legend>{QUESTIONS[name][0]}</legend>
               {[1, 2, 3, 4, 5].map((rating) => (
                 <button

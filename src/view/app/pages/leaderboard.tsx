@@ -79,7 +79,7 @@ function Cell({ block, row, at, place }: { block: ShownBlock; row: BoardRow; at:
   ];
   return (
     <>
-      {figure?.best ? <strong>{text}</strong> : visible(text)}
+      {figure?.best ? <strong class="good">{text}</strong> : visible(text)}
       {under.map((line) => (
         <small>{line}</small>
       ))}

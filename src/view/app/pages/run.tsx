@@ -235,7 +235,7 @@ function Ratings({ ratings }: { ratings: RunDocument['ratings'] }) {
           </span>
         ))}
       </p>
-      <Table look="chart one" columns={columns} rows={rows} />
+      <Table look="chart" columns={columns} rows={rows} />
     </>
   );
 }

@@ -185,14 +185,13 @@ function Comparison({
       <div class="row">
         <h3>Truth and prediction</h3>
         <button type="button" class="quiet" aria-pressed={isDrawn} onClick={() => toggleScreen(route)}>
-          {isDrawn ? 'Show the texts' : 'Draw the screens'}
+          {isDrawn ? 'Show the texts' : 'Draw the screens'} <kbd>s</kbd>
         </button>
-        <kbd>s</kbd>
         {other !== undefined && (
-          <fieldset>
+          <fieldset class="row">
             <legend class="unseen">Prediction of</legend>
             {[own.name, other.name, 'both'].map((name, at) => (
-              <label>
+              <label class="tick">
                 <input
                   type="radio"
                   name="shown"
@@ -226,8 +225,7 @@ function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
         {unmetFirst.map(({ claim, kind, met, quote }) => (
           <li>
             <b class={met ? 'good' : 'bad'}>{met ? '✓ met' : '✗ not met'}</b> <span class="chip">{kind}</span>
-            {visible(claim)}
-            {quote !== undefined && <q class="soft">{visible(quote)}</q>}
+            {visible(claim)} {quote !== undefined && <q class="soft">{visible(quote)}</q>}
           </li>
         ))}
       </ul>
