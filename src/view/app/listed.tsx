@@ -64,7 +64,7 @@ export function Marks({ list, sample }: { readonly list: SampleList; readonly sa
             <Pip list={list} sample={sample} at={at} />
           ))}
         </span>
-      )}
+      )}{' '}
       {sample.x !== undefined && <span class="chip bad">{visible(sample.x)}</span>}
       {sample.l?.map((flag) => (
         <span class="chip">{visible(flag)}</span>
