@@ -119,7 +119,7 @@ function Copied({ name, text }: { readonly name: string; readonly text: string }
   };
   return (
     <div class="copied">
-      <div class="tools">
+      <div class="row">
         <button type="button" onClick={copy}>{`Copy the ${name}`}</button>
         <span role="status">
           {state === 'copied' && 'Copied.'}

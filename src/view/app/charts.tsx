@@ -45,7 +45,7 @@ export function IntervalChart(props: {
   const heads = ['Score', '95 % interval', ...(otherName === undefined ? [] : [otherName]), 'Rows'];
   const cellsOf = ({ figure, other }: ChartLine) => [
     number(figure, decimals),
-    <span class="range">{range(figure, (value) => value.toFixed(decimals)) ?? DASH}</span>,
+    <span class="note">{range(figure, (value) => value.toFixed(decimals)) ?? DASH}</span>,
     ...(otherName === undefined ? [] : [number(other, decimals)]),
     count(figure?.rows),
   ];
@@ -59,7 +59,7 @@ export function DifferenceChart(props: { first: string; heads: readonly string[]
   const scale = scaleAround(lines.flatMap(({ figure }) => figure ?? []).flatMap(reach));
   const cellsOf = ({ figure, cells = [] }: ChartLine) => [
     figure ? signed(figure.value) : DASH,
-    <span class="range">{range(figure, signed) ?? DASH}</span>,
+    <span class="note">{range(figure, signed) ?? DASH}</span>,
     ...cells,
   ];
   const all = [difference, '95 % interval', ...others];
@@ -82,7 +82,7 @@ function Chart(props: {
   if (lines.length === 0) return null;
   const isAround = scale.from === -scale.to;
   const axis = (
-    <svg class="axis" aria-hidden="true">
+    <svg class="axis" height="1.1rem" aria-hidden="true">
       {scale.ticks.map((tick) => {
         const anchor = tick === scale.from ? 'start' : tick === scale.to ? 'end' : 'middle';
         return (
@@ -112,7 +112,7 @@ function Chart(props: {
 export function Track({ scale, figure, other }: { scale: Scale } & Pick<ChartLine, 'figure' | 'other'>) {
   const isAround = scale.from === -scale.to;
   return (
-    <svg class="track" aria-hidden="true">
+    <svg class="track" height="1.75rem" aria-hidden="true">
       {scale.ticks.map((tick) => {
         const at = along(tick, scale);
         return <line class={tick === 0 && isAround ? 'zero-line' : 'grid'} x1={at} x2={at} y1="0" y2="100%" />;
@@ -231,19 +231,26 @@ export function Curve(props: {
           return (
             <>
               <line class={tick === 0 && scale.from < 0 ? 'zero-line' : 'grid'} x1="0" x2="100%" y1={y} y2={y} />
-              <text class="end" x="-6" y={y} dy="0.32em">
+              <text text-anchor="end" x="-6" y={y} dy="0.32em">
                 {tickText(tick)}
               </text>
             </>
           );
         })}
         {limit !== undefined && (
-          <line class="limit" x1="0" x2="100%" y1={cssPercent(top(limit))} y2={cssPercent(top(limit))} />
+          <line
+            class="zero-line"
+            stroke-dasharray="4 4"
+            x1="0"
+            x2="100%"
+            y1={cssPercent(top(limit))}
+            y2={cssPercent(top(limit))}
+          />
         )}
         {/* Areas and bent lines take no percentages: they stand in a drawing that is stretched. */}
-        <svg aria-hidden="true" viewBox="0 0 100 100" preserveAspectRatio="none">
+        <svg height="100%" aria-hidden="true" viewBox="0 0 100 100" preserveAspectRatio="none">
           <polygon class="band" points={band.join(' ')} />
-          <polyline class="bent other" points={path(({ other }) => other).join(' ')} />
+          <polyline class="bent other" stroke-dasharray="5 4" points={path(({ other }) => other).join(' ')} />
           <polyline class="bent" points={path(({ figure }) => figure.value).join(' ')} />
         </svg>
         {named.map((point) => (
@@ -255,7 +262,7 @@ export function Curve(props: {
           />
         ))}
         {withRoom(named).map((point) => (
-          <text class="mid" x={cssPercent(left(point))} y="100%" dy="1.5em">
+          <text text-anchor="middle" x={cssPercent(left(point))} y="100%" dy="1.5em">
             {point.label}
           </text>
         ))}

@@ -61,13 +61,13 @@ export function Difference({
       {there.length === 0 ? (
         <Text text={truth} />
       ) : (
-        <table class="difference ws">
+        <table class="difference">
           <colgroup>{heads.map(() => [<col class="line" />, <col />])}</colgroup>
           <thead>
             <tr>
               {heads.map(({ name, hue, sign }) => (
                 <th colSpan={2} scope="col">
-                  {visible(name)} <span class={hue}>{`${sign} ${hue}`}</span>
+                  {visible(name)} <span class={`chip ${hue}`}>{`${sign} ${hue}`}</span>
                 </th>
               ))}
             </tr>
@@ -194,7 +194,7 @@ function Cells({ line, hue, sign }: { line: Line | undefined; hue: 'missing' | '
   const look = line.isChanged ? hue : '';
   return (
     <>
-      <td class={`line ${look}`}>{line.isChanged ? `${sign} ${line.at + 1}` : line.at + 1}</td>
+      <td class={`line n soft ${look}`}>{line.isChanged ? `${sign} ${line.at + 1}` : line.at + 1}</td>
       <td class={look}>
         <Marked line={line} tag={hue === 'missing' ? 'del' : 'ins'} />
       </td>
@@ -225,7 +225,7 @@ function Marked({ line, tag: Tag }: { readonly line: Line; readonly tag: 'del' |
   add(text.length, false);
   const more = (left: number, where: string, shown: readonly [number, number]) =>
     left > 0 && (
-      <button type="button" class="more" onClick={() => setShown(shown)}>
+      <button type="button" class="quiet" onClick={() => setShown(shown)}>
         {`${where} ${plural(left, 'character')}: show more`}
       </button>
     );

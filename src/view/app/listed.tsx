@@ -31,7 +31,7 @@ export function Score({ list, of }: { readonly list: SampleList; readonly of: Se
   const { decimals, better } = list.lead;
   const gain = better === 'neither' || change === undefined ? 0 : better === 'smaller' ? -change : change;
   return (
-    <span class="score">
+    <span class="row score">
       {change !== undefined && (
         <span class={gain === 0 ? 'soft' : gain < 0 ? 'bad' : 'good'}>{signed(change, decimals)}</span>
       )}
@@ -47,7 +47,7 @@ export function Pip({ list, sample, at }: { list: SampleList; sample: ListedSamp
   const text =
     value == null ? DASH : end === 100 ? value.toFixed(0) : String(Number(value.toPrecision(end === 5 ? 2 : 3)));
   return (
-    <span class={`pip r${Math.min(5, band)}`} title={name}>
+    <span class="pip" style={{ '--rating': `var(--r${Math.min(5, band)})` }} title={name}>
       <span class="unseen">{name} </span>
       {text}
     </span>
@@ -64,8 +64,8 @@ export function Marks({ list, sample }: { readonly list: SampleList; readonly sa
             <Pip list={list} sample={sample} at={at} />
           ))}
         </span>
-      )}
-      {sample.x !== undefined && <span class="chip fail">{visible(sample.x)}</span>}
+      )}{' '}
+      {sample.x !== undefined && <span class="chip bad">{visible(sample.x)}</span>}
       {sample.l?.map((flag) => (
         <span class="chip">{visible(flag)}</span>
       ))}

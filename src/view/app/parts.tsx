@@ -48,7 +48,7 @@ export function Header(props: {
       <h1>{visible(title)}</h1>
       {facts.length > 0 && <Facts facts={facts} />}
       {lines.map((line) => (
-        <p class="by">{typeof line === 'string' ? visible(line) : line}</p>
+        <p class="row soft">{typeof line === 'string' ? visible(line) : line}</p>
       ))}
       {warnings.length > 0 && (
         <div class="warn" role="note">
@@ -67,7 +67,7 @@ export function Header(props: {
 export function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
   if (figures.length === 0) return null;
   return (
-    <dl class="key">
+    <dl class="key note">
       {figures.map(({ title, figure, under = [] }) => (
         <div>
           <dt>{title}</dt>
@@ -83,7 +83,7 @@ export function KeyFigures({ figures }: { figures: readonly KeyFigure[] }) {
 export function Notes({ notes }: { notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (
-    <ul class="notes">
+    <ul class="note">
       {notes.map((note) => (
         <li>{visible(note)}</li>
       ))}
@@ -94,7 +94,7 @@ export function Notes({ notes }: { notes: readonly string[] }) {
 /** Facts in one line; what nobody knows is left out. */
 function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
-    <p class="by">
+    <p class="row soft">
       {facts.map(
         ([name, text]) =>
           text != null &&
@@ -150,8 +150,10 @@ export function Table(props: { columns: readonly Column[]; rows: readonly Row[];
         <tbody>
           {rows.map(({ cells: [name, ...cells], isSum }) =>
             cells.length === 0 ? (
-              <tr class="group">
-                <th colSpan={columns.length}>{name}</th>
+              <tr>
+                <th class="note" colSpan={columns.length}>
+                  {name}
+                </th>
               </tr>
             ) : (
               <tr class={isSum ? 'sum' : undefined}>
@@ -212,7 +214,7 @@ export function Fold(props: {
   return (
     <details open={isOpen} onToggle={() => setIsDrawn(true)}>
       <summary>
-        {title} {about !== undefined && <span class="soft">{about}</span>}
+        {title} {about !== undefined && <span class="note">{about}</span>}
       </summary>
       {isDrawn && (typeof children === 'function' ? children() : children)}
     </details>
@@ -228,7 +230,7 @@ export function Select(props: {
 }) {
   const id = useId();
   return (
-    <label for={id}>
+    <label class="note field" for={id}>
       {props.label}
       <select id={id} value={props.value} onChange={({ currentTarget }) => props.choose(currentTarget.value)}>
         {props.options.map(([value, text]) => (
@@ -246,7 +248,7 @@ export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: 
   if (of.value !== undefined) return <>{children(of.value)}</>;
   if (of.error !== undefined) return <Failed reason={of.error} />;
   return (
-    <div class="loading" role="status">
+    <div class="empty" role="status">
       <span class="unseen">Loading</span>
     </div>
   );

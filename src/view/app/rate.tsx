@@ -123,7 +123,7 @@ function Page() {
       <nav aria-label="Progress">
         <div class="wrap">
           <b>{visible(data.title)}</b>
-          <span id="progress" role="status">
+          <span id="progress" class="soft" role="status">
             {sample && <Button id="who" class="quiet" title="Change the rater" text={place.rater} action={showIntro} />}
             {sample && ` · ${count(ratings.doneCount())} of ${count(data.samples.length)} rated`}
           </span>
@@ -170,8 +170,10 @@ function Intro() {
         {data.run === null && ' Which run a prediction is of is hidden.'}
       </p>
       <form id="begin" onSubmit={begin}>
-        <label for="rater">Your name, as the file will have it</label>
-        <div class="tools">
+        <label class="soft" for="rater">
+          Your name, as the file will have it
+        </label>
+        <div class="row">
           <input
             {...{ type: 'text', id: 'rater', ref: name, defaultValue: place.rater, maxLength: 80 }}
             {...{ autocomplete: 'off', spellcheck: false, required: true }}
@@ -211,7 +213,7 @@ function Sample({ sample }: { sample: RatingSample }) {
   const entry = entryAt();
   return (
     <div id="sample">
-      <div class="path">
+      <div class="block row path">
         <Button id="previous" class="quiet" text="Previous" action={() => move(-1)} />
         <Button id="next" class="quiet" text="Next" action={() => move(1)} />
         <span class="soft">{`sample ${count(place.index + 1)} of ${count(data.samples.length)}`}</span>
@@ -230,7 +232,7 @@ function SampleTexts({ sample: { system, history, action, truth, prediction } }:
   const text = (at: number) => data.strings[at] ?? '';
   return (
     <>
-      <div class="folds">
+      <div class="block folds">
         <TextFold title="System prompt" text={system === undefined ? undefined : text(system)} />
         {history && <History texts={history.map(text)} />}
       </div>
@@ -252,9 +254,9 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
   const figure = (rating: number | null | undefined) =>
     rating == null ? DASH : String(Math.round(rating * 100) / 100);
   return (
-    <section class="verdict" id="verdict">
+    <section class="block" id="verdict">
       <h3>What the judge says</h3>
-      <dl class="ratings">
+      <dl class="key note">
         {DIMENSIONS.map((name, at) => (
           <div>
             <dt>{QUESTIONS[name][0]}</dt>
@@ -264,7 +266,7 @@ function Verdict({ sealed, own }: { sealed: string; own: readonly (number | null
           </div>
         ))}
       </dl>
-      <div class="verdicts">
+      <div class="pair">
         <Remarks title="Strengths" remarks={says.strengths} />
         <Remarks title="Weaknesses" remarks={says.weaknesses} />
       </div>
@@ -294,7 +296,7 @@ function Panel() {
       <div class="wrap">
         <div class="rate">
           {DIMENSIONS.map((name, dimension) => (
-            <fieldset id={`rate-${name}`} class={dimension === place.dimension ? 'current' : ''}>
+            <fieldset id={`rate-${name}`} class={dimension === place.dimension ? 'row current' : 'row'}>
               <legend>{QUESTIONS[name][0]}</legend>
               {[1, 2, 3, 4, 5].map((rating) => (
                 <button
@@ -310,8 +312,8 @@ function Panel() {
             </fieldset>
           ))}
         </div>
-        <div class="ask">
-          <span id="ask" role="status">
+        <div class="row">
+          <span id="ask" class="soft" role="status">
             {said || nextStep()}
           </span>
           <textarea

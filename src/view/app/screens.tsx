@@ -134,13 +134,13 @@ function Wireframe({ title, screen, markAt }: Drawing<ElementScreen> & { title: 
   const label = `${title}: ${plural(placed.length, 'element')} on ${width} × ${height} pixels, ${marked.length} ${marked[0]?.mark ?? 'marked'}`;
   return (
     <>
-      <p class="by">{elements.map(({ bounds, text }) => !bounds && <span>{visible(shortened(text))}</span>)}</p>
+      <p class="row soft">{elements.map(({ bounds, text }) => !bounds && <span>{visible(shortened(text))}</span>)}</p>
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label} style={{ '--ratio': width / height }}>
         {placed.map(({ element, mark }) => (
           <Box {...{ element, mark, letter }} />
         ))}
       </svg>
-      <ul class="notes">
+      <ul class="note">
         {marked.slice(0, MOST_LISTED).map(({ element, mark }) => (
           <li class={mark}>
             {mark && <Sign mark={mark} />} {visible(describe(element))}

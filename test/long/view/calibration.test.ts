@@ -71,7 +71,7 @@ describe.skipIf(noBrowser)('the page of a calibration', () => {
     expect(text).toContain(
       'rubrics awb-3 verdicts strict sampling temperature 0.6 judgements calibration/calibration.jsonl',
     );
-    const notes = await page.locator('header .notes').last().innerText();
+    const notes = await page.locator('header ul').last().innerText();
     expect(notes).toContain('Fewer than 8 trajectories: Web 7.');
     expect(notes).toContain('A note.');
     expect(text).toContain('✗ Not passed Blind to 2.');

@@ -13,7 +13,6 @@ import { Block, Fold, Header, type KeyFigure, KeyFigures, Loaded, Notes, ReportT
 import type { PageProps } from '../route.js';
 import { useDocument } from '../source.js';
 import { chance, count, DASH, number, plural, range, signed, visible } from '../text.js';
-import '../compare.css';
 
 /** `#/calibration/REF`. */
 export function CalibrationPage({ route }: PageProps) {
@@ -50,7 +49,7 @@ function Calibration({ calibration }: { calibration: ShownCalibration }) {
       )}
       <Block title="Domains" note={byDomain.reading}>
         <ReportTable table={byDomain} label="Domains" />
-        <div class="folds">
+        <div class="block">
           {Object.entries(domains).map(([domain, part]) => (
             <Fold
               title={domainName(domain)}
@@ -224,7 +223,7 @@ function Lost({ loss, tag }: { loss: EstimateDocument | undefined; tag?: 'b' | '
   return (
     <>
       {Tag === undefined ? points(value) : <Tag class="moved">{points(value)}</Tag>}
-      <span class="range under">{range(loss, points) ?? 'no interval'}</span>
+      <span class="note under">{range(loss, points) ?? 'no interval'}</span>
     </>
   );
 }
@@ -264,11 +263,7 @@ function variantName(variant: string, help: Help): ComponentChild {
 /** Pairs of predictions of which one is better by construction, and how the judge rates them. */
 function StepChart({ part: { steps } }: { part: CalibrationPart }) {
   const lines = steps.map((step) => ({
-    name: [
-      <span class="whole">{visible(`${step.better} >`)}</span>,
-      ' ',
-      <span class="whole">{visible(step.worse)}</span>,
-    ],
+    name: [<span>{visible(`${step.better} >`)}</span>, ' ', <span>{visible(step.worse)}</span>],
     figure: step,
     cells: [`${(step.inverted * 100).toFixed(1)} %`, chance(decidingP(step)), <Word said={step.order} />],
   }));

@@ -10,7 +10,6 @@ import { Block, Failed, Fold, Header, type KeyFigure, KeyFigures, Loaded, Notes,
 import { href, type PageProps } from '../route.js';
 import { useDocument } from '../source.js';
 import { chance, count, DASH, range, signed, visible } from '../text.js';
-import '../compare.css';
 
 /** `#/compare/BASE/CANDIDATE`, and further candidates behind it. */
 export function ComparePage({ route }: PageProps) {

@@ -6,7 +6,6 @@ import { Curve, type CurvePoint, scaleOf } from '../charts.js';
 import { Block, Header, Table } from '../parts.js';
 import { href, type PageProps, type Route, set } from '../route.js';
 import { count, DASH, number, range, visible } from '../text.js';
-import '../run.css';
 
 const EQUAL =
   'Runs are one series where world model, protocol, judge, its sampling, rubric pack, data and all of --meta but step are equal.';
@@ -103,14 +102,14 @@ function Steps({ runs, chosen, route }: { runs: readonly Checkpoint[]; chosen: r
   const isPair = base !== undefined && candidate !== undefined && others.length === 0;
   const rows = runs.map((run) => ({
     cells: [
-      <label>
+      <label class="tick">
         <input type="checkbox" checked={chosen.includes(run)} onChange={() => tick(run.ref)} />
         <span class="unseen">Step </span>
         {count(run.step)}
       </label>,
       <a href={href(['run', run.ref])}>{visible(run.name)}</a>,
       number(run.overall, run.lead.decimals),
-      <span class="range">{range(run.overall, (value) => value.toFixed(run.lead.decimals)) ?? DASH}</span>,
+      <span class="note">{range(run.overall, (value) => value.toFixed(run.lead.decimals)) ?? DASH}</span>,
       percent(run.coverage),
     ],
   }));
@@ -128,7 +127,7 @@ function Steps({ runs, chosen, route }: { runs: readonly Checkpoint[]; chosen: r
         ]}
         rows={rows}
       />
-      <p class="status" role="status">
+      <p class="soft" role="status">
         {isPair ? (
           <a class="button" href={href(['compare', base.ref, candidate.ref])}>
             {`Compare step ${count(candidate.step)} with step ${count(base.step)}`}

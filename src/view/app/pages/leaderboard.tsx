@@ -6,7 +6,6 @@ import type { LeaderboardDocument, ShownBlock } from '../../documents.js';
 import { Block, type Column, Header, Loaded, Notes, type Row, Table } from '../parts.js';
 import { useDocument } from '../source.js';
 import { DASH, plural, visible } from '../text.js';
-import '../compare.css';
 
 export function LeaderboardPage() {
   return <Loaded of={useDocument('leaderboard')}>{(board) => <Board board={board} />}</Loaded>;
@@ -80,7 +79,7 @@ function Cell({ block, row, at, place }: { block: ShownBlock; row: BoardRow; at:
   ];
   return (
     <>
-      {figure?.best ? <strong>{text}</strong> : visible(text)}
+      {figure?.best ? <strong class="good">{text}</strong> : visible(text)}
       {under.map((line) => (
         <small>{line}</small>
       ))}

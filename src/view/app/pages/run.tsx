@@ -11,7 +11,6 @@ import { ProblemsPage } from './problems.js';
 import { intervalOf, RunHead } from './run-head.js';
 import { SamplesPage } from './samples.js';
 import { Scenarios } from './scenarios.js';
-import '../run.css';
 
 const TABS = [
   ['', 'Overview'],
@@ -60,7 +59,7 @@ function Overview({ id }: { id: string }) {
             </Block>
           )}
           {run.manifest !== null && (
-            <div class="folds">
+            <div class="block">
               <Fold title="Manifest" about="what made this run">
                 <Text text={run.manifest} />
               </Fold>
@@ -208,7 +207,7 @@ function IntervalTable({ table, intervals }: FigureTable) {
       label="Figures by domain"
       cellOf={(text, row, column) => {
         const interval = intervals[row]?.[column];
-        return interval ? [text, <span class="range under">{interval}</span>] : visible(text);
+        return interval ? [text, <span class="note under">{interval}</span>] : visible(text);
       }}
     />
   );
@@ -229,17 +228,14 @@ function Ratings({ ratings }: { ratings: RunDocument['ratings'] }) {
   }));
   return (
     <>
-      <ul class="legend" aria-hidden="true">
+      <p class="pips" aria-hidden="true">
         {names.map((name) => (
-          <li>
-            <svg aria-hidden="true">
-              <rect class={`r${name}`} width="100%" height="100%" rx="2" />
-            </svg>
+          <span class="pip" style={{ '--rating': `var(--r${name})` }}>
             {name}
-          </li>
+          </span>
         ))}
-      </ul>
-      <Table look="chart one" columns={columns} rows={rows} />
+      </p>
+      <Table look="chart" columns={columns} rows={rows} />
     </>
   );
 }
@@ -248,7 +244,7 @@ function Stack({ counts }: { counts: readonly number[] }) {
   const all = counts.reduce((sum, times) => sum + times, 0);
   let from = 0;
   return (
-    <svg class="stack" aria-hidden="true">
+    <svg class="stack" height="1.35rem" aria-hidden="true">
       {counts.map((times, at) => {
         const share = all === 0 ? 0 : (times / all) * 100;
         const start = from;
@@ -256,9 +252,14 @@ function Stack({ counts }: { counts: readonly number[] }) {
         return (
           share > 0 && (
             <>
-              <rect class={`r${at + 1}`} x={cssPercent(start)} width={cssPercent(share)} height="100%" />
+              <rect
+                style={{ '--rating': `var(--r${at + 1})` }}
+                x={cssPercent(start)}
+                width={cssPercent(share)}
+                height="100%"
+              />
               {share >= 7 && (
-                <text class={`r${at + 1}`} x={cssPercent(start + share / 2)} y="52%">
+                <text text-anchor="middle" dominant-baseline="central" x={cssPercent(start + share / 2)} y="52%">
                   {Math.round(share)} %
                 </text>
               )}

@@ -41,7 +41,7 @@ export function RunsPage({ index, route }: PageProps) {
       )}
       {index.unread.length > 0 && (
         <Block title="Could not be read" note="Nothing else depends on these.">
-          <ul class="notes">
+          <ul class="note">
             {index.unread.map(({ place, reason }) => (
               <li>
                 <b>{visible(place)}</b>: {visible(reason)}
@@ -100,8 +100,8 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
   }));
   return (
     <section class="block">
-      <form class="filters" aria-label="Filter runs" onSubmit={(event) => event.preventDefault()}>
-        <label class="search">
+      <form class="row filters" aria-label="Filter runs" onSubmit={(event) => event.preventDefault()}>
+        <label class="note field">
           Name, model or judge
           <input
             type="search"
@@ -129,7 +129,7 @@ function RunList({ runs, route, chosen }: { runs: readonly ListedRun[]; route: R
         />
         <Chosen runs={runs} chosen={chosen} clear={() => set(route, { chosen: '' })} />
       </form>
-      <p class="status" role="status">
+      <p class="soft" role="status">
         {found.length === runs.length
           ? plural(runs.length, 'run')
           : `${count(found.length)} of ${plural(runs.length, 'run')}`}

@@ -32,9 +32,10 @@ export function Sample(props: Props) {
   const { sample } = selected;
   return (
     <>
-      <h2 class="title">
-        {visible(sampleName(list, sample))} <Score list={list} of={selected} />
-      </h2>
+      <div class="row">
+        <h2>{visible(sampleName(list, sample))}</h2>
+        <Score list={list} of={selected} />
+      </div>
       <Marks list={list} sample={sample} />
       {sample.y !== undefined && <p class="bad">{visible(sample.y)}</p>}
       <p class="note">
@@ -70,7 +71,7 @@ function Turns({ route, list, selected: { sample } }: Props) {
     if (turn !== undefined) set(route, { sample: idOf(turn) });
   };
   return (
-    <label class="turns">
+    <label class="row">
       <span>
         Turn <b>{sample.t}</b> <span class="soft">{`of ${turns.at(-1)?.t}`}</span>
       </span>
@@ -141,7 +142,7 @@ function Texts(props: Props & { readonly sides: Sides }) {
         ))}
       </div>
       <Ratings {...props} />
-      <div class="folds">
+      <div class="block">
         {history !== undefined && history.length > 0 && <History texts={history} />}
         <TextFold title="System prompt" text={text(row.system)} />
         {sides.map((side) => (
@@ -181,17 +182,16 @@ function Comparison({
   const predictions = chosen.map(({ name, row, text }) => ({ name, text: text(row.prediction) }));
   return (
     <section class="block">
-      <div class="tools">
+      <div class="row">
         <h3>Truth and prediction</h3>
         <button type="button" class="quiet" aria-pressed={isDrawn} onClick={() => toggleScreen(route)}>
-          {isDrawn ? 'Show the texts' : 'Draw the screens'}
+          {isDrawn ? 'Show the texts' : 'Draw the screens'} <kbd>s</kbd>
         </button>
-        <kbd>s</kbd>
         {other !== undefined && (
-          <fieldset>
+          <fieldset class="row">
             <legend class="unseen">Prediction of</legend>
             {[own.name, other.name, 'both'].map((name, at) => (
-              <label>
+              <label class="tick">
                 <input
                   type="radio"
                   name="shown"
@@ -224,10 +224,8 @@ function Verdict({ name, row: { facts, strengths, weaknesses } }: Side) {
       <ul class="claims">
         {unmetFirst.map(({ claim, kind, met, quote }) => (
           <li>
-            <b class={met ? 'good' : 'bad'}>{met ? '✓ met' : '✗ not met'}</b>
-            <span class="chip">{kind}</span>
-            {visible(claim)}
-            {quote !== undefined && <q class="soft">{visible(quote)}</q>}
+            <b class={met ? 'good' : 'bad'}>{met ? '✓ met' : '✗ not met'}</b> <span class="chip">{kind}</span>
+            {visible(claim)} {quote !== undefined && <q class="soft">{visible(quote)}</q>}
           </li>
         ))}
       </ul>

@@ -97,13 +97,13 @@ function Samples({ index, route, list, against }: Props) {
               <b>{visible(sampleName(list, one.sample))}</b>
               <Score list={list} of={one} />
               <Marks list={list} sample={one.sample} />
-              <span class="said note">{visible(one.sample.n ?? one.sample.y ?? '')}</span>
+              <span class="note">{visible(one.sample.n ?? one.sample.y ?? '')}</span>
             </a>
           )}
         />
       </section>
       <article class="sample" ref={article} tabIndex={-1} aria-label="Sample">
-        <div class="path">
+        <div class="row">
           <a class="back" href={href(route.path, { ...settings(route), sample: undefined })}>
             All samples
           </a>
@@ -195,8 +195,8 @@ function Filters(props: Props & { found: ReturnType<typeof useFound>; field: Ref
     set(route, { texts: query.text && '1' });
   };
   return (
-    <form class="filters" onSubmit={search}>
-      <label class="search">
+    <form class="row filters" onSubmit={search}>
+      <label class="note field">
         Search
         <input
           type="search"
@@ -209,7 +209,7 @@ function Filters(props: Props & { found: ReturnType<typeof useFound>; field: Ref
         Search texts
       </button>
       <Fold title="Filters and order">
-        <div class="fields">
+        <div class="row">
           {QUERY_PARTS.map((part) => {
             // The first order is the one without a choice.
             const [none = '', ...values] = part === 'sort' ? (choices.sort ?? []) : ['all', ...(choices[part] ?? [])];

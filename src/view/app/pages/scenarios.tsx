@@ -135,7 +135,7 @@ function Marks({ sample: { measures } }: { sample: ScenarioSample }) {
     undisturbed !== undefined && ['soft', `undisturbed ${undisturbed.toFixed(0)} %`],
     taken === 100 && ['soft', 'its twin would count as following'],
   ];
-  return <>{said.map((mark) => mark && <span class={`mark ${mark[0]}`}>{mark[1]}</span>)}</>;
+  return <>{said.map((mark) => mark && <span class={`chip ${mark[0]}`}>{mark[1]}</span>)}</>;
 }
 
 function Step({ step: { action, prediction, twin, verdicts }, lead }: { step: ScenarioStep; lead: string }) {
@@ -143,7 +143,7 @@ function Step({ step: { action, prediction, twin, verdicts }, lead }: { step: Sc
     <>
       <h4>{lead}Action</h4>
       <TextOf text={action} />
-      <ul class="said">
+      <ul>
         {verdicts.map(({ verifier, met, why }) => (
           <li>
             <span class={met ? 'good' : 'bad'}>{visible(verdictOf(verifier, met))}</span>: {visible(why)}
