@@ -35,7 +35,7 @@ export const command = defineCommand({
   options: {
     ...under('Runs', {
       db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
-      run: option.list('NAME', 'only these runs, by label or number', { namesRun: true }),
+      run: option.list('NAME', 'only these runs, by label or number'),
       show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
       per: option.choice(['label', 'model'], 'what names a run, where it has both', { default: 'label' }),
       'with-published': option.flag('add the fourteen published rows to the official block'),

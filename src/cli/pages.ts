@@ -30,7 +30,7 @@ export const report = defineCommand({
   },
   options: {
     run: JUDGED_RUN,
-    compare: option.text('RUN', 'another run, to show what changed against it', { namesRun: true }),
+    compare: option.text('RUN', 'another run, to show what changed against it'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
@@ -151,7 +151,7 @@ export const rate = defineCommand({
   },
   options: {
     run: JUDGED_RUN,
-    other: option.text('RUN', 'a second run, mixed with the first under --blind', { namesRun: true }),
+    other: option.text('RUN', 'a second run, mixed with the first under --blind'),
     blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
     samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
     seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),

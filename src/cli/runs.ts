@@ -24,7 +24,6 @@ import { openStoreToChange, withStore } from '../store/store.js';
 
 /** A stored run, as a name, a number or a file. */
 const RUN = option.text('RUN', 'a stored run: its number or label, or its judged file or the folder of that', {
-  namesRun: true,
   required: true,
 });
 /** The one file that a run is changed in. */
@@ -132,7 +131,6 @@ export const remove = defineCommand({
   examples: { 'awb runs remove 3 4': 'what would go', 'awb runs remove 3 4 --yes': 'removes them' },
   options: {
     runs: option.list('RUN', 'stored runs, each as a number, a label, or a judged file or its folder', {
-      namesRun: true,
       required: true,
       whole: true,
     }),

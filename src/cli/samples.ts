@@ -28,7 +28,7 @@ export const command = defineCommand({
     run: JUDGED_RUN,
     worst: option.integer('samples to show, the worst first', { min: 1, default: 20 }),
     filter: option.map(`which samples, by ${QUERY_PARTS.join(', ')} (docs/view.md)`, { value: 'NAME=VALUE' }),
-    compare: option.text('RUN', 'another run, to filter and sort by what changed against it', { namesRun: true }),
+    compare: option.text('RUN', 'another run, to filter and sort by what changed against it'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
   },

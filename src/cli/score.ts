@@ -43,9 +43,7 @@ export const command = defineCommand({
     predictions: option.text('RUN', 'a judged.jsonl, a scenarios.jsonl, or the folder of one', { required: true }),
     db: option.text('FILE', 'SQLite file, which can hold many runs', { default: DEFAULT_DB }),
     label: option.text('TEXT', 'name of the checkpoint (default: the one that it has)', { check: shortLabel }),
-    'teacher-forced': option.text('RUN', 'of a rollout: the run with true histories, to tell drift', {
-      namesRun: true,
-    }),
+    'teacher-forced': option.text('RUN', 'of a rollout: the run with true histories, to tell drift'),
     'min-coverage': option.number('share of the rows of each domain that must be scored, else exit 3', {
       min: 0,
       max: 1,

@@ -13,16 +13,7 @@ import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { isComparable } from './comparability.js';
-import {
-  DEFAULT_DB,
-  type KnownRun,
-  listOfRuns,
-  manifestOf,
-  provenanceIn,
-  ranked,
-  runsNamed,
-  withKnownRuns,
-} from './databases.js';
+import { type KnownRun, listOfRuns, manifestOf, provenanceIn, ranked, runsNamed, withKnownRuns } from './databases.js';
 import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
@@ -247,26 +238,6 @@ export function notesOnLabel(label: string, run: KnownRun, known: readonly Known
   const numbers = others.filter((other) => other.run.label === label).map((other) => other.run.id);
   const runs = `${numbers.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}`;
   return numbers.length === 0 ? [] : [`${shown(label)} is also the label of ${runs}; a number names each`];
-}
-
-/**
- * The runs of SQLite files, each by its label or, where that needs quotes or several have it, by its number. None where no file
- * is given and there is none at the usual place, or where one cannot be read: a shell that completes has nobody to tell.
- */
-export async function runNames(given: string | undefined, io: Io) {
-  const files = (given ?? (io.env.AWB_DB || DEFAULT_DB)).split(',');
-  try {
-    return await withKnownRuns(files, io, async (known) =>
-      known.map(({ run: { id, label, worldModel, judgeModel, kind } }) => {
-        const isPlain = label !== undefined && /^\w[\w.@+=-]*$/.test(label) && runsNamed(label, known).length === 1;
-        const words = [isPlain ? `run ${id}` : label, worldModel, judgeModel ?? kind].filter(Boolean);
-        return { name: isPlain ? label : String(id), description: oneLine(words.join(', '), 60) };
-      }),
-    );
-  } catch (error) {
-    if (error instanceof UserError) return [];
-    throw error;
-  }
 }
 
 function shown(text: string): string {

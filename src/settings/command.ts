@@ -112,8 +112,6 @@ interface AnyOption {
   readonly required?: true;
   /** The boolean option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
   readonly belongsTo?: string;
-  /** The value is a stored run's name, or a file: shells complete it from the SQLite files of `--db`. */
-  readonly namesRun?: true;
   /** The value is not shown anywhere: not in errors, by --print-config or in the manifest. */
   readonly secret?: true;
 }

@@ -33,7 +33,7 @@ export const WATCH_OPTIONS = {
     'judge-batch': option.flag("ask the judge by batch files in the checkpoint's folder (--once: exit 75 meanwhile)"),
   }),
   ...under('Gate', {
-    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { namesRun: true, required: true }),
+    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { required: true }),
   }),
   ...under('Output', {
     'output-dir': option.text('DIR', 'folder of watch.jsonl and of a folder a checkpoint', { default: './watch' }),
