@@ -5,12 +5,12 @@ import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
 import { badData, EXIT, heedStop } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import { counted, printable, shownPath } from '../core/printable.js';
+import { counted, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { agreementOfPeople, agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
+import { noting, OPEN, pageLink, print, requirePageName, writeText } from '../results/output.js';
 import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 import { resultPage } from '../view/result-documents.js';
@@ -36,13 +36,12 @@ export const command = defineCommand({
     for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
       ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
     }
-    const left: string[] = [];
-    const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
+    const note = noting(settings, io);
+    const paths = [...new Set(judgedFilesOf(settings.predictions, io, note))];
     const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
     const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
     const matched = matchRatings(ratings, predictions);
-    if (!settings.quiet)
-      for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
+    for (const text of [...warnings, ...notesOn(matched)]) note(text);
     if (matched.predictions.length === 0) {
       throw badData(
         `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
@@ -56,20 +55,16 @@ export const command = defineCommand({
       const link = await pageLink(settings.html, settings, io);
       if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
     }
-    if (settings.json) {
-      const { leftOut, unchecked } = matched;
-      const document = {
-        schema: 'awb.agree/1',
-        predictions_files: paths,
-        ...found,
-        left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
-        without_hash: unchecked,
-        resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
-      };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
-    } else {
-      io.stdout.write(agreementText(found, lookOf(settings, io)));
-    }
+    const { leftOut, unchecked } = matched;
+    const document = {
+      schema: 'awb.agree/1',
+      predictions_files: paths,
+      ...found,
+      left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
+      without_hash: unchecked,
+      resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
+    };
+    print(document, () => agreementText(found, lookOf(settings, io)), settings, io);
     return EXIT.done;
   },
 });

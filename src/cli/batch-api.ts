@@ -2,7 +2,7 @@
 
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
-import { NONE, type Table } from '../core/table.js';
+import { columnsOf, NONE } from '../core/table.js';
 import { type Look, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { type BatchPart, isLive, resultsToFetch, type Sent } from '../model/batch/folder.js';
@@ -189,15 +189,7 @@ function stateOf(sent: Sent | undefined): string {
   return sent?.inputFileId === undefined ? 'not submitted' : 'uploaded';
 }
 
-const COLUMNS = [
-  { heading: 'Part', short: 'Part', align: 'left' },
-  { heading: 'Requests', short: 'Req.', align: 'right' },
-  { heading: 'State', short: 'State', align: 'left' },
-  { heading: 'Done', short: 'Done', align: 'right' },
-  { heading: 'Failed', short: 'Fail.', align: 'right' },
-  { heading: 'Age', short: 'Age', align: 'right' },
-  { heading: 'Expires', short: 'Exp.', align: 'right' },
-] as const satisfies Table['columns'];
+const COLUMNS = columnsOf('<Part, Requests|Req., <State, Done, Failed|Fail., Age, Expires|Exp.');
 /** How many errors of a part are told. */
 const MOST_PROBLEMS = 3;
 

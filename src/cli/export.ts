@@ -1,16 +1,15 @@
 // awb export csv: rows or scores; awb export mlflow: settings and scores into an MLflow server, over its REST API. What is there already
 // is not doubled.
 
-import { resolve } from 'node:path';
 import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { counted, oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { replaceFile } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { figuresOf, rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
+import { deliver, noting, print } from '../results/output.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
 import { defineCommand, option } from '../settings/command.js';
@@ -31,14 +30,9 @@ export const csv = defineCommand({
   },
   operands: ['run'],
   async run(settings, io) {
-    const { output, quiet } = settings;
     const run = await readRun(settings.run, settings, io);
     const lines = settings.scores ? [scoresCsv(run.card, namesOf(run))] : rowsCsv(run.rows, namesOf(run));
-    if (output === undefined) for (const line of lines) io.stdout.write(line);
-    else {
-      await replaceFile(resolve(io.cwd, output), lines, { name: output, remedy: 'name another file with --output' });
-      if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
-    }
+    await deliver([...lines].join(''), settings, io);
     return EXIT.done;
   },
 });
@@ -108,13 +102,12 @@ export const mlflow = defineCommand({
       ...(kept.length > 0 ? [`MLflow changes no parameters; ${many} the value of the first export: ${names}`] : []),
       ...(folder ? [] : ['no files were put beside the run: the server runs without --serve-artifacts']),
     ];
-    if (!settings.quiet) for (const note of notes) io.stderr.write(`note: ${printable(note)}\n`);
+    notes.forEach(noting(settings, io));
     const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
     const updated = before !== undefined;
     const ids = { experiment: name, experiment_id: experiment, run_id: runId };
-    const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
-    const document = { schema: 'awb.mlflow-export/1', ...ids, updated, url };
-    io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);
+    const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}\n`;
+    print({ schema: 'awb.mlflow-export/1', ...ids, updated, url }, () => text, settings, io);
     return EXIT.done;
   },
 });

@@ -7,13 +7,14 @@ import { openPredictions } from '../benchmark/predictions.js';
 import { withIds } from '../benchmark/selection.js';
 import { badData, type ExitCode, present } from '../core/errors.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { counted, printable, shellLine, shownPath } from '../core/printable.js';
+import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { judgementState } from '../judge/asking.js';
 import { chooseFile, type Judging, judgeIdentity, judgeStage, recheck } from '../judge/judging.js';
 import type { Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { asSeen, JUDGE_OPTIONS, type JudgeSettings, openJudging, requireJudge, withBeside } from '../judge/opening.js';
+import { noting } from '../results/output.js';
 import { asksByFilesAlone } from '../run/batch/options.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
@@ -76,7 +77,7 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
     }
     const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
     const change = changeSince(beside, shownPath(path, io), predictions.sha256);
-    if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
+    if (change !== undefined) noting(settings, io)(change);
     // A judged file carries the manifest of its predictions in its own.
     const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
     const dir = inCwd(io, settings.outputDir) ?? dirname(path);
@@ -105,7 +106,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   });
   const fresh = settings.fresh || replaces;
   // Before anybody is paid for judgements that were meant for the other file.
-  if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
+  if (why !== undefined && !settings.dryRun) noting(settings, io)(why);
   const { dryRun } = settings;
   const { pricing } = work;
   return withRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing }, (run) => {

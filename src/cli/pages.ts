@@ -9,7 +9,7 @@ import { replaceFile } from '../disk/files.js';
 import { readSpent } from '../results/costs.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun, readWithOther } from '../results/find.js';
-import { OPEN, pageLink, requirePageName } from '../results/output.js';
+import { OPEN, pageLink, print, requirePageName } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import { compareDocument } from '../view/compare-document.js';
@@ -57,17 +57,14 @@ export const report = defineCommand({
     const { bytes } = await replaceFile(output, page, { name: settings.output, remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const described = ({ name, source }: ReadRun) => ({ name, source });
-    if (settings.json) {
-      const runs = { run: described(run), compare: other ? described(other) : null };
-      io.stdout.write(`${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, ...runs })}\n`);
-      return EXIT.done;
-    }
+    const runs = { run: described(run), compare: other ? described(other) : null };
+    const document = { schema: 'awb.report/1', output, url, samples, bytes, ...runs };
     const lines = [
       `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`,
       ...(isCut ? [`histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit)`] : []),
       `open: ${url}`,
     ];
-    io.stdout.write(`${lines.join('\n')}\n`);
+    print(document, () => `${lines.join('\n')}\n`, settings, io);
     return EXIT.done;
   },
 });
@@ -163,7 +160,7 @@ export const rate = defineCommand({
   operands: ['run', 'other'],
   async run(settings, io) {
     requirePageName(settings.output, '--output', settings);
-    const { blind, seed, dataDir, json } = settings;
+    const { blind, seed, dataDir } = settings;
     const output = resolve(io.cwd, settings.output);
     if (blind !== (settings.other !== undefined)) {
       throw new UserError(
@@ -204,11 +201,7 @@ export const rate = defineCommand({
     const { bytes } = await replaceFile(output, page, { remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
-    if (json) {
-      const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
-      io.stdout.write(`${JSON.stringify(result)}\n`);
-      return EXIT.done;
-    }
+    const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
     const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);
     const lines = [
       `written: ${shownPath(output, io)} (${counted(samples.length, 'sample')}, ${(bytes / 1e6).toFixed(1)} MB)`,
@@ -219,7 +212,7 @@ export const rate = defineCommand({
       `next: open ${url}, rate, save the file, and give it to`,
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];
-    io.stdout.write(`${lines.join('\n')}\n`);
+    print(result, () => `${lines.join('\n')}\n`, settings, io);
     return EXIT.done;
   },
 });

@@ -8,6 +8,7 @@ import { counted, oneLine, printable, shortened } from '../core/printable.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readWithOther } from '../results/find.js';
+import { print } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option } from '../settings/command.js';
 import type { ListedSample, SampleList } from '../view/documents.js';
@@ -48,13 +49,11 @@ export const command = defineCommand({
           shown.push({ list, sample, ...selected, texts: await texts.read(row) });
         }
       }
-      if (settings.json) {
-        const described = ({ name, source }: ReadRun) => ({ name, source });
-        const samples = shown.map(documentOfSample);
-        const runs = { run: described(run), compare: other && described(other) };
-        const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
-        io.stdout.write(`${JSON.stringify(document)}\n`);
-      } else io.stdout.write(textOf(shown, found.length, lookOf(settings, io)));
+      const described = ({ name, source }: ReadRun) => ({ name, source });
+      const runs = { run: described(run), compare: other && described(other) };
+      const samples = shown.map(documentOfSample);
+      const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
+      print(document, () => textOf(shown, found.length, lookOf(settings, io)), settings, io);
       return EXIT.done;
     } finally {
       await texts.close();

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { EXIT, inputMissing, interruption, UserError } from '../core/errors.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import { DEFAULT_DB } from '../results/databases.js';
-import { openInBrowser } from '../results/output.js';
+import { openInBrowser, print } from '../results/output.js';
 import { defineCommand, option, toolVersion, under } from '../settings/command.js';
 import { writeBundle } from '../view/bundle.js';
 import { openLibrary } from '../view/library.js';
@@ -65,20 +65,14 @@ export const command = defineCommand({
       const { files, bytes } = await writeBundle(dir, library.documents({ scoresOnly }), io);
       const path = join(dir, 'index.html');
       const url = pathToFileURL(path).href;
-      io.stdout.write(
-        json
-          ? `${JSON.stringify({ schema: 'awb.view/1', output: path, url, files, bytes })}\n`
-          : `written: ${shownPath(path, io)} (${counted(index.runs.length, 'run')}, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
-      );
+      const text = `written: ${shownPath(path, io)} (${counted(index.runs.length, 'run')}, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`;
+      print({ schema: 'awb.view/1', output: path, url, files, bytes }, () => text, settings, io);
       return EXIT.done;
     }
     const onError = (text: string) => void io.stderr.write(`awb view: ${printable(text)}\n`);
     const viewer = await startViewer(library, { host, port, onError });
-    io.stdout.write(
-      json
-        ? `${JSON.stringify({ schema: 'awb.view/1', url: viewer.url })}\n`
-        : `${counted(index.runs.length, 'run')} at ${viewer.url}\n`,
-    );
+    const text = `${counted(index.runs.length, 'run')} at ${viewer.url}\n`;
+    print({ schema: 'awb.view/1', url: viewer.url }, () => text, settings, io);
     if (!quiet && !json) io.stderr.write('Ctrl-C ends it.\n');
     if (open) await openInBrowser(viewer.url, io);
     if (!io.stop.aborted) await once(io.stop, 'abort');

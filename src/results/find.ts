@@ -14,6 +14,7 @@ import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { isComparable } from './comparability.js';
 import { type KnownRun, listOfRuns, manifestOf, provenanceIn, ranked, runsNamed, withKnownRuns } from './databases.js';
+import { noting } from './output.js';
 import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
@@ -73,9 +74,7 @@ async function readRuns(
   { db, quiet, fixed }: Naming,
   io: Io,
 ): Promise<readonly ReadRun[]> {
-  const note = (text: string) => {
-    if (!quiet) io.stderr.write(`note: ${text}\n`);
-  };
+  const note = noting({ quiet }, io);
   const choose = async (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
     const runs = new Map<Found, ReadRun>();
     const read = async (one: Found) => {

@@ -33,6 +33,23 @@ export function formatOf<Format extends string>(
   return format ?? keysOf(formats).find((name) => formats[name].endings.includes(ending)) ?? 'terminal';
 }
 
+/** Prints a result: under --json its document, else its text. */
+export function print(
+  document: object,
+  text: () => string,
+  { json }: { readonly json: boolean },
+  { stdout }: Pick<Io, 'stdout'>,
+): void {
+  stdout.write(json ? `${JSON.stringify(document)}\n` : text());
+}
+
+/** Takes what the user should know: a line of stderr each, under --quiet none. */
+export function noting({ quiet }: { readonly quiet: boolean }, { stderr }: Pick<Io, 'stderr'>): (text: string) => void {
+  return (text) => {
+    if (!quiet) stderr.write(`note: ${printable(text)}\n`);
+  };
+}
+
 /** Writes a text to stdout, or to the file of --output. @throws UserError (74) */
 export async function deliver(
   text: string,

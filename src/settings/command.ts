@@ -287,10 +287,9 @@ function leadsHere(path: string): boolean {
 
 // The tool's own version, as package.json states it.
 
-let version: string | undefined;
+const VERSION = String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
 
-/** For example `0.1.0`; read once. */
+/** For example `0.1.0`. */
 export function toolVersion(): string {
-  version ??= String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
-  return version;
+  return VERSION;
 }
