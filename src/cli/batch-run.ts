@@ -160,20 +160,12 @@ async function answerAll(
   const total = parts.reduce((sum, { requests }) => sum + requests, 0);
   const tally = { total, answered: 0, refused: 0, missing: jobs.length };
   if (jobs.length === 0) return tally;
-  const {
-    local,
-    modelBaseUrl: baseUrls,
-    modelApiKey: apiKey,
-    rpm,
-    tpm,
-    concurrency,
-    maxAttempts,
-    keepGoing,
-  } = settings;
+  const { local, rpm, tpm, concurrency, maxAttempts, keepGoing } = settings;
+  const addresses = { baseUrls: settings.modelBaseUrl, apiKey: settings.modelApiKey };
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
   const { named, close } =
     local === undefined
-      ? targetAt({ prefix: 'model', baseUrls, model, apiKey }, io)
+      ? targetAt({ prefix: 'model', model, ...addresses }, io)
       : await localTarget('model', local, { ...settings, alias: model }, io);
   const onNotice = (text: string) => progress.notice(text);
   const drain = drainOnInterrupt(io, onNotice);

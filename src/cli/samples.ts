@@ -2,9 +2,10 @@
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
-import { EXIT, nearest, UserError } from '../core/errors.js';
+import { EXIT, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
+import { unknownName } from '../core/schema.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readWithOther } from '../results/find.js';
@@ -66,20 +67,14 @@ function queryOf(filters: Readonly<Record<string, string>>, list: SampleList, ag
   const choices = choicesOf(list, against);
   for (const [name, value] of Object.entries(filters)) {
     const part = QUERY_PARTS.find((known) => known === name);
-    if (part === undefined) throw unknown(`--filter ${name}`, name, QUERY_PARTS);
+    if (part === undefined) throw new UserError(unknownName(`--filter ${oneLine(name, 60)}`, name, QUERY_PARTS));
     const known = choices[part];
     if (known === undefined || known.includes(value)) continue;
     if (part === 'change' && against === undefined) throw new UserError('--filter change needs --compare RUN');
-    throw unknown(`--filter ${name}=${value}`, value, known);
+    const what = `--filter ${name}=${oneLine(value, 60)}`;
+    throw new UserError(known.length === 0 ? `${what}: this run has none` : unknownName(what, value, known));
   }
   return filters;
-}
-
-function unknown(what: string, given: string, known: readonly string[]): UserError {
-  const near = nearest(given, known);
-  const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
-  const those = known.length === 0 ? 'this run has none' : `known are ${known.join(', ')}`;
-  return new UserError(`${oneLine(what, 100)} is not known${hint}; ${those}`);
 }
 
 /** A sample with its texts. */

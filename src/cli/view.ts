@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { EXIT, inputMissing, interruption, UserError } from '../core/errors.js';
+import { EXIT, inputMissing, interruption } from '../core/errors.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import { DEFAULT_DB } from '../results/databases.js';
 import { openInBrowser, print } from '../results/output.js';
@@ -38,13 +38,12 @@ export const command = defineCommand({
     }),
     ...under('Files', {
       bundle: option.text('DIR', 'write all of it into this folder instead, and end'),
-      'scores-only': option.flag('with --bundle: no texts at all'),
+      'scores-only': option.flag('with --bundle: no texts at all', { belongsTo: 'bundle' }),
     }),
   },
   operands: ['places'],
   async run(settings, io) {
     const { places, bundle, scoresOnly, dataDir, host, port, json, quiet, open } = settings;
-    if (scoresOnly && bundle === undefined) throw new UserError('--scores-only is for --bundle DIR; name the folder');
     const usual = USUAL.filter((name) => existsSync(resolve(io.cwd, name)));
     if (places.length === 0 && usual.length === 0) {
       throw inputMissing(

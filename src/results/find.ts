@@ -5,7 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { judgedFileOf } from '../benchmark/judged-path.js';
 import { heedStop, nearest, present, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { oneLine, printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
@@ -18,7 +18,7 @@ import { noting } from './output.js';
 import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
-export interface Naming {
+interface Naming {
   /** SQLite files, for labels and numbers. */
   readonly db: readonly string[];
   readonly quiet: boolean;
@@ -76,17 +76,12 @@ async function readRuns(
 ): Promise<readonly ReadRun[]> {
   const note = noting({ quiet }, io);
   const choose = async (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
-    const runs = new Map<Found, ReadRun>();
-    const read = async (one: Found) => {
-      const before = runs.get(one);
-      if (before !== undefined) return before;
-      const run = isStored(one)
-        ? readStoredRun(one, manifestOf(one))
-        : await readJudgedRun(one, calibrations, note, io);
-      runs.set(one, run);
-      await heedStop(io);
-      return run;
-    };
+    const runs = new Map<Found, Promise<ReadRun>>();
+    const read = (one: Found) =>
+      heldIn(runs, one, async () => {
+        await heedStop(io);
+        return isStored(one) ? readStoredRun(one, manifestOf(one)) : readJudgedRun(one, calibrations, note, io);
+      });
     const found = names.map((name) => findRuns(name, known, note, io));
     const choices = choicesOf(found);
     const suitable: Choice[] = [];

@@ -7,10 +7,11 @@ import { resolve } from 'node:path';
 import { type Cost, wholeCost } from '../core/costs.js';
 import { adviceText, type GateOutcome, PROVENANCE } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
-import { codeOf, EXIT, type ExitCode, inputMissing, nearest, UserError } from '../core/errors.js';
+import { codeOf, EXIT, type ExitCode, inputMissing, UserError } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import { canonicalJson } from '../core/json.js';
 import { counted, oneLine } from '../core/printable.js';
+import { unknownName } from '../core/schema.js';
 import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
 import type { ShownRun } from '../report/comparison.js';
@@ -125,9 +126,7 @@ export function publishedBase(base: string) {
   const row = PUBLISHED.find(({ model }) => model.toLowerCase() === name.toLowerCase());
   if (row === undefined) {
     const models = PUBLISHED.map(({ model }) => model);
-    const near = nearest(name, models);
-    const hint = near === undefined ? `the published rows are ${models.join(', ')}` : `did you mean "${near}"?`;
-    throw new UserError(`there is no published row "${oneLine(name, 80)}"; ${hint}`);
+    throw new UserError(unknownName(`published row "${oneLine(name, 80)}"`, name, models));
   }
   const { text: source, judge } = PUBLISHED_SOURCE;
   const shown: ShownRun = { name: `published ${row.model}`, source, judge, rubricPack: 'official' };
