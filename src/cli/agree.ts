@@ -72,17 +72,17 @@ export const command = defineCommand({
 /** Named ratings of a kind, before the rest is counted. */
 const MOST_NAMED = 10;
 
-/** Ratings that do not count, each with file and line; of many of a kind the first. */
+/** Ratings that do not count, by the reason, each with file and line; of many of a kind the first. */
 function notesOn({ leftOut, unchecked }: Matched): string[] {
-  const kinds = [...groupBy(leftOut, ({ why }) => why)];
-  const named = new Set(kinds.flatMap(([, own]) => own.slice(0, MOST_NAMED)));
-  const unhashed = `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`;
-  const further = kinds.filter(([, own]) => own.length > MOST_NAMED);
-  return [
-    ...leftOut.filter((one) => named.has(one)).map(({ place, why }) => `${place}: left out: ${REASONS[why]}`),
-    ...further.map(
-      ([why, own]) => `and ${counted(own.length - MOST_NAMED, 'further rating')} left out: ${REASONS[why]}`,
-    ),
-    ...(unchecked === 0 ? [] : [unhashed]),
-  ];
+  const notes = [...groupBy(leftOut, ({ why }) => why)].flatMap(([why, own]) => {
+    const named = own.slice(0, MOST_NAMED).map(({ place }) => `${place}: left out: ${REASONS[why]}`);
+    const left = own.length - named.length;
+    return left === 0 ? named : [...named, `and ${counted(left, 'further rating')} left out: ${REASONS[why]}`];
+  });
+  if (unchecked > 0) {
+    notes.push(
+      `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
+    );
+  }
+  return notes;
 }

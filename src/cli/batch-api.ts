@@ -3,7 +3,7 @@
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
 import { columnsOf, NONE } from '../core/table.js';
-import { type Look, terminal } from '../core/terminal.js';
+import { type Look, lookOf, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { type BatchPart, isLive, resultsToFetch, type Sent } from '../model/batch/folder.js';
 import { waitOf } from '../model/schedule/outages.js';
@@ -89,9 +89,8 @@ async function withClient(
     await work(client);
     client.loading.finish();
     const standing = await standingOf(client);
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    const text = settings.json ? `${JSON.stringify(standing, null, 2)}\n` : standingText(client, standing, look);
-    io.stdout.write(text);
+    const text = () => standingText(client, standing, lookOf(settings, io));
+    io.stdout.write(settings.json ? `${JSON.stringify(standing, null, 2)}\n` : text());
     return standing;
   } finally {
     await client.close();

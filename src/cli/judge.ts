@@ -61,14 +61,14 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
-  const dataDir = inCwd(io, settings.dataDir);
   const opened: { close(): Promise<unknown> }[] = [];
   const keep = <T extends { close(): Promise<unknown> }>(one: T): T => {
     opened.unshift(one);
     return one;
   };
   try {
-    const dataset = dataDir === undefined ? undefined : keep(await openDataset(dataDir, io.stop));
+    const { dataDir, outputDir } = settings;
+    const dataset = dataDir === undefined ? undefined : keep(await openDataset(resolve(io.cwd, dataDir), io.stop));
     const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
     const predictions = keep(await withBeside(mode, method, await open(path), () => open(present(rival))));
     for (const { domain, line } of predictions.refs) {
@@ -80,7 +80,7 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
     if (change !== undefined) noting(settings, io)(change);
     // A judged file carries the manifest of its predictions in its own.
     const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
-    const dir = inCwd(io, settings.outputDir) ?? dirname(path);
+    const dir = outputDir === undefined ? dirname(path) : resolve(io.cwd, outputDir);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
     const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
     // Nothing is started for a mode that asks nobody.
@@ -138,8 +138,4 @@ function scoring({ absent, failures }: Counts, judged: string, program: string):
   const lacking = counted(unpredicted, 'row lacks', 'rows lack');
   const first = unpredicted > 0 ? `repeat awb infer (${lacking} a prediction) and then this command; or ` : '';
   return `${first}${program} ${shellLine(['score', '--predictions', judged])}`;
-}
-
-function inCwd(io: Io, path: string | undefined): string | undefined {
-  return path === undefined ? undefined : resolve(io.cwd, path);
 }

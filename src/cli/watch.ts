@@ -18,10 +18,9 @@ import { oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 import { readJson, writeJson } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
-import { wordsFor } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
-import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
+import { defineCommand, keptText, type RunAwb } from '../settings/command.js';
 import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
 import { wordsOf } from './watch/processes.js';
@@ -103,11 +102,8 @@ async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promis
     });
     if (isThere) return name;
   }
-  const score = isStored
-    ? ` and type ${programName(io)} ${shellLine(['score', source, ...wordsFor(resolve(io.cwd, db), io)])}`
-    : '';
   throw identityDiffers(
-    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${score}, or give another --output-dir to hold them against what is there now`,
+    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ' and run awb score on it' : ''}, or give another --output-dir to hold them against what is there now`,
   );
 }
 
