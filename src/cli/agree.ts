@@ -43,9 +43,7 @@ export const command = defineCommand({
     const matched = matchRatings(ratings, predictions);
     for (const text of [...warnings, ...notesOn(matched)]) note(text);
     if (matched.predictions.length === 0) {
-      throw badData(
-        `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
-      );
+      throw badData('no rating counts; name the judged file that they were made from with --predictions');
     }
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);
@@ -80,9 +78,7 @@ function notesOn({ leftOut, unchecked }: Matched): string[] {
     return left === 0 ? named : [...named, `and ${counted(left, 'further rating')} left out: ${REASONS[why]}`];
   });
   if (unchecked > 0) {
-    notes.push(
-      `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`,
-    );
+    notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell if the text is the same`);
   }
   return notes;
 }

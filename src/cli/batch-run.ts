@@ -93,9 +93,7 @@ async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
   if (!isAwaited) return;
-  throw new UserError(
-    `batches of ${shown} are at ${submission?.baseUrl} and not fetched yet, and would be paid for twice; awb batch fetch ${shown} gets what has come, awb batch cancel ${shown} ends them`,
-  );
+  throw new UserError(`a server works on ${shown}; first awb batch fetch ${shown}, or awb batch cancel ${shown}`);
 }
 
 /** A request to be asked, and where its line lies. */

@@ -109,9 +109,7 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError(
-    'no MLflow server is named by an http:// or https:// address; give --tracking-uri, such as http://127.0.0.1:5000, or set MLFLOW_TRACKING_URI',
-  );
+  throw new UserError('name the MLflow server by an http(s) address: --tracking-uri, or MLFLOW_TRACKING_URI');
 }
 
 /** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
@@ -121,9 +119,7 @@ async function experimentOf(server: MlflowServer, name: string): Promise<string>
   if (found === undefined) return textIn(await server.post('experiments/create', { name }), 'experiment_id', server);
   const experiment = asObject(found.experiment);
   if (experiment.lifecycle_stage !== 'deleted') return textIn(experiment, 'experiment_id', server);
-  throw new UserError(
-    `the experiment "${name}" of ${server.root} was deleted; restore it there, or name another with --experiment`,
-  );
+  throw new UserError(`the experiment "${name}" was deleted; restore it in MLflow, or name another with --experiment`);
 }
 
 function objectsIn(list: unknown): JsonObject[] {

@@ -163,9 +163,7 @@ export const rate = defineCommand({
     const { blind, seed, dataDir } = settings;
     const output = resolve(io.cwd, settings.output);
     if (blind !== (settings.other !== undefined)) {
-      throw new UserError(
-        '--blind mixes two runs, and nothing else does; give both the flag and a second run, or neither',
-      );
+      throw new UserError('--blind mixes two runs; give the flag and a second run, or neither');
     }
     if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
     const run = shareable(await readRun(settings.run, settings, io));

@@ -31,9 +31,7 @@ export const command = defineCommand({
     const { combine, quorum, fresh } = settings;
     const members = await readMembers(settings.judged, io);
     if (quorum !== undefined && quorum > members.length) {
-      throw new UserError(
-        `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
-      );
+      throw new UserError(`--quorum ${quorum} is more than the ${members.length} judges of this panel; give fewer`);
     }
     const path = resolve(io.cwd, settings.output);
     const joined = joinMembers(members, { combine, quorum });

@@ -46,9 +46,7 @@ export const command = defineCommand({
     const { places, bundle, scoresOnly, dataDir, host, port, json, quiet, open } = settings;
     const usual = USUAL.filter((name) => existsSync(resolve(io.cwd, name)));
     if (places.length === 0 && usual.length === 0) {
-      throw inputMissing(
-        `there is neither ${USUAL.join(' nor ')} here; name SQLite files of awb score, or folders of runs`,
-      );
+      throw inputMissing(`there is no ${USUAL.join(' or ')} here; name SQLite files of awb score, or folders of runs`);
     }
     const shown = places.length === 0 ? usual : places;
     const library = openLibrary(

@@ -38,9 +38,7 @@ export const command = defineCommand({
   operands: ['dir'],
   async run({ config, ...given }, io, _shown, awb) {
     if (config === undefined) {
-      throw new UserError(
-        'awb watch needs --config FILE: its infer, judge, score and gate take their settings from there (docs/watch.md)',
-      );
+      throw new UserError('awb watch needs --config FILE: its steps take their settings from there (docs/watch.md)');
     }
     const settings = { ...given, config };
     await requireSound(settings, io, awb);
@@ -58,9 +56,7 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     // One folder of batch files for all checkpoints would be that of another run from the second one on.
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
     if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
-    throw new UserError(
-      `awb watch asks a checkpoint that is served live, and gives each one files of its own for its judge by --judge-batch: take batch-dir out of the settings of ${step}`,
-    );
+    throw new UserError(`each checkpoint has batch files of its own (--judge-batch); take batch-dir out of ${step}`);
   }
 }
 
@@ -123,9 +119,7 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   const outputDir = resolve(io.cwd, settings.outputDir);
   await checkpointsIn(dir, settings);
   await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
-    throw cannotCreate(
-      `cannot create the folder ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`,
-    );
+    throw cannotCreate(`cannot create ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`);
   });
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
   const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);

@@ -166,14 +166,10 @@ export function isForcedPartner(run: Side, other: Side): boolean {
  */
 function forcedFault(run: Side, forced: Side): UserError | undefined {
   if (!isRollout(run)) {
-    return new UserError(
-      'this run is no rollout, so --teacher-forced has nothing to be held against; score one of awb infer --rollout, or compare two ordinary runs by awb compare',
-    );
+    return new UserError('--teacher-forced is for a run of awb infer --rollout; awb compare takes two ordinary runs');
   }
   if (isRollout(forced)) {
-    return new UserError(
-      '--teacher-forced names a rollout, too; name the run whose histories are true, of awb infer without --rollout',
-    );
+    return new UserError('--teacher-forced names a rollout, too; name a run of awb infer without --rollout');
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
@@ -183,9 +179,7 @@ function forcedFault(run: Side, forced: Side): UserError | undefined {
   }
   const keys = new Set(forced.rows.map(({ key }) => key));
   if (run.rows.some(({ key }) => keys.has(key))) return undefined;
-  return badData(
-    'the rollout and the run of --teacher-forced have no row in common; name predictions over the same data',
-  );
+  return badData('the rollout and the teacher-forced run have no row in common; name predictions over the same data');
 }
 
 function isRollout({ made, rows }: Side): boolean {

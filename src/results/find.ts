@@ -213,11 +213,9 @@ export function storedRunToChange(name: string, known: readonly KnownRun[], io: 
 
 /** Says what was expected of a label by which a run can be called; undefined for one that will do. */
 export function checkLabel(text: string): string | undefined {
-  if (printable(text) !== text) return 'a name without control characters and line ends';
-  if (text !== text.trim()) return 'a name without white space at its ends';
-  if (isFileName(text)) return 'a name that is not that of a file, which every command would take it for';
-  if (text.startsWith('-')) return 'a name that does not begin as flags do';
-  return shortLabel(text);
+  const isPlain = printable(text) === text && text === text.trim();
+  if (isPlain && !isFileName(text) && !text.startsWith('-')) return shortLabel(text);
+  return 'a name without control characters or white space at its ends, which is not that of a file or a flag';
 }
 
 /**

@@ -82,14 +82,10 @@ export const OPEN = option.flag('open the page in the browser (BROWSER, or the d
  */
 export function requirePageName(path: string | undefined, flag: string, { open }: { readonly open: boolean }): void {
   if (path === undefined && open) {
-    throw new UserError(
-      `--open opens a page, and none is written; name one with ${flag} FILE.html, or leave --open out`,
-    );
+    throw new UserError(`--open needs a page; name one with ${flag} FILE.html, or leave --open out`);
   }
   if (path === undefined || !NO_PAGE.test(path)) return;
-  throw new UserError(
-    `${flag} ${printable(path)}: a page would replace the file of that name, and ${extname(path)} is for data; end it in .html`,
-  );
+  throw new UserError(`${flag} ${printable(path)}: a page would replace that file; end its name in .html`);
 }
 
 /** The `file:` link of a page that was written; under --open the browser shows it. It is percent-encoded, so it may be printed. */

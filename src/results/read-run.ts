@@ -151,9 +151,7 @@ export type ReadCalibration = Awaited<ReturnType<typeof readCalibration>>;
 export async function readCalibration(source: string, stop?: AbortSignal) {
   const manifest = await readManifest(manifestBeside(source));
   if (manifest === undefined) {
-    throw inputMissing(
-      `there is no ${manifestBeside(source)}, which says what judge ${source} is of; the same awb calibrate command writes it`,
-    );
+    throw inputMissing(`there is no ${manifestBeside(source)}; the same awb calibrate command writes it`);
   }
   return { source, manifest, calibration: calibrationOf(await readCalibrated(source, stop), variantFacts()) };
 }

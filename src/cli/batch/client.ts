@@ -54,9 +54,7 @@ export async function openBatchFolder(given: string, io: Io) {
   const batch = await disk.batch.read();
   const shown = shownPath(dir, io);
   if (batch !== undefined) return { dir, disk, shown, batch };
-  throw inputMissing(
-    `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
-  );
+  throw inputMissing(`${shown} has no batch.json; awb infer, judge and calibrate write one with --batch-dir`);
 }
 
 /** The command that reads what has come, to be pasted; in words where batch.json does not hold it. */
@@ -88,17 +86,13 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     }
     const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
     if (baseUrl === undefined) {
-      throw new UserError(
-        `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
-      );
+      throw new UserError(`${shown} names no server; name one, such as --base-url https://api.openai.com/v1`);
     }
     const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
     const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
     // Parts of one folder are one server's: whoever went to another one would pay twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
-      throw identityDiffers(
-        `${shown} was submitted to ${submission.baseUrl}, and --base-url names ${api.baseUrl}; leave --base-url out, or move submission.json aside to submit all of it anew`,
-      );
+      throw identityDiffers(`${shown} is at ${submission.baseUrl}; leave --base-url out, or rename submission.json`);
     }
     const client = {
       ...{ io, dir, disk, shown, batch, api, loading },
@@ -205,7 +199,5 @@ function keyFor(baseUrl: string, { apiKey = '', baseUrl: named }: ServerSettings
   const { origin, host } = URL.canParse(baseUrl) ? new URL(baseUrl) : { origin: '', host: baseUrl };
   if (apiKey === '') return (origin === OPENAI ? env.OPENAI_API_KEY : undefined) ?? '';
   if (named !== undefined) return apiKey;
-  throw new UserError(
-    `the key would go to ${host}, which only the folder ${shown} names; if you trust that server, name it yourself: ${shellLine(['--base-url', baseUrl])}`,
-  );
+  throw new UserError(`only ${shown} names ${host}; to send the key there, add ${shellLine(['--base-url', baseUrl])}`);
 }

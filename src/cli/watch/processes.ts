@@ -178,9 +178,7 @@ async function ready(
     if (listed) throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
     await wait(LOOK_EVERY_MS, undefined, { signal: ending }).catch(() => undefined);
   }
-  throw new NotEvaluated(
-    `the server was not ready after ${waitReady} s (--wait-ready): ${url}/models${await tailOf(log)}`,
-  );
+  throw new NotEvaluated(`the server was not ready after ${waitReady} s (--wait-ready)${await tailOf(log)}`);
 }
 
 /** The models that a server lists, none where it asks for another key; undefined while it is not ready. */
