@@ -117,7 +117,7 @@ export const remove = defineCommand({
     'Removes runs from a SQLite file, with their judgements and scores, and gives the room back to the disk. Judged files and journals stay: awb score stores a run again.',
   examples: { 'awb runs remove 3 4': 'what would go', 'awb runs remove 3 4 --yes': 'removes them' },
   options: {
-    runs: option.list('RUN', 'stored runs, each as a number, a label, or a judged file or its folder', {
+    runs: option.list('RUN', 'stored runs by number, label, judged file or its folder', {
       required: true,
       whole: true,
     }),

@@ -27,9 +27,7 @@ export const command = defineCommand({
     'awb view --host 0.0.0.0 --no-open': 'for other machines, by a token in the address',
   },
   options: {
-    places: option.list('PLACE', `SQLite files, folders of runs, judged files (default: ${USUAL.join(' and ')})`, {
-      whole: true,
-    }),
+    places: option.list('PLACE', `files or folders of runs (default: ${USUAL.join(' and ')})`, { whole: true }),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     ...under('Server', {
       host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),

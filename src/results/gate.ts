@@ -36,11 +36,7 @@ export const POLICY_OPTIONS = {
     help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: option.list(
-    'N,N',
-    'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
-    { group: 'Policy' },
-  ),
+  looks: option.list('N,N', 'repeats after which you will ask, named from the start: 1,3', { group: 'Policy' }),
   'min-overall': { ...POINTS, help: 'score that Overall has to reach' },
   min: option.map('score that a domain has to reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;

@@ -13,28 +13,17 @@ import { httpUrl } from '../../settings/address.js';
 import { type OptionTable, option, programName, type Settings, under } from '../../settings/command.js';
 
 export const FOLDER_OPTION = {
-  'batch-dir': option.text('B', 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it', {
-    required: true,
-  }),
+  'batch-dir': option.text('B', 'the batch folder of awb infer, judge or calibrate', { required: true }),
 } as const satisfies OptionTable;
 
 export const SERVER_OPTIONS = {
   ...FOLDER_OPTION,
   ...under('Server', {
-    'base-url': option.text(
-      'URL',
-      'server with the Files and Batches API (default: where the folder was submitted, else where it was tried out)',
-      { check: httpUrl },
-    ),
-    'api-key': option.text(
-      'KEY',
-      'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
-      { secret: true },
-    ),
-    'retry-minutes': option.number('longest time of trying again where the server fails or limits', {
-      min: 0,
-      default: 10,
+    'base-url': option.text('URL', 'the server; by default the one that the folder knows', { check: httpUrl }),
+    'api-key': option.text('KEY', 'key for --base-url; for api.openai.com OPENAI_API_KEY does as well', {
+      secret: true,
     }),
+    'retry-minutes': option.number('longest time of trying again where the server fails', { min: 0, default: 10 }),
   }),
 } as const satisfies OptionTable;
 

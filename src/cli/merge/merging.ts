@@ -41,10 +41,7 @@ export const MERGE_OPTIONS = {
   runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
   'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
   'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
-  predictions: option.text(
-    'FILE',
-    'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
-  ),
+  predictions: option.text('FILE', 'the whole predictions, where only judgings are merged'),
 } as const satisfies OptionTable;
 
 /** Folders in which runs are made before they take their places. */

@@ -20,10 +20,7 @@ export const WATCH_OPTIONS = {
     }),
   }),
   ...under('Server', {
-    'serve-command': option.list('COMMAND', 'what serves {checkpoint} at {port}: words, run without a shell', {
-      required: true,
-      whole: true,
-    }),
+    'serve-command': option.list('COMMAND', 'serves {checkpoint} at {port}; no shell', { required: true, whole: true }),
     port: option.integer('its port; a free one where none is given', { min: 1, max: 65535 }),
     'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
