@@ -68,10 +68,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     const loading = showLoading(io.stderr, settings.quiet);
     const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
-      const line = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
-      throw inputMissing(
-        `nothing of ${shown} was submitted yet: ${line('submit', shown)} does that, and ${line('run', shown, '--local', 'MODEL')} answers it without a batch API`,
-      );
+      throw inputMissing(`nothing of ${shown} was submitted yet; first: awb batch submit ${shown}`);
     }
     const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
     if (baseUrl === undefined) {
@@ -169,9 +166,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         // Whoever asked for a batch is not to take it for a refusal of that.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(
-          `${api.host} was asked to make a batch of ${shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
-        );
+        throw unavailable(`no answer came about ${shown}/${part}; look for it at ${api.host}, or submit it --again`);
       }
     }
   } catch (error) {

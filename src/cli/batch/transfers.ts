@@ -32,9 +32,7 @@ export async function submit(client: BatchClient, again: boolean, wait: boolean,
   for (;;) {
     const waiting = await sendAll();
     if (waiting !== undefined && !isSaid) {
-      loading.say(
-        `${api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
-      );
+      loading.say(`${api.host} takes no more tokens for now: ${waiting} and those behind it wait for a batch to end`);
     }
     isSaid ||= waiting !== undefined;
     if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
