@@ -266,9 +266,7 @@ export function variableOf(name: string): string {
 export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   // npx puts the program on the path of this process alone.
   if (env.npm_command === 'exec') return 'npx agentworldbench';
-  const {
-    argv: [, script = ''],
-  } = process;
+  const [, script = ''] = process.argv;
   if (basename(script) !== 'bin.js') return 'awb';
   const path = relative(cwd, script);
   return shellLine(['node', path.startsWith('..') ? script : path]);
