@@ -109,7 +109,7 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError('name the MLflow server by an http(s) address: --tracking-uri, or MLFLOW_TRACKING_URI');
+  throw new UserError('name the MLflow server (http:// or https://) by --tracking-uri, or MLFLOW_TRACKING_URI');
 }
 
 /** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
