@@ -5,12 +5,12 @@ import { judgedFilesOf } from '../benchmark/judged-path.js';
 import { type PlacedRating, readRatings } from '../benchmark/ratings.js';
 import { badData, EXIT, heedStop } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import { counted, printable, shownPath } from '../core/printable.js';
+import { counted, shownPath } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
 import { agreementOfPeople, agreementText } from '../report/agreement.js';
 import { type Matched, matchRatings, REASONS, readPredictions } from '../results/agree.js';
-import { OPEN, pageLink, requirePageName, writeText } from '../results/output.js';
+import { noting, OPEN, pageLink, print, requirePageName, writeText } from '../results/output.js';
 import { defineCommand, option } from '../settings/command.js';
 import { agreementWithPeople } from '../stats/agreement/people.js';
 import { resultPage } from '../view/result-documents.js';
@@ -36,17 +36,14 @@ export const command = defineCommand({
     for (const file of new Set(settings.ratings.map((each) => resolve(io.cwd, each)))) {
       ratings.push(...(await readRatings(file, shownPath(file, io), io.stop)));
     }
-    const left: string[] = [];
-    const paths = [...new Set(judgedFilesOf(settings.predictions, io, (text) => left.push(text)))];
+    const note = noting(settings, io);
+    const paths = [...new Set(judgedFilesOf(settings.predictions, io, note))];
     const wanted = new Set(ratings.map(({ key, repeat }) => rowId(key, repeat)));
     const { predictions, warnings } = await readPredictions(paths, wanted, io.stop);
     const matched = matchRatings(ratings, predictions);
-    if (!settings.quiet)
-      for (const note of [...left, ...warnings, ...notesOn(matched)]) io.stderr.write(`note: ${printable(note)}\n`);
+    for (const text of [...warnings, ...notesOn(matched)]) note(text);
     if (matched.predictions.length === 0) {
-      throw badData(
-        `none of the ${counted(ratings.length, 'rating')} counts; --predictions names the judged file that they were made from`,
-      );
+      throw badData('no rating counts; name the judged file that they were made from with --predictions');
     }
     const found = agreementWithPeople(matched.predictions, { draws: settings.draws, seed: settings.seed });
     await heedStop(io);
@@ -56,20 +53,16 @@ export const command = defineCommand({
       const link = await pageLink(settings.html, settings, io);
       if (!settings.quiet) io.stderr.write(`page: ${link}\n`);
     }
-    if (settings.json) {
-      const { leftOut, unchecked } = matched;
-      const document = {
-        schema: 'awb.agree/1',
-        predictions_files: paths,
-        ...found,
-        left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
-        without_hash: unchecked,
-        resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
-      };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
-    } else {
-      io.stdout.write(agreementText(found, lookOf(settings, io)));
-    }
+    const { leftOut, unchecked } = matched;
+    const document = {
+      schema: 'awb.agree/1',
+      predictions_files: paths,
+      ...found,
+      left_out: leftOut.map(({ place, why }) => ({ place, why, reason: REASONS[why] })),
+      without_hash: unchecked,
+      resampling: { draws: settings.draws, seed: settings.seed, unit: 'trajectory' },
+    };
+    print(document, () => agreementText(found, lookOf(settings, io)), settings, io);
     return EXIT.done;
   },
 });
@@ -77,17 +70,15 @@ export const command = defineCommand({
 /** Named ratings of a kind, before the rest is counted. */
 const MOST_NAMED = 10;
 
-/** Ratings that do not count, each with file and line; of many of a kind the first. */
+/** Ratings that do not count, by the reason, each with file and line; of many of a kind the first. */
 function notesOn({ leftOut, unchecked }: Matched): string[] {
-  const kinds = [...groupBy(leftOut, ({ why }) => why)];
-  const named = new Set(kinds.flatMap(([, own]) => own.slice(0, MOST_NAMED)));
-  const unhashed = `${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell whether the prediction is still the one that was rated`;
-  const further = kinds.filter(([, own]) => own.length > MOST_NAMED);
-  return [
-    ...leftOut.filter((one) => named.has(one)).map(({ place, why }) => `${place}: left out: ${REASONS[why]}`),
-    ...further.map(
-      ([why, own]) => `and ${counted(own.length - MOST_NAMED, 'further rating')} left out: ${REASONS[why]}`,
-    ),
-    ...(unchecked === 0 ? [] : [unhashed]),
-  ];
+  const notes = [...groupBy(leftOut, ({ why }) => why)].flatMap(([why, own]) => {
+    const named = own.slice(0, MOST_NAMED).map(({ place }) => `${place}: left out: ${REASONS[why]}`);
+    const left = own.length - named.length;
+    return left === 0 ? named : [...named, `and ${counted(left, 'further rating')} left out: ${REASONS[why]}`];
+  });
+  if (unchecked > 0) {
+    notes.push(`${counted(unchecked, 'rating')} without prediction_sha256: nobody can tell if the text is the same`);
+  }
+  return notes;
 }

@@ -2,8 +2,8 @@
 
 import { EXIT, type ExitCode } from '../core/errors.js';
 import { counted, grouped, oneLine, printable, shellLine } from '../core/printable.js';
-import { NONE, type Table } from '../core/table.js';
-import { type Look, terminal } from '../core/terminal.js';
+import { columnsOf, NONE } from '../core/table.js';
+import { type Look, lookOf, terminal } from '../core/terminal.js';
 import type { Io } from '../core/types.js';
 import { type BatchPart, isLive, resultsToFetch, type Sent } from '../model/batch/folder.js';
 import { waitOf } from '../model/schedule/outages.js';
@@ -89,9 +89,8 @@ async function withClient(
     await work(client);
     client.loading.finish();
     const standing = await standingOf(client);
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    const text = settings.json ? `${JSON.stringify(standing, null, 2)}\n` : standingText(client, standing, look);
-    io.stdout.write(text);
+    const text = () => standingText(client, standing, lookOf(settings, io));
+    io.stdout.write(settings.json ? `${JSON.stringify(standing, null, 2)}\n` : text());
     return standing;
   } finally {
     await client.close();
@@ -189,15 +188,7 @@ function stateOf(sent: Sent | undefined): string {
   return sent?.inputFileId === undefined ? 'not submitted' : 'uploaded';
 }
 
-const COLUMNS = [
-  { heading: 'Part', short: 'Part', align: 'left' },
-  { heading: 'Requests', short: 'Req.', align: 'right' },
-  { heading: 'State', short: 'State', align: 'left' },
-  { heading: 'Done', short: 'Done', align: 'right' },
-  { heading: 'Failed', short: 'Fail.', align: 'right' },
-  { heading: 'Age', short: 'Age', align: 'right' },
-  { heading: 'Expires', short: 'Exp.', align: 'right' },
-] as const satisfies Table['columns'];
+const COLUMNS = columnsOf('<Part, Requests|Req., <State, Done, Failed|Fail., Age, Expires|Exp.');
 /** How many errors of a part are told. */
 const MOST_PROBLEMS = 3;
 

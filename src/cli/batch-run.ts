@@ -93,9 +93,7 @@ async function requireNotAwaited({ disk, shown }: Opened): Promise<void> {
     (sent) => isLive(sent) || sent.isOpen === true || resultsToFetch(sent).length > 0,
   );
   if (!isAwaited) return;
-  throw new UserError(
-    `batches of ${shown} are at ${submission?.baseUrl} and not fetched yet, and would be paid for twice; awb batch fetch ${shown} gets what has come, awb batch cancel ${shown} ends them`,
-  );
+  throw new UserError(`a server works on ${shown}; first awb batch fetch ${shown}, or awb batch cancel ${shown}`);
 }
 
 /** A request to be asked, and where its line lies. */
@@ -160,20 +158,12 @@ async function answerAll(
   const total = parts.reduce((sum, { requests }) => sum + requests, 0);
   const tally = { total, answered: 0, refused: 0, missing: jobs.length };
   if (jobs.length === 0) return tally;
-  const {
-    local,
-    modelBaseUrl: baseUrls,
-    modelApiKey: apiKey,
-    rpm,
-    tpm,
-    concurrency,
-    maxAttempts,
-    keepGoing,
-  } = settings;
+  const { local, rpm, tpm, concurrency, maxAttempts, keepGoing } = settings;
+  const addresses = { baseUrls: settings.modelBaseUrl, apiKey: settings.modelApiKey };
   const answers = new WeakMap<ModelRequest, HttpAnswer>();
   const { named, close } =
     local === undefined
-      ? targetAt({ prefix: 'model', baseUrls, model, apiKey }, io)
+      ? targetAt({ prefix: 'model', model, ...addresses }, io)
       : await localTarget('model', local, { ...settings, alias: model }, io);
   const onNotice = (text: string) => progress.notice(text);
   const drain = drainOnInterrupt(io, onNotice);

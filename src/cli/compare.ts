@@ -1,18 +1,13 @@
 // awb compare: how a run differs from another on the rows of both, and how sure that is.
 
-import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { readJudged } from '../benchmark/judged.js';
 import type { MovedRow } from '../core/comparison.js';
 import { PROVENANCE } from '../core/decision.js';
 import { EXIT, heedStop } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
-import type { JsonObject } from '../core/json.js';
 import { isModelCaused } from '../core/points.js';
 import { oneLine } from '../core/printable.js';
-import { rowId } from '../core/row-id.js';
+import { rowIdOf } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
-import type { Io, JudgedRow } from '../core/types.js';
 import { COMPARISON_FORMATS } from '../report/comparison.js';
 import {
   notesOn,
@@ -64,14 +59,13 @@ export const command = defineCommand({
     const comparison = compareRuns(base, candidate, { moved: settings.moved, seed: settings.seed });
     await heedStop(io);
     if (comparison.status !== 'ok') throw nothingToCompare(pair, comparison.reason);
-    const { weaknesses, notes } = await reasonsFor(pair, comparison.moved, io);
     const view = {
       base: shownRun(base),
       candidate: shownRun(candidate),
       comparison,
-      weaknesses,
+      weaknesses: reasonsFor(pair, comparison.moved),
       shared: Object.fromEntries(PROVENANCE.map((name) => [name, shared[name].state])),
-      notes: [...[base, candidate].flatMap(warningsOn), ...sameBytesNote(pair), ...notesOn(shared, allowed), ...notes],
+      notes: [...[base, candidate].flatMap(warningsOn), ...sameBytesNote(pair), ...notesOn(shared, allowed)],
       dimensions: settings.dimensions,
     };
     const isScreen = format === 'terminal' && settings.output === undefined;
@@ -82,54 +76,20 @@ export const command = defineCommand({
 });
 
 /** Why rows moved, by key, as their judges said: what is wrong now with rows that fell, what was wrong before with rows that rose. */
-async function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[], io: Io) {
-  const rows = (fell: boolean) => moved.filter(({ difference }) => difference < 0 === fell).map(({ key }) => key);
-  const before = await weaknessesOf(base, rows(false), io);
-  const now = await weaknessesOf(candidate, rows(true), io);
-  const reasons = [before.why, now.why].filter((why) => why !== undefined);
-  return {
-    weaknesses: new Map([
-      ...[...before.byKey].map(([key, said]) => [key, `before: ${said}`] as const),
-      ...[...now.byKey].map(([key, said]) => [key, `now: ${said}`] as const),
-    ]),
-    notes: reasons.map((why) => `Without what the judge said of the rows that moved: ${why}.`),
-  };
+function reasonsFor({ base, candidate }: Pair, moved: readonly MovedRow[]): ReadonlyMap<string, string> {
+  return new Map(
+    moved.flatMap(({ key, difference }) => {
+      const why = difference < 0 ? weaknessOf(candidate, key) : weaknessOf(base, key);
+      return why === undefined ? [] : [[key, `${difference < 0 ? 'now' : 'before'}: ${why}`] as const];
+    }),
+  );
 }
 
-/**
- * What was wrong with rows, as their judge said: the first weakness of the worst repeat of each, or why it failed, by key.
- * Empty, with the reason, where the judged file is gone or was changed since.
- */
-async function weaknessesOf(
-  run: ReadRun,
-  keys: readonly string[],
-  io: Io,
-): Promise<{ readonly byKey: ReadonlyMap<string, string>; readonly why?: string }> {
-  const byKey = new Map<string, string>();
-  if (keys.length === 0) return { byKey };
-  const name = join(basename(dirname(run.source)), basename(run.source));
-  if (!existsSync(run.source)) return { byKey, why: `${name} is not there any more` };
-  const said = new Map<string, string>();
-  const file = await readJudged(run.source, io.stop, ({ key, repeat, index }, fields) => {
-    const weakness = keys.includes(key) ? weaknessIn(fields) : undefined;
-    if (weakness !== undefined) said.set(rowId(key, repeat, index), weakness);
-  });
-  if (file.sha256 !== run.sha256) return { byKey, why: `${name} has changed since it was scored` };
-  const worst = new Map<string, JudgedRow>();
-  for (const row of file.rows) {
-    const before = worst.get(row.key);
-    // A row that counts for nothing needs no reason.
-    if (row.failure !== undefined && !isModelCaused(row.failure.class)) continue;
-    if (keys.includes(row.key) && (before === undefined || row.total < before.total)) worst.set(row.key, row);
-  }
-  for (const { key, repeat, index, failure } of worst.values()) {
-    const why = failure ? `${failure.class}: ${failure.reason}` : said.get(rowId(key, repeat, index));
-    if (why !== undefined) byKey.set(key, oneLine(why, 400));
-  }
-  return { byKey };
-}
-
-/** The official script writes whatever the judge gave: a list, a text, or something else. */
-function weaknessIn({ weaknesses }: JsonObject): string | undefined {
-  return [weaknesses].flat().find((one): one is string => typeof one === 'string' && one.trim() !== '');
+/** The first weakness of a row's worst repeat, or why that failed; undefined where nothing is known of it. */
+function weaknessOf({ rows, excerpts }: ReadRun, key: string): string | undefined {
+  // A row that counts for nothing needs no reason.
+  const own = rows.filter((row) => row.key === key && (row.failure === undefined || isModelCaused(row.failure.class)));
+  const [worst] = own.sort((a, b) => a.total - b.total);
+  if (worst?.failure !== undefined) return oneLine(`${worst.failure.class}: ${worst.failure.reason}`, 400);
+  return worst && excerpts?.get(rowIdOf(worst))?.note;
 }

@@ -33,7 +33,7 @@ export async function answerCompletion(io: Io, entries: readonly CommandEntry[])
   const shell = SHELLS.find((name) => name === io.env.SHELL);
   if (shell === undefined) return EXIT.usage;
   const words = tabtab.parseEnv(io.env).partial.trimStart().split(/\s+/).slice(1);
-  const found = await candidates(words, entries, io);
+  const found = await candidates(words, entries);
   const write = (line: string) => io.stdout.write(`${line}\n`);
   if (found !== 'files') tabtab.log([...found], shell, write);
   else if (shell !== 'bash') write(FILES);
@@ -45,7 +45,7 @@ interface Candidate {
   readonly description?: string;
 }
 
-async function candidates(words: readonly string[], entries: readonly CommandEntry[], io: Io) {
+async function candidates(words: readonly string[], entries: readonly CommandEntry[]) {
   const current = words.at(-1) ?? '';
   const starting = (all: readonly Candidate[]) => all.filter(({ name }) => name.startsWith(current));
   const named = (names: readonly string[]) => starting(names.map((name) => ({ name })));
@@ -61,14 +61,8 @@ async function candidates(words: readonly string[], entries: readonly CommandEnt
   if (spec === undefined) return [];
   const table: OptionTable = spec.options;
   const before = words.slice(length, -1);
-  const values = async (name: string) => {
+  const values = (name: string) => {
     const option = present(table[name]);
-    if (option.namesRun) {
-      // Commands and flags are completed without the time that SQLite takes to load.
-      const { runNames } = await import('../results/find.js');
-      const runs = starting(await runNames(valueIn(before, '--db'), io));
-      if (runs.length > 0) return runs;
-    }
     if (option.kind === 'choice') return named(option.choices);
     if (name === 'domains') return named(DOMAINS);
     if ('words' in option && option.words !== undefined) return named(option.words);
@@ -90,12 +84,6 @@ async function candidates(words: readonly string[], entries: readonly CommandEnt
   const final = operands.at(-1);
   const operand = operands[given] ?? (final !== undefined && table[final]?.kind === 'list' ? final : undefined);
   return operand === undefined ? [] : values(operand);
-}
-
-/** What a flag was given. */
-function valueIn(words: readonly string[], flag: string): string | undefined {
-  const at = words.lastIndexOf(flag);
-  return at < 0 ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1) : words[at + 1];
 }
 
 /** What a line may begin with: a command, or the first word of several. */

@@ -1,16 +1,15 @@
 // awb export csv: rows or scores; awb export mlflow: settings and scores into an MLflow server, over its REST API. What is there already
 // is not doubled.
 
-import { resolve } from 'node:path';
 import { EXIT, interruption, messageOf, UserError, unavailable } from '../core/errors.js';
 import { asObject, isObject, type JsonObject, parseObject } from '../core/json.js';
 import { counted, oneLine, printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
-import { replaceFile } from '../disk/files.js';
 import { proxiedDownloads } from '../model/http/wire.js';
 import { figuresOf, rowsCsv, scoresCsv } from '../report/run-csv.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun } from '../results/find.js';
+import { deliver, noting, print } from '../results/output.js';
 import { namesOf, type ReadRun } from '../results/read-run.js';
 import { cutPasswords, httpUrl } from '../settings/address.js';
 import { defineCommand, option } from '../settings/command.js';
@@ -31,14 +30,9 @@ export const csv = defineCommand({
   },
   operands: ['run'],
   async run(settings, io) {
-    const { output, quiet } = settings;
     const run = await readRun(settings.run, settings, io);
     const lines = settings.scores ? [scoresCsv(run.card, namesOf(run))] : rowsCsv(run.rows, namesOf(run));
-    if (output === undefined) for (const line of lines) io.stdout.write(line);
-    else {
-      await replaceFile(resolve(io.cwd, output), lines, { name: output, remedy: 'name another file with --output' });
-      if (!quiet) io.stderr.write(`written: ${printable(output)}\n`);
-    }
+    await deliver([...lines].join(''), settings, io);
     return EXIT.done;
   },
 });
@@ -50,7 +44,7 @@ const MOST_AT_ONCE = 100;
 
 export const mlflow = defineCommand({
   description:
-    'Puts a judged run into an MLflow server: settings and identity as parameters, scores by domain as metrics (at the step of --meta step=N), scores and manifest as files. The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
+    'Puts a judged run into an MLflow server: settings and identity as parameters, and scores by domain as metrics (at the step of --meta step=N). The same command again updates the same MLflow run. MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, are sent to the server.',
   examples: {
     'awb export mlflow results/step-100 --tracking-uri http://mlflow:5000': 'into the experiment agentworldbench',
     'awb export mlflow step-100 --db runs.sqlite --experiment nightly': 'a stored run, to MLFLOW_TRACKING_URI',
@@ -96,25 +90,17 @@ export const mlflow = defineCommand({
     const ended = { status: state === 'complete' ? 'FINISHED' : 'FAILED', end_time: record.endMs };
     const status = state === 'running' ? { status: 'RUNNING' } : ended;
     await server.post('runs/update', { run_id: runId, run_name: run.name, ...status });
-    // Files go through the server where it keeps artifacts for its clients; another store would ask for another client and other keys.
-    const [, folder] = /^mlflow-artifacts:\/(?:\/[^/]*\/)?(.+)$/.exec(String(info.artifact_uri ?? '')) ?? [];
-    for (const [file, text] of folder === undefined ? [] : Object.entries(record.files)) {
-      await server.put(`${folder}/${file}`, text);
-    }
     const kept = record.params.filter(({ key, value }) => known.has(key) && known.get(key) !== value);
-    const many = counted(kept.length, 'keeps', 'keep');
-    const names = kept.map(({ key }) => key).join(', ');
-    const notes = [
-      ...(kept.length > 0 ? [`MLflow changes no parameters; ${many} the value of the first export: ${names}`] : []),
-      ...(folder ? [] : ['no files were put beside the run: the server runs without --serve-artifacts']),
-    ];
-    if (!settings.quiet) for (const note of notes) io.stderr.write(`note: ${printable(note)}\n`);
+    if (kept.length > 0) {
+      const names = kept.map(({ key }) => key).join(', ');
+      const keep = counted(kept.length, 'keeps', 'keep');
+      noting(settings, io)(`MLflow changes no parameters; ${keep} the value of the first export: ${names}`);
+    }
     const url = `${server.root}/#/experiments/${experiment}/runs/${runId}`;
     const updated = before !== undefined;
     const ids = { experiment: name, experiment_id: experiment, run_id: runId };
-    const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}`;
-    const document = { schema: 'awb.mlflow-export/1', ...ids, updated, url };
-    io.stdout.write(`${settings.json ? JSON.stringify(document) : text}\n`);
+    const text = `${updated ? 'updated' : 'exported'}: ${printable(url)}\n`;
+    print({ schema: 'awb.mlflow-export/1', ...ids, updated, url }, () => text, settings, io);
     return EXIT.done;
   },
 });
@@ -123,9 +109,7 @@ export const mlflow = defineCommand({
 function trackingUri(given: string | undefined, { MLFLOW_TRACKING_URI: named }: Io['env']): string {
   const address = given ?? named ?? '';
   if (httpUrl(address) === undefined) return address;
-  throw new UserError(
-    'no MLflow server is named by an http:// or https:// address; give --tracking-uri, such as http://127.0.0.1:5000, or set MLFLOW_TRACKING_URI',
-  );
+  throw new UserError('name the MLflow server (http:// or https://) by --tracking-uri, or MLFLOW_TRACKING_URI');
 }
 
 /** The experiment's id; it is made where there is none. @throws UserError (2) for one that was deleted */
@@ -135,9 +119,7 @@ async function experimentOf(server: MlflowServer, name: string): Promise<string>
   if (found === undefined) return textIn(await server.post('experiments/create', { name }), 'experiment_id', server);
   const experiment = asObject(found.experiment);
   if (experiment.lifecycle_stage !== 'deleted') return textIn(experiment, 'experiment_id', server);
-  throw new UserError(
-    `the experiment "${name}" of ${server.root} was deleted; restore it there, or name another with --experiment`,
-  );
+  throw new UserError(`the experiment "${name}" was deleted; restore it in MLflow, or name another with --experiment`);
 }
 
 function objectsIn(list: unknown): JsonObject[] {
@@ -154,7 +136,6 @@ function textIn(found: JsonObject, name: string, { root }: MlflowServer): string
 type MlflowServer = ReturnType<typeof mlflowAt>;
 
 const API = 'api/2.0/mlflow';
-const ARTIFACTS = 'api/2.0/mlflow-artifacts/artifacts';
 const TIME_LIMIT_MS = 60_000;
 const CREDENTIALS = 'set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD';
 
@@ -172,12 +153,13 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
     secrets.reduce((cut, secret) => cut.replaceAll(secret, '[secret]'), oneLine(printable(cutPasswords(text)), 300));
 
   /** @param missing what MLflow calls a refusal that says that something is not there: undefined is given for it */
-  async function call(method: string, path: string, body?: string, missing?: string, type = 'application/json') {
-    const headers = { ...(authorization && { authorization }), ...(body !== undefined && { 'content-type': type }) };
+  async function call(path: string, body?: object, missing?: string) {
+    const headers = { ...(authorization && { authorization }), 'content-type': 'application/json' };
     const signal = AbortSignal.any([io.stop, AbortSignal.timeout(TIME_LIMIT_MS)]);
+    const sent = body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) };
     // A token goes to the server that was named alone.
-    const request = { method, headers, redirect: 'manual', signal, ...(body !== undefined && { body }) } as const;
-    const { ok, status, text } = await send(new URL(`${root}/${path}`), request)
+    const request = { ...sent, headers, redirect: 'manual', signal } as const;
+    const { ok, status, text } = await send(new URL(`${root}/${API}/${path}`), request)
       .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
         if (io.stop.aborted) throw new UserError('interrupted; the same command goes on', interruption(io.stop));
@@ -200,13 +182,8 @@ function mlflowAt(address: string, io: Pick<Io, 'env' | 'stop'>) {
   return {
     /** Its address without credentials. */
     root,
-    get: (path: string, missing: string) => call('GET', `${API}/${path}`, undefined, missing),
-    post: async (path: string, body: object) => (await call('POST', `${API}/${path}`, JSON.stringify(body))) ?? {},
-    /** Puts a file among the artifacts that the server keeps for its clients. */
-    put: (path: string, text: string) => {
-      const name = path.split('/').map(encodeURIComponent).join('/');
-      return call('PUT', `${ARTIFACTS}/${name}`, text, undefined, 'application/octet-stream');
-    },
+    get: (path: string, missing: string) => call(path, undefined, missing),
+    post: async (path: string, body: object) => (await call(path, body)) ?? {},
   };
 }
 
@@ -257,10 +234,6 @@ function recordOf(run: ReadRun) {
     tags: keyedTexts([...Object.entries(tags), ...meta]),
     metrics: Object.entries(metricsOf(card)),
     step: /^\d{1,15}$/.test(made.meta.step ?? '') ? Number(made.meta.step) : 0,
-    files: {
-      'scores.csv': scoresCsv(card, names),
-      ...(manifest && { 'manifest.json': `${JSON.stringify(manifest, null, 2)}\n` }),
-    },
   };
 }
 

@@ -60,14 +60,7 @@ async function infer(settings: ScenarioSettings, io: Io, shown: ShownSettings): 
   const { scenarios } = settings;
   if (settings.listScenarios) return listScenarios(settings, io);
   if (scenarios !== undefined) return inferScenarios({ ...settings, scenarios }, io, shown);
-  requireNoScenarioFlags(settings);
   return withChosenRows(settings, io, (rows) => inferChosen({ settings, io, shown, ...rows }));
-}
-
-/** @throws UserError (2) for a bound of scenarios where there are none: the rows of the benchmark would all be asked and paid for */
-function requireNoScenarioFlags({ maxCalls, scenarioRows }: ScenarioSettings): void {
-  if (maxCalls === undefined && scenarioRows === SCENARIO_OPTIONS['scenario-rows'].default) return;
-  throw new UserError('--max-calls and --scenario-rows bound --scenarios; add it, or leave them out');
 }
 
 function inferChosen(work: Inference): Promise<ExitCode> {

@@ -7,13 +7,14 @@ import { openPredictions } from '../benchmark/predictions.js';
 import { withIds } from '../benchmark/selection.js';
 import { badData, type ExitCode, present } from '../core/errors.js';
 import { FINAL_FAILURES } from '../core/judgement.js';
-import { counted, printable, shellLine, shownPath } from '../core/printable.js';
+import { counted, shellLine, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { judgementState } from '../judge/asking.js';
 import { chooseFile, type Judging, judgeIdentity, judgeStage, recheck } from '../judge/judging.js';
 import type { Mode } from '../judge/mode.js';
 import { MODES } from '../judge/modes.js';
 import { asSeen, JUDGE_OPTIONS, type JudgeSettings, openJudging, requireJudge, withBeside } from '../judge/opening.js';
+import { noting } from '../results/output.js';
 import { asksByFilesAlone } from '../run/batch/options.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
@@ -60,14 +61,14 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);
-  const dataDir = inCwd(io, settings.dataDir);
   const opened: { close(): Promise<unknown> }[] = [];
   const keep = <T extends { close(): Promise<unknown> }>(one: T): T => {
     opened.unshift(one);
     return one;
   };
   try {
-    const dataset = dataDir === undefined ? undefined : keep(await openDataset(dataDir, io.stop));
+    const { dataDir, outputDir } = settings;
+    const dataset = dataDir === undefined ? undefined : keep(await openDataset(resolve(io.cwd, dataDir), io.stop));
     const open = async (file: string) => asSeen(await openPredictions(file, dataset, io.stop), path, settings, io.stop);
     const predictions = keep(await withBeside(mode, method, await open(path), () => open(present(rival))));
     for (const { domain, line } of predictions.refs) {
@@ -76,10 +77,10 @@ async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): 
     }
     const beside = await readManifest(`${path.replace(/\.jsonl$/, '')}.manifest.json`);
     const change = changeSince(beside, shownPath(path, io), predictions.sha256);
-    if (change !== undefined && !settings.quiet) io.stderr.write(`note: ${printable(change)}\n`);
+    if (change !== undefined) noting(settings, io)(change);
     // A judged file carries the manifest of its predictions in its own.
     const inferred = beside?.kind === 'judge' ? beside.predictions : beside;
-    const dir = inCwd(io, settings.outputDir) ?? dirname(path);
+    const dir = outputDir === undefined ? dirname(path) : resolve(io.cwd, outputDir);
     const { judgeBaseUrl: baseUrls, judgeModel: model, judgeApiKey: apiKey } = settings;
     const addresses = { prefix: 'judge', baseUrls, model, apiKey } as const;
     // Nothing is started for a mode that asks nobody.
@@ -105,7 +106,7 @@ async function judgeAll(work: Judging): Promise<ExitCode> {
   });
   const fresh = settings.fresh || replaces;
   // Before anybody is paid for judgements that were meant for the other file.
-  if (why !== undefined && !settings.quiet && !settings.dryRun) io.stderr.write(`note: ${printable(why)}\n`);
+  if (why !== undefined && !settings.dryRun) noting(settings, io)(why);
   const { dryRun } = settings;
   const { pricing } = work;
   return withRun({ kind: 'judge', dir, name, fresh, dryRun, identity, stateOf: judgementState, pricing }, (run) => {
@@ -137,8 +138,4 @@ function scoring({ absent, failures }: Counts, judged: string, program: string):
   const lacking = counted(unpredicted, 'row lacks', 'rows lack');
   const first = unpredicted > 0 ? `repeat awb infer (${lacking} a prediction) and then this command; or ` : '';
   return `${first}${program} ${shellLine(['score', '--predictions', judged])}`;
-}
-
-function inCwd(io: Io, path: string | undefined): string | undefined {
-  return path === undefined ? undefined : resolve(io.cwd, path);
 }

@@ -1,9 +1,8 @@
 // awb leaderboard: runs that were judged alike, in any format.
 
-import { resolve } from 'node:path';
 import { EXIT, heedStop, inputMissing } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
-import { printable, shownPath } from '../core/printable.js';
+import { printable } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { measureOf } from '../judge/modes.js';
 import { TEXT_FORMATS } from '../report/formats.js';
@@ -35,7 +34,7 @@ export const command = defineCommand({
   options: {
     ...under('Runs', {
       db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
-      run: option.list('NAME', 'only these runs, by label or number', { namesRun: true }),
+      run: option.list('NAME', 'only these runs, by label or number'),
       show: option.choice(['latest', 'best', 'all'], 'which runs of one name', { default: 'latest' }),
       per: option.choice(['label', 'model'], 'what names a run, where it has both', { default: 'label' }),
       'with-published': option.flag('add the fourteen published rows to the official block'),
@@ -60,13 +59,8 @@ export const command = defineCommand({
     const page = format === 'html' ? output : undefined;
     requirePageName(page, '--output', settings);
     return withKnownRuns(settings.db, io, async (known) => {
-      if (known.length === 0) {
-        const names = [...new Set(settings.db.map((path) => shownPath(resolve(io.cwd, path), io)))];
-        const hold = names.length === 1 ? 'holds' : 'hold';
-        const remedy = `awb score --predictions FILE --db ${names[0]} adds one`;
-        const message = `${names.join(', ')} ${hold} no runs; ${remedy}`;
-        if (!settings.withPublished) throw inputMissing(message);
-        if (!settings.quiet) io.stderr.write(`${printable(message)}\n`);
+      if (known.length === 0 && !settings.withPublished) {
+        throw inputMissing(`${printable(settings.db.join(', '))}: no runs there; awb score RUN adds one`);
       }
       const runs = selected(latestOf(known), settings.run);
       const note = (text: string) => void io.stderr.write(`warning: ${printable(text)}\n`);

@@ -9,7 +9,7 @@ import { replaceFile } from '../disk/files.js';
 import { readSpent } from '../results/costs.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readRun, readWithOther } from '../results/find.js';
-import { OPEN, pageLink, requirePageName } from '../results/output.js';
+import { OPEN, pageLink, print, requirePageName } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option, programName, toolVersion } from '../settings/command.js';
 import { compareDocument } from '../view/compare-document.js';
@@ -30,7 +30,7 @@ export const report = defineCommand({
   },
   options: {
     run: JUDGED_RUN,
-    compare: option.text('RUN', 'another run, to show what changed against it', { namesRun: true }),
+    compare: option.text('RUN', 'another run, to show what changed against it'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     output: option.text('FILE', 'the page to write', { short: 'o', default: 'report.html' }),
@@ -57,17 +57,14 @@ export const report = defineCommand({
     const { bytes } = await replaceFile(output, page, { name: settings.output, remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const described = ({ name, source }: ReadRun) => ({ name, source });
-    if (settings.json) {
-      const runs = { run: described(run), compare: other ? described(other) : null };
-      io.stdout.write(`${JSON.stringify({ schema: 'awb.report/1', output, url, samples, bytes, ...runs })}\n`);
-      return EXIT.done;
-    }
+    const runs = { run: described(run), compare: other ? described(other) : null };
+    const document = { schema: 'awb.report/1', output, url, samples, bytes, ...runs };
     const lines = [
       `written: ${shownPath(output, io)} (${samples} samples, ${(bytes / 1e6).toFixed(1)} MB)`,
       ...(isCut ? [`histories are left out: all texts are more than ${settings.inlineLimit} MB (--inline-limit)`] : []),
       `open: ${url}`,
     ];
-    io.stdout.write(`${lines.join('\n')}\n`);
+    print(document, () => `${lines.join('\n')}\n`, settings, io);
     return EXIT.done;
   },
 });
@@ -151,7 +148,7 @@ export const rate = defineCommand({
   },
   options: {
     run: JUDGED_RUN,
-    other: option.text('RUN', 'a second run, mixed with the first under --blind', { namesRun: true }),
+    other: option.text('RUN', 'a second run, mixed with the first under --blind'),
     blind: option.flag('hide the names of both runs, and show what each of them predicted of every drawn row'),
     samples: option.integer('predictions to rate, spread over domains and trajectories', { min: 1, default: 50 }),
     seed: option.integer('seed of the draw: the same one gives every rater the same samples', { min: 0, default: 1 }),
@@ -163,12 +160,10 @@ export const rate = defineCommand({
   operands: ['run', 'other'],
   async run(settings, io) {
     requirePageName(settings.output, '--output', settings);
-    const { blind, seed, dataDir, json } = settings;
+    const { blind, seed, dataDir } = settings;
     const output = resolve(io.cwd, settings.output);
     if (blind !== (settings.other !== undefined)) {
-      throw new UserError(
-        '--blind mixes two runs, and nothing else does; give both the flag and a second run, or neither',
-      );
+      throw new UserError('--blind mixes two runs; give the flag and a second run, or neither');
     }
     if (settings.run === settings.other) throw new UserError(`both runs are "${settings.run}"; name two that differ`);
     const run = shareable(await readRun(settings.run, settings, io));
@@ -204,11 +199,7 @@ export const rate = defineCommand({
     const { bytes } = await replaceFile(output, page, { remedy: REMEDY });
     const url = await pageLink(output, settings, io);
     const runs = other === undefined ? [run.source] : [run.source, other.source];
-    if (json) {
-      const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
-      io.stdout.write(`${JSON.stringify(result)}\n`);
-      return EXIT.done;
-    }
+    const result = { schema: 'awb.rate/1', output, url, samples: samples.length, shared, blind, seed, bytes, runs };
     const named = runs.flatMap((source) => ['--predictions', shownPath(source, io)]);
     const lines = [
       `written: ${shownPath(output, io)} (${counted(samples.length, 'sample')}, ${(bytes / 1e6).toFixed(1)} MB)`,
@@ -219,7 +210,7 @@ export const rate = defineCommand({
       `next: open ${url}, rate, save the file, and give it to`,
       `      ${programName(io)} agree --ratings FILE ${shellLine(named)}`,
     ];
-    io.stdout.write(`${lines.join('\n')}\n`);
+    print(result, () => `${lines.join('\n')}\n`, settings, io);
     return EXIT.done;
   },
 });

@@ -7,6 +7,7 @@ import { shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
 import { panelText } from '../report/agreement.js';
+import { print } from '../results/output.js';
 import { defineCommand, option, programName } from '../settings/command.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 
@@ -30,22 +31,16 @@ export const command = defineCommand({
     const { combine, quorum, fresh } = settings;
     const members = await readMembers(settings.judged, io);
     if (quorum !== undefined && quorum > members.length) {
-      throw new UserError(
-        `--quorum ${quorum} is more than the ${members.length} judges of this panel; give at most as many`,
-      );
+      throw new UserError(`--quorum ${quorum} is more than the ${members.length} judges of this panel; give fewer`);
     }
     const path = resolve(io.cwd, settings.output);
     const joined = joinMembers(members, { combine, quorum });
     const isWhole = await writePanel(path, members, joined, { io, fresh, settings: shown });
     const exitCode = isWhole ? EXIT.done : EXIT.incomplete;
-    if (settings.json) {
-      const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
-      io.stdout.write(`${JSON.stringify(document)}\n`);
-      return exitCode;
-    }
-    const next = shellLine(['score', '--predictions', shownPath(path, io)]);
-    io.stdout.write(panelText(joined.panel, lookOf(settings, io)));
-    io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
+    const document = { schema: 'awb.panel/1', exit_code: exitCode, output: path, ...joined.panel };
+    const next = `${programName(io)} ${shellLine(['score', '--predictions', shownPath(path, io)])}`;
+    const ending = `written: ${shownPath(path, io)}\nnext: ${next}\n`;
+    print(document, () => `${panelText(joined.panel, lookOf(settings, io))}\n${ending}`, settings, io);
     return exitCode;
   },
 });

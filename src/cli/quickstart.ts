@@ -18,12 +18,6 @@ const RECORDED = fileURLToPath(new URL('../../fixtures/recorded', import.meta.ur
 const TINY_MODEL = fileURLToPath(new URL('../../fixtures/tiny-random.gguf', import.meta.url));
 const TINY = 'tiny random';
 
-/** A command line of awb; what `score` prints is kept under a name. */
-interface Step {
-  readonly args: readonly string[];
-  readonly keepAs?: string;
-}
-
 export const command = defineCommand({
   description:
     'Runs infer, judge and score over the recorded rows that come with the tool: baselines and a tiny random model that is served here, measured by text metrics. Three made-up runs with ratings are for trying what compares checkpoints. No key, no network, no GPU.',
@@ -37,7 +31,7 @@ export const command = defineCommand({
     if (hasRuntime()) steps.push(...tinySteps(await shortestRows()));
     for (const step of MADE_UP_STEPS) {
       const label = await writeMadeUpRun(step, dir);
-      steps.push(scored(label, label));
+      steps.push(['score', label, '--json']);
     }
     const flags = [...(settings.color ? [] : ['--no-color']), ...(settings.quiet ? ['--quiet'] : [])];
     const kept = new Map<string, unknown>();
@@ -47,13 +41,15 @@ export const command = defineCommand({
     const variables = Object.entries(env).map(([name, value]) => `${name}=${shellLine([shown(value, inside)])}`);
     say(`cd ${shellLine([shown(dir, io)])}`);
     say(`export ${variables.join(' ')}`);
-    for (const { args, keepAs } of steps) {
+    for (const args of steps) {
       const line = `awb ${shellLine(args.map((word) => shown(word, inside)))}`;
       say(settings.verbose ? line : shortenedByWords(line, io.stderr.columns - '$ '.length));
       const stdout = keptText(io.stdout.columns);
       const code = await awb([...args, ...flags], { ...inside, stdout });
       if (code !== EXIT.done) return code;
-      if (keepAs !== undefined) kept.set(keepAs, JSON.parse(stdout.text()));
+      if (args[0] !== 'score') continue;
+      const scored = JSON.parse(stdout.text());
+      kept.set(scored.run.label, scored);
     }
     say('awb view . --bundle .');
     const looked = await awb(['view', '.', '--bundle', '.', ...flags], {
@@ -76,21 +72,17 @@ export const command = defineCommand({
   },
 });
 
-/** Rows are asked, and measured by text metrics. */
-function stepsOf(folder: string, label: string, asking: readonly string[]): Step[] {
+/** Rows are asked, and measured by text metrics: command lines of awb. */
+function stepsOf(folder: string, label: string, asking: readonly string[]): (readonly string[])[] {
   return [
-    { args: ['infer', ...asking, '--output-dir', folder, '--label', label] },
-    { args: ['judge', folder, '--mode', 'metrics'] },
-    scored(folder, label),
+    ['infer', ...asking, '--output-dir', folder, '--label', label],
+    ['judge', folder, '--mode', 'metrics'],
+    ['score', folder, '--json'],
   ];
 }
 
-function scored(folder: string, keepAs: string): Step {
-  return { args: ['score', folder, '--json'], keepAs };
-}
-
 /** It never ends its thinking, so it is asked not to think. */
-function tinySteps(rows: readonly RowRef[]): Step[] {
+function tinySteps(rows: readonly RowRef[]) {
   const body = '{"chat_template_kwargs":{"enable_thinking":false}}';
   const local = ['--local', TINY_MODEL, '--seed', '1', '--extra-body', body, '--max-tokens', '128'];
   return stepsOf('tiny-random', TINY, [...local, '--ids', rows.map((row) => row.key).join(',')]);

@@ -5,8 +5,9 @@ import { resolve } from 'node:path';
 import { EXIT, heedStop, UserError } from '../core/errors.js';
 import { bytesText, counted, oneLine, printable, shownPath } from '../core/printable.js';
 import { bold, lookOf, terminal } from '../core/terminal.js';
-import { DEFAULT_DB, type KnownRun, RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
+import { DEFAULT_DB, RUN_OPTIONS, withKnownRuns } from '../results/databases.js';
 import { checkLabel, notesOnLabel, storedRun, storedRunToChange } from '../results/find.js';
+import { noting, print } from '../results/output.js';
 import {
   isGiven,
   listedRuns,
@@ -24,7 +25,6 @@ import { openStoreToChange, withStore } from '../store/store.js';
 
 /** A stored run, as a name, a number or a file. */
 const RUN = option.text('RUN', 'a stored run: its number or label, or its judged file or the folder of that', {
-  namesRun: true,
   required: true,
 });
 /** The one file that a run is changed in. */
@@ -35,39 +35,28 @@ export const list = defineCommand({
     'Lists the runs of SQLite files by their numbers: what they are called, who judged them, and what came of it.',
   examples: {
     'awb runs list': 'the runs of awb.sqlite',
-    'awb runs list --mode rubric --label step': 'some of them',
     "awb runs list --json | jq '.runs[] | select(.source_exists | not) | .id'":
       'runs whose judged file is not there any more',
   },
   options: {
     db: option.list('FILE', 'SQLite files of awb score', { default: [DEFAULT_DB] }),
-    label: option.text('TEXT', 'only runs whose label holds this text'),
-    mode: option.list('MODE', 'only runs that were judged in these modes, such as rubric'),
   },
   run: (settings, io) =>
     withKnownRuns(settings.db, io, async (known) => {
-      const { label, mode } = settings;
+      const runs = listedRuns(known);
       const databases = [...new Set(settings.db.map((file) => resolve(io.cwd, file)))].map((db) => ({
         db,
         bytes: statSync(db).size,
-        runs: known.filter((each) => each.path === db).length,
+        runs: runs.filter((run) => run.db === db).length,
       }));
-      const isWanted = ({ run }: KnownRun) =>
-        (label === undefined || run.label?.includes(label)) && (mode.length === 0 || mode.includes(run.kind));
-      const runs = listedRuns(known.filter(isWanted));
-      if (settings.json) {
-        io.stdout.write(`${JSON.stringify(runsDocument(databases, runs))}\n`);
-        return EXIT.done;
-      }
       const look = lookOf(settings, io);
       const blocks = databases.map(({ db, bytes, runs: count }) => {
-        const own = runs.filter((run) => run.path === db);
-        const all = count === 0 ? 'no runs' : counted(count, 'run');
-        const title = `${shownPath(db, io)}: ${own.length < count ? `${own.length} of ` : ''}${all}, ${bytesText(bytes)}`;
-        const table = own.length === 0 ? '' : `\n${terminal(runsTable(own, look.columns), look)}`;
+        const title = `${shownPath(db, io)}: ${count === 0 ? 'no runs' : counted(count, 'run')}, ${bytesText(bytes)}`;
+        const own = runs.filter((run) => run.db === db);
+        const table = count === 0 ? '' : `\n${terminal(runsTable(own, look.columns), look)}`;
         return `${bold(printable(title), look)}\n${table}`;
       });
-      io.stdout.write(blocks.join('\n'));
+      print(runsDocument(databases, runs), () => blocks.join('\n'), settings, io);
       if (known.length === 0 && !settings.quiet) io.stderr.write('awb score RUN adds a run\n');
       return EXIT.done;
     }),
@@ -84,13 +73,10 @@ export const show = defineCommand({
   operands: ['run'],
   run: (settings, io) =>
     withKnownRuns(settings.db, io, async (known) => {
-      const note = (text: string) => {
-        if (!settings.quiet) io.stderr.write(`note: ${printable(text)}\n`);
-      };
+      const note = noting(settings, io);
       const run = await shownRun(storedRun(settings.run, known, note, io), note);
       await heedStop(io);
-      const { json } = settings;
-      io.stdout.write(json ? `${JSON.stringify(runDocument(run))}\n` : runText(run, lookOf(settings, io), io));
+      print(runDocument(run), () => runText(run, lookOf(settings, io), io), settings, io);
       return EXIT.done;
     }),
 });
@@ -108,7 +94,7 @@ export const rename = defineCommand({
     db: DB,
   },
   operands: ['run', 'name'],
-  async run({ name: label, json, quiet, ...settings }, io) {
+  async run({ name: label, ...settings }, io) {
     const { found, notes } = await withKnownRuns([settings.db], io, async (known) => {
       const found = storedRunToChange(settings.run, known, io);
       return { found, notes: notesOnLabel(label, found, known) };
@@ -117,11 +103,11 @@ export const rename = defineCommand({
     // Nothing was open for writing until it was clear what to write.
     withStore(path, openStoreToChange, (store) => store.renameRun(run, label));
     const given = isGiven({ label, manifest: run.manifest });
-    const document = { schema: 'awb.run-renamed/1', db: path, id: run.id, before: run.label ?? null, label };
+    const names = { before: run.label ?? null, label, label_given: given };
     const before = run.label === undefined ? 'had no label' : `was ${run.label}`;
     const text = printable(`run ${run.id} of ${db} is ${label} now; it ${before}`);
-    io.stdout.write(`${json ? JSON.stringify({ ...document, label_given: given }) : text}\n`);
-    if (!quiet) for (const note of notes) io.stderr.write(`note: ${note}\n`);
+    print({ schema: 'awb.run-renamed/1', db: path, id: run.id, ...names }, () => `${text}\n`, settings, io);
+    notes.forEach(noting(settings, io));
     return EXIT.done;
   },
 });
@@ -131,8 +117,7 @@ export const remove = defineCommand({
     'Removes runs from a SQLite file, with their judgements and scores, and gives the room back to the disk. Judged files and journals stay: awb score stores a run again.',
   examples: { 'awb runs remove 3 4': 'what would go', 'awb runs remove 3 4 --yes': 'removes them' },
   options: {
-    runs: option.list('RUN', 'stored runs, each as a number, a label, or a judged file or its folder', {
-      namesRun: true,
+    runs: option.list('RUN', 'stored runs by number, label, judged file or its folder', {
       required: true,
       whole: true,
     }),
@@ -161,7 +146,7 @@ export const remove = defineCommand({
       const bytes = runs.reduce((sum, run) => sum + run.bytes, 0);
       io.stdout.write(`${table}\nabout ${bytesText(bytes)}; judged files and journals stay\n`);
     }
-    for (const { id, source } of runs.filter(({ isSourceThere }) => !isSourceThere && !quiet)) {
+    for (const { id, source } of runs.filter(({ sourceExists }) => !sourceExists && !quiet)) {
       const moved = `${shownPath(source, io)} is not there any more; only awb score on the place that it was moved to stores run ${id} again`;
       io.stderr.write(`warning: ${moved}\n`);
     }

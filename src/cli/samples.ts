@@ -2,12 +2,14 @@
 
 import { z } from 'zod';
 import { COUNT, documentOf, FIGURE, keyed, TEXT } from '../core/document.js';
-import { EXIT, nearest, UserError } from '../core/errors.js';
+import { EXIT, UserError } from '../core/errors.js';
 import { FACT_KINDS } from '../core/facts.js';
 import { counted, oneLine, printable, shortened } from '../core/printable.js';
+import { unknownName } from '../core/schema.js';
 import { blocksText, bold, type Look, lookOf, wrapped } from '../core/terminal.js';
 import { JUDGED_RUN, RUN_OPTIONS } from '../results/databases.js';
 import { readWithOther } from '../results/find.js';
+import { print } from '../results/output.js';
 import type { ReadRun } from '../results/read-run.js';
 import { defineCommand, option } from '../settings/command.js';
 import type { ListedSample, SampleList } from '../view/documents.js';
@@ -28,7 +30,7 @@ export const command = defineCommand({
     run: JUDGED_RUN,
     worst: option.integer('samples to show, the worst first', { min: 1, default: 20 }),
     filter: option.map(`which samples, by ${QUERY_PARTS.join(', ')} (docs/view.md)`, { value: 'NAME=VALUE' }),
-    compare: option.text('RUN', 'another run, to filter and sort by what changed against it', { namesRun: true }),
+    compare: option.text('RUN', 'another run, to filter and sort by what changed against it'),
     db: RUN_OPTIONS.db,
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
   },
@@ -48,13 +50,11 @@ export const command = defineCommand({
           shown.push({ list, sample, ...selected, texts: await texts.read(row) });
         }
       }
-      if (settings.json) {
-        const described = ({ name, source }: ReadRun) => ({ name, source });
-        const samples = shown.map(documentOfSample);
-        const runs = { run: described(run), compare: other && described(other) };
-        const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
-        io.stdout.write(`${JSON.stringify(document)}\n`);
-      } else io.stdout.write(textOf(shown, found.length, lookOf(settings, io)));
+      const described = ({ name, source }: ReadRun) => ({ name, source });
+      const runs = { run: described(run), compare: other && described(other) };
+      const samples = shown.map(documentOfSample);
+      const document = documentOf(SAMPLES, { schema: 'awb.samples/1', ...runs, found: found.length, samples });
+      print(document, () => textOf(shown, found.length, lookOf(settings, io)), settings, io);
       return EXIT.done;
     } finally {
       await texts.close();
@@ -67,20 +67,14 @@ function queryOf(filters: Readonly<Record<string, string>>, list: SampleList, ag
   const choices = choicesOf(list, against);
   for (const [name, value] of Object.entries(filters)) {
     const part = QUERY_PARTS.find((known) => known === name);
-    if (part === undefined) throw unknown(`--filter ${name}`, name, QUERY_PARTS);
+    if (part === undefined) throw new UserError(unknownName(`--filter ${oneLine(name, 60)}`, name, QUERY_PARTS));
     const known = choices[part];
     if (known === undefined || known.includes(value)) continue;
     if (part === 'change' && against === undefined) throw new UserError('--filter change needs --compare RUN');
-    throw unknown(`--filter ${name}=${value}`, value, known);
+    const what = `--filter ${name}=${oneLine(value, 60)}`;
+    throw new UserError(known.length === 0 ? `${what}: this run has none` : unknownName(what, value, known));
   }
   return filters;
-}
-
-function unknown(what: string, given: string, known: readonly string[]): UserError {
-  const near = nearest(given, known);
-  const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
-  const those = known.length === 0 ? 'this run has none' : `known are ${known.join(', ')}`;
-  return new UserError(`${oneLine(what, 100)} is not known${hint}; ${those}`);
 }
 
 /** A sample with its texts. */

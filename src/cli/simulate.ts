@@ -57,7 +57,6 @@ async function simulate(
     if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
     return playEpisodes(settings, io, shown);
   }
-  requireNoEpisodes(settings);
   const notice = (text: string) => {
     if (!settings.quiet) io.stderr.write(`awb: ${printable(text)}\n`);
   };
@@ -68,14 +67,6 @@ async function simulate(
   } finally {
     await simulation.close();
   }
-}
-
-/** @throws UserError (2) for a flag of episodes where nobody plays them */
-function requireNoEpisodes({ tasks, fromRows, episodes, dryRun }: EpisodeSettings): void {
-  const given = Object.entries({ tasks, 'from-rows': fromRows, episodes, 'dry-run': dryRun });
-  const [idle] = given.filter(([, value]) => value !== undefined && value !== false).map(([name]) => name);
-  if (idle === undefined) return;
-  throw new UserError(`--${idle} is for an agent that acts: name it with --agent-base-url and --agent-model`);
 }
 
 async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {

@@ -13,11 +13,7 @@ import { type RunStatus, readStatuses, sumOf } from '../results/status.js';
 import { defineCommand, type OptionTable, option, type Settings } from '../settings/command.js';
 
 const OPTIONS = {
-  dirs: option.list(
-    'DIR',
-    'folders of runs (their --output-dir; default: results and the folders in it); several, such as those of shards, are added up',
-    { whole: true },
-  ),
+  dirs: option.list('DIR', 'folders of runs, added up (default: results and the folders in it)', { whole: true }),
 } as const satisfies OptionTable;
 
 export const command = defineCommand({

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { EXIT, inputMissing, interruption, UserError } from '../core/errors.js';
+import { EXIT, inputMissing, interruption } from '../core/errors.js';
 import { counted, printable, shownPath } from '../core/printable.js';
 import { DEFAULT_DB } from '../results/databases.js';
-import { openInBrowser } from '../results/output.js';
+import { openInBrowser, print } from '../results/output.js';
 import { defineCommand, option, toolVersion, under } from '../settings/command.js';
 import { writeBundle } from '../view/bundle.js';
 import { openLibrary } from '../view/library.js';
@@ -27,9 +27,7 @@ export const command = defineCommand({
     'awb view --host 0.0.0.0 --no-open': 'for other machines, by a token in the address',
   },
   options: {
-    places: option.list('PLACE', `SQLite files, folders of runs, judged files (default: ${USUAL.join(' and ')})`, {
-      whole: true,
-    }),
+    places: option.list('PLACE', `files or folders of runs (default: ${USUAL.join(' and ')})`, { whole: true }),
     'data-dir': option.text('DIR', 'folder of *_test.jsonl files, for lean rows'),
     ...under('Server', {
       host: option.text('ADDRESS', 'address to listen on', { default: '127.0.0.1' }),
@@ -38,18 +36,15 @@ export const command = defineCommand({
     }),
     ...under('Files', {
       bundle: option.text('DIR', 'write all of it into this folder instead, and end'),
-      'scores-only': option.flag('with --bundle: no texts at all'),
+      'scores-only': option.flag('with --bundle: no texts at all', { belongsTo: 'bundle' }),
     }),
   },
   operands: ['places'],
   async run(settings, io) {
     const { places, bundle, scoresOnly, dataDir, host, port, json, quiet, open } = settings;
-    if (scoresOnly && bundle === undefined) throw new UserError('--scores-only is for --bundle DIR; name the folder');
     const usual = USUAL.filter((name) => existsSync(resolve(io.cwd, name)));
     if (places.length === 0 && usual.length === 0) {
-      throw inputMissing(
-        `there is neither ${USUAL.join(' nor ')} here; name SQLite files of awb score, or folders of runs`,
-      );
+      throw inputMissing(`there is no ${USUAL.join(' or ')} here; name SQLite files of awb score, or folders of runs`);
     }
     const shown = places.length === 0 ? usual : places;
     const library = openLibrary(
@@ -65,20 +60,14 @@ export const command = defineCommand({
       const { files, bytes } = await writeBundle(dir, library.documents({ scoresOnly }), io);
       const path = join(dir, 'index.html');
       const url = pathToFileURL(path).href;
-      io.stdout.write(
-        json
-          ? `${JSON.stringify({ schema: 'awb.view/1', output: path, url, files, bytes })}\n`
-          : `written: ${shownPath(path, io)} (${counted(index.runs.length, 'run')}, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`,
-      );
+      const text = `written: ${shownPath(path, io)} (${counted(index.runs.length, 'run')}, ${(bytes / 1e6).toFixed(1)} MB)\nopen: ${url}\n`;
+      print({ schema: 'awb.view/1', output: path, url, files, bytes }, () => text, settings, io);
       return EXIT.done;
     }
     const onError = (text: string) => void io.stderr.write(`awb view: ${printable(text)}\n`);
     const viewer = await startViewer(library, { host, port, onError });
-    io.stdout.write(
-      json
-        ? `${JSON.stringify({ schema: 'awb.view/1', url: viewer.url })}\n`
-        : `${counted(index.runs.length, 'run')} at ${viewer.url}\n`,
-    );
+    const text = `${counted(index.runs.length, 'run')} at ${viewer.url}\n`;
+    print({ schema: 'awb.view/1', url: viewer.url }, () => text, settings, io);
     if (!quiet && !json) io.stderr.write('Ctrl-C ends it.\n');
     if (open) await openInBrowser(viewer.url, io);
     if (!io.stop.aborted) await once(io.stop, 'abort');

@@ -14,17 +14,16 @@ import {
   UserError,
 } from '../core/errors.js';
 import { asObject, parseObject } from '../core/json.js';
-import { counted, oneLine, printable, shellLine, shownPath } from '../core/printable.js';
+import { oneLine, printable, shellLine, shownPath } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
 import { readJson, writeJson } from '../disk/files.js';
 import { lockFile } from '../disk/lock.js';
-import { wordsFor } from '../results/databases.js';
 import { readRun } from '../results/find.js';
 import type { ReadRun } from '../results/read-run.js';
-import { defineCommand, keptText, programName, type RunAwb } from '../settings/command.js';
+import { defineCommand, keptText, type RunAwb } from '../settings/command.js';
 import { checkpointsIn, type Kept, keptOf, STEPS, WATCH_OPTIONS, type WatchSettings } from './watch/checkpoints.js';
 import { argumentsOf, evaluate, type Say, type Work } from './watch/evaluating.js';
-import { endpointAt, filled, wordsOf } from './watch/processes.js';
+import { wordsOf } from './watch/processes.js';
 
 export const command = defineCommand({
   description:
@@ -33,16 +32,13 @@ export const command = defineCommand({
     "awb watch checkpoints --config awb.yaml --base step-0 \\\n  --serve-command 'vllm serve {checkpoint} --port {port}'":
       'until it is interrupted',
     'awb watch … --once': 'what is there, and its exit code, for cron and CI',
-    'awb watch … --dry-run': 'what would be done',
     "awb watch … --on-result './notify.sh {name}'": 'tells each result, as JSON on its standard input',
   },
   options: WATCH_OPTIONS,
   operands: ['dir'],
   async run({ config, ...given }, io, _shown, awb) {
     if (config === undefined) {
-      throw new UserError(
-        'awb watch needs --config FILE: its infer, judge, score and gate take their settings from there (docs/watch.md)',
-      );
+      throw new UserError('awb watch needs --config FILE: its steps take their settings from there (docs/watch.md)');
     }
     const settings = { ...given, config };
     await requireSound(settings, io, awb);
@@ -60,9 +56,7 @@ async function requireSound(settings: WatchSettings, io: Io, awb: RunAwb): Promi
     // One folder of batch files for all checkpoints would be that of another run from the second one on.
     const { 'batch-dir': batchDir } = asObject(parseObject(stdout.text())?.settings);
     if ((asObject(batchDir).value ?? null) === null || (step === 'judge' && settings.judgeBatch)) continue;
-    throw new UserError(
-      `awb watch asks a checkpoint that is served live, and gives each one files of its own for its judge by --judge-batch: take batch-dir out of the settings of ${step}`,
-    );
+    throw new UserError(`each checkpoint has batch files of its own (--judge-batch); take batch-dir out of ${step}`);
   }
 }
 
@@ -76,14 +70,14 @@ interface Pinned extends Pick<ReadRun, 'source' | 'sha256'> {
  * The name of the run that the first start held checkpoints against, whatever is labelled or scored since.
  * @throws UserError: 2 for a base that is no run, or may be any of several; 78 where it has become another one
  */
-async function fixedBase({ base, db, outputDir, dryRun }: WatchSettings, io: Io): Promise<string> {
+async function fixedBase({ base, db, outputDir }: WatchSettings, io: Io): Promise<string> {
   const path = join(resolve(io.cwd, outputDir), 'watch.base.json');
   const read = (name: string) => readRun(name, { db: [db], quiet: true, fixed: (one) => `--base ${one}` }, io);
   const found = await readJson(path);
   if (found === undefined) {
     const { id, source, sha256 } = await read(base);
     const pinned: Pinned = { base, run: id === undefined ? source : String(id), source, sha256 };
-    if (!dryRun) await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
+    await writeJson(path, { schema: 'awb.watch-base/1', ...pinned });
     return pinned.run;
   }
   // A watch has written it, in this form.
@@ -104,11 +98,8 @@ async function fixedBase({ base, db, outputDir, dryRun }: WatchSettings, io: Io)
     });
     if (isThere) return name;
   }
-  const score = isStored
-    ? ` and type ${programName(io)} ${shellLine(['score', source, ...wordsFor(resolve(io.cwd, db), io)])}`
-    : '';
   throw identityDiffers(
-    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${score}, or give another --output-dir to hold them against what is there now`,
+    `${holds} as it was scored at the first start, and that is no longer there; bring back the judged file of SHA-256 ${pinned.sha256.slice(0, 12)}${isStored ? ' and run awb score on it' : ''}, or give another --output-dir to hold them against what is there now`,
   );
 }
 
@@ -126,12 +117,9 @@ async function watch(settings: WatchSettings, baseOf: Work['baseOf'], io: Io): P
   requireCommands(settings);
   const dir = resolve(io.cwd, settings.dir);
   const outputDir = resolve(io.cwd, settings.outputDir);
-  if (settings.dryRun) return showPlan({ settings, io, outputDir }, await baseOf());
   await checkpointsIn(dir, settings);
   await mkdir(outputDir, { recursive: true }).catch((error: unknown) => {
-    throw cannotCreate(
-      `cannot create the folder ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`,
-    );
+    throw cannotCreate(`cannot create ${settings.outputDir} (${codeOf(error)}); choose another --output-dir`);
   });
   const release = await lockFile(join(outputDir, '.watch.lock'), `another awb watch works in ${settings.outputDir}`);
   const say = logTo(join(outputDir, 'watch.jsonl'), io.stderr, settings.quiet);
@@ -175,10 +163,10 @@ function logTo(path: string, stderr: TextSink, quiet: boolean): Say {
 async function lookOnce(work: Work, dir: string) {
   const { settings, io, outputDir } = work;
   const told: Awaited<ReturnType<typeof evaluate>>[] = [];
-  for (const checkpoint of (await checkpointsIn(dir, settings)).complete) {
+  for (const checkpoint of await checkpointsIn(dir, settings)) {
     if (io.stop.aborted) break;
     const kept = await keptOf(outputDir, checkpoint);
-    if (stateOf(kept, settings, Date.now()) === 'due') told.push(await evaluate(work, kept));
+    if (isDue(kept, settings, Date.now())) told.push(await evaluate(work, kept));
   }
   return told;
 }
@@ -193,51 +181,23 @@ function showResults(told: Awaited<ReturnType<typeof lookOnce>>, { json }: Watch
   return exitCode;
 }
 
-/** Under --once nothing waits for another round: the next call is that round. */
-function stateOf({ record }: Kept, { tries, once, retryWait }: WatchSettings, now: number) {
+/** Whether a checkpoint is to be evaluated now. Under --once nothing waits for another round: the next call is that round. */
+function isDue({ record }: Kept, { tries, once, retryWait }: WatchSettings, now: number): boolean {
   const { verdict, failures, failedAt, awaited } = record;
-  if (verdict !== undefined) return 'done';
-  if (failures >= tries) return 'given up';
+  if (verdict !== undefined || failures >= tries) return false;
   const nextTry = failedAt === undefined ? 0 : failedAt + retryWait * 1000 * 2 ** (failures - 1);
   const nextLook = awaited === undefined ? 0 : awaited.at + retryWait * 1000;
-  return once || now >= Math.max(nextTry, nextLook) ? 'due' : 'waiting';
+  return once || now >= Math.max(nextTry, nextLook);
 }
 
-function requireCommands({ serveCommand, onResult, endpoint, port }: WatchSettings): void {
+function requireCommands({ serveCommand, onResult, port }: WatchSettings): void {
   const words = wordsOf(serveCommand, '--serve-command');
   wordsOf(onResult, '--on-result');
   const names = (name: string) => words.some((word) => word.includes(`{${name}}`));
   if (!names('checkpoint') && !names('name')) {
     throw new UserError('--serve-command names no {checkpoint}: every checkpoint would be served alike');
   }
-  if (!names('port') && port === undefined && endpoint.includes('{port}')) {
+  if (!names('port') && port === undefined) {
     throw new UserError('--serve-command names no {port}: put it in, or say with --port where the server listens');
   }
-}
-
-/** What would be done, as it stands now. */
-async function showPlan({ settings, io, outputDir }: Omit<Work, 'say' | 'baseOf'>, base: string): Promise<ExitCode> {
-  const { complete, unmarked } = await checkpointsIn(resolve(io.cwd, settings.dir), settings);
-  const port = settings.port === undefined ? '{port}' : String(settings.port);
-  const server = { url: endpointAt(settings.endpoint, port), model: settings.servedModel ?? 'NAME' };
-  const plans: object[] = [];
-  const lines: string[] = [];
-  for (const checkpoint of complete) {
-    const { name, path } = checkpoint;
-    const kept = await keptOf(outputDir, checkpoint);
-    const { dir, record } = kept;
-    const state = stateOf(kept, settings, Date.now());
-    const left = STEPS.filter((step) => state === 'due' && record.steps[step] === undefined);
-    const commands = left.map((step) => ['awb', ...argumentsOf(step, { name, dir, server, base }, settings)]);
-    const serve = wordsOf(settings.serveCommand, '--serve-command');
-    if (left.includes('infer')) commands.unshift(filled(serve, { checkpoint: path, name, port }));
-    plans.push({ name, path, dir, state, commands });
-    const verdict = record.verdict === undefined ? '' : ` (${record.verdict})`;
-    lines.push(`${shellLine([name])}: ${state}${verdict}`, ...commands.map((words) => `  ${shellLine(words)}`));
-  }
-  for (const name of unmarked) lines.push(`${shellLine([name])}: no ${settings.marker} yet`);
-  lines.push(`${counted(complete.length, 'complete checkpoint')}; nothing was done`);
-  const document = { schema: 'awb.watch-plan/1', checkpoints: plans, unmarked };
-  io.stdout.write(settings.json ? `${JSON.stringify(document)}\n` : `${lines.join('\n')}\n`);
-  return EXIT.done;
 }

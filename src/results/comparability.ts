@@ -149,48 +149,41 @@ export function rolloutOf(
   return rolloutCard(rows, figure, forced);
 }
 
-/**
- * @param forced the run that --teacher-forced names
- * @throws UserError: 2 where the run is no rollout, or the other one is one; 78 where they were asked or judged in different ways; 65
- * where they have no row in common.
- */
+/** @throws UserError as `forcedFault` has it */
 export function requireForced(run: Side, forced: Side): void {
+  const fault = forcedFault(run, forced);
+  if (fault !== undefined) throw fault;
+}
+
+/** Whether the drift of a run can be told by another one. */
+export function isForcedPartner(run: Side, other: Side): boolean {
+  return forcedFault(run, other) === undefined;
+}
+
+/**
+ * Why the run that --teacher-forced names tells no drift: 2 where the run is no rollout, or the other one is one; 78 where they were asked
+ * or judged in different ways; 65 where they have no row in common.
+ */
+function forcedFault(run: Side, forced: Side): UserError | undefined {
   if (!isRollout(run)) {
-    throw new UserError(
-      'this run is no rollout, so --teacher-forced has nothing to be held against; score one of awb infer --rollout, or compare two ordinary runs by awb compare',
-    );
+    return new UserError('--teacher-forced is for a run of awb infer --rollout; awb compare takes two ordinary runs');
   }
   if (isRollout(forced)) {
-    throw new UserError(
-      '--teacher-forced names a rollout, too; name the run whose histories are true, of awb infer without --rollout',
-    );
+    return new UserError('--teacher-forced names a rollout, too; name a run of awb infer without --rollout');
   }
   const faults = faultsBetween(run, forced);
   if (faults.length > 0) {
     const said = 'these runs tell no drift, since more than their histories differs:';
     const way = 'Name the predictions of the same world model, asked and judged alike.';
-    throw identityDiffers([said, ...faults, way].join('\n'));
+    return identityDiffers([said, ...faults, way].join('\n'));
   }
-  if (!haveCommonRow(run, forced)) {
-    throw badData(
-      'the rollout and the run of --teacher-forced have no row in common; name predictions over the same data',
-    );
-  }
-}
-
-/** Whether the drift of a run can be told by another one. */
-export function isForcedPartner(run: Side, other: Side): boolean {
-  if (!isRollout(run) || isRollout(other)) return false;
-  return faultsBetween(run, other).length === 0 && haveCommonRow(run, other);
+  const keys = new Set(forced.rows.map(({ key }) => key));
+  if (run.rows.some(({ key }) => keys.has(key))) return undefined;
+  return badData('the rollout and the teacher-forced run have no row in common; name predictions over the same data');
 }
 
 function isRollout({ made, rows }: Side): boolean {
   return made.rollout !== undefined || rows.some((row) => row.rollout !== undefined);
-}
-
-function haveCommonRow(run: Side, other: Side): boolean {
-  const keys = new Set(other.rows.map(({ key }) => key));
-  return run.rows.some(({ key }) => keys.has(key));
 }
 
 /** What differs beside the histories, a line each. */

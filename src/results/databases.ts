@@ -114,12 +114,11 @@ export function manifestOf({ run: { id, manifest, source }, db }: Pick<KnownRun,
 
 /** The option of a command that takes one judged run, stored or not. */
 export const JUDGED_RUN = option.text('RUN', 'a judged file, its folder, or a run in --db by its label or number', {
-  namesRun: true,
   required: true,
 }) satisfies OptionSpec;
 
 /** One of two runs that are held against each other. */
-export const ONE_OF_TWO = { kind: 'text', namesRun: true, value: 'RUN', group: 'Runs' } as const;
+export const ONE_OF_TWO = { kind: 'text', value: 'RUN', group: 'Runs' } as const;
 
 /** The options of every command that takes runs by name. */
 export const RUN_OPTIONS = {

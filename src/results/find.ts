@@ -5,7 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { judgedFileOf } from '../benchmark/judged-path.js';
 import { heedStop, nearest, present, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, heldIn } from '../core/groups.js';
 import { oneLine, printable, shownPath } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { ratesDimensions } from '../judge/modes.js';
@@ -13,20 +13,12 @@ import { shortLabel } from '../settings/sources.js';
 import { isCovered } from '../stats/coverage.js';
 import type { StoredCalibration } from '../store/runs.js';
 import { isComparable } from './comparability.js';
-import {
-  DEFAULT_DB,
-  type KnownRun,
-  listOfRuns,
-  manifestOf,
-  provenanceIn,
-  ranked,
-  runsNamed,
-  withKnownRuns,
-} from './databases.js';
+import { type KnownRun, listOfRuns, manifestOf, provenanceIn, ranked, runsNamed, withKnownRuns } from './databases.js';
+import { noting } from './output.js';
 import { calibrationsIn, type Note, type Pair, type ReadRun, readJudgedRun, readStoredRun } from './read-run.js';
 
 /** Where names are looked up. */
-export interface Naming {
+interface Naming {
   /** SQLite files, for labels and numbers. */
   readonly db: readonly string[];
   readonly quiet: boolean;
@@ -82,21 +74,14 @@ async function readRuns(
   { db, quiet, fixed }: Naming,
   io: Io,
 ): Promise<readonly ReadRun[]> {
-  const note = (text: string) => {
-    if (!quiet) io.stderr.write(`note: ${text}\n`);
-  };
+  const note = noting({ quiet }, io);
   const choose = async (known: readonly KnownRun[], calibrations: readonly StoredCalibration[]) => {
-    const runs = new Map<Found, ReadRun>();
-    const read = async (one: Found) => {
-      const before = runs.get(one);
-      if (before !== undefined) return before;
-      const run = isStored(one)
-        ? readStoredRun(one, manifestOf(one))
-        : await readJudgedRun(one, calibrations, note, io);
-      runs.set(one, run);
-      await heedStop(io);
-      return run;
-    };
+    const runs = new Map<Found, Promise<ReadRun>>();
+    const read = (one: Found) =>
+      heldIn(runs, one, async () => {
+        await heedStop(io);
+        return isStored(one) ? readStoredRun(one, manifestOf(one)) : readJudgedRun(one, calibrations, note, io);
+      });
     const found = names.map((name) => findRuns(name, known, note, io));
     const choices = choicesOf(found);
     const suitable: Choice[] = [];
@@ -228,11 +213,9 @@ export function storedRunToChange(name: string, known: readonly KnownRun[], io: 
 
 /** Says what was expected of a label by which a run can be called; undefined for one that will do. */
 export function checkLabel(text: string): string | undefined {
-  if (printable(text) !== text) return 'a name without control characters and line ends';
-  if (text !== text.trim()) return 'a name without white space at its ends';
-  if (isFileName(text)) return 'a name that is not that of a file, which every command would take it for';
-  if (text.startsWith('-')) return 'a name that does not begin as flags do';
-  return shortLabel(text);
+  const isPlain = printable(text) === text && text === text.trim();
+  if (isPlain && !isFileName(text) && !text.startsWith('-')) return shortLabel(text);
+  return 'a name without control characters or white space at its ends, which is not that of a file or a flag';
 }
 
 /**
@@ -247,26 +230,6 @@ export function notesOnLabel(label: string, run: KnownRun, known: readonly Known
   const numbers = others.filter((other) => other.run.label === label).map((other) => other.run.id);
   const runs = `${numbers.length === 1 ? 'run' : 'runs'} ${numbers.join(', ')}`;
   return numbers.length === 0 ? [] : [`${shown(label)} is also the label of ${runs}; a number names each`];
-}
-
-/**
- * The runs of SQLite files, each by its label or, where that needs quotes or several have it, by its number. None where no file
- * is given and there is none at the usual place, or where one cannot be read: a shell that completes has nobody to tell.
- */
-export async function runNames(given: string | undefined, io: Io) {
-  const files = (given ?? (io.env.AWB_DB || DEFAULT_DB)).split(',');
-  try {
-    return await withKnownRuns(files, io, async (known) =>
-      known.map(({ run: { id, label, worldModel, judgeModel, kind } }) => {
-        const isPlain = label !== undefined && /^\w[\w.@+=-]*$/.test(label) && runsNamed(label, known).length === 1;
-        const words = [isPlain ? `run ${id}` : label, worldModel, judgeModel ?? kind].filter(Boolean);
-        return { name: isPlain ? label : String(id), description: oneLine(words.join(', '), 60) };
-      }),
-    );
-  } catch (error) {
-    if (error instanceof UserError) return [];
-    throw error;
-  }
 }
 
 function shown(text: string): string {

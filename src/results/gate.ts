@@ -7,10 +7,11 @@ import { resolve } from 'node:path';
 import { type Cost, wholeCost } from '../core/costs.js';
 import { adviceText, type GateOutcome, PROVENANCE } from '../core/decision.js';
 import { domainName } from '../core/domains.js';
-import { codeOf, EXIT, type ExitCode, inputMissing, nearest, UserError } from '../core/errors.js';
+import { codeOf, EXIT, type ExitCode, inputMissing, UserError } from '../core/errors.js';
 import { keysOf } from '../core/groups.js';
 import { canonicalJson } from '../core/json.js';
 import { counted, oneLine } from '../core/printable.js';
+import { unknownName } from '../core/schema.js';
 import { DOMAINS, type Domain, type Io } from '../core/types.js';
 import { parseYaml } from '../disk/yaml-file.js';
 import type { ShownRun } from '../report/comparison.js';
@@ -35,11 +36,7 @@ export const POLICY_OPTIONS = {
     help: 'points that a domain may lose; a domain can only bring a NO-GO (default: 5)',
   },
   alpha: { ...POINTS, min: 1e-6, max: 0.5, help: 'two-sided level of the intervals (default: 0.05)' },
-  looks: option.list(
-    'N,N',
-    'repeats after which you will ask, named from the start (1,3: after one repeat, and if that is inconclusive after three); the alpha of each follows',
-    { group: 'Policy' },
-  ),
+  looks: option.list('N,N', 'repeats after which you will ask, named from the start: 1,3', { group: 'Policy' }),
   'min-overall': { ...POINTS, help: 'score that Overall has to reach' },
   min: option.map('score that a domain has to reach; repeatable', { value: 'DOMAIN=SCORE', group: 'Policy' }),
 } as const satisfies OptionTable;
@@ -125,9 +122,7 @@ export function publishedBase(base: string) {
   const row = PUBLISHED.find(({ model }) => model.toLowerCase() === name.toLowerCase());
   if (row === undefined) {
     const models = PUBLISHED.map(({ model }) => model);
-    const near = nearest(name, models);
-    const hint = near === undefined ? `the published rows are ${models.join(', ')}` : `did you mean "${near}"?`;
-    throw new UserError(`there is no published row "${oneLine(name, 80)}"; ${hint}`);
+    throw new UserError(unknownName(`published row "${oneLine(name, 80)}"`, name, models));
   }
   const { text: source, judge } = PUBLISHED_SOURCE;
   const shown: ShownRun = { name: `published ${row.model}`, source, judge, rubricPack: 'official' };

@@ -33,6 +33,23 @@ export function formatOf<Format extends string>(
   return format ?? keysOf(formats).find((name) => formats[name].endings.includes(ending)) ?? 'terminal';
 }
 
+/** Prints a result: under --json its document, else its text. */
+export function print(
+  document: object,
+  text: () => string,
+  { json }: { readonly json: boolean },
+  { stdout }: Pick<Io, 'stdout'>,
+): void {
+  stdout.write(json ? `${JSON.stringify(document)}\n` : text());
+}
+
+/** Takes what the user should know: a line of stderr each, under --quiet none. */
+export function noting({ quiet }: { readonly quiet: boolean }, { stderr }: Pick<Io, 'stderr'>): (text: string) => void {
+  return (text) => {
+    if (!quiet) stderr.write(`note: ${printable(text)}\n`);
+  };
+}
+
 /** Writes a text to stdout, or to the file of --output. @throws UserError (74) */
 export async function deliver(
   text: string,
@@ -65,14 +82,10 @@ export const OPEN = option.flag('open the page in the browser (BROWSER, or the d
  */
 export function requirePageName(path: string | undefined, flag: string, { open }: { readonly open: boolean }): void {
   if (path === undefined && open) {
-    throw new UserError(
-      `--open opens a page, and none is written; name one with ${flag} FILE.html, or leave --open out`,
-    );
+    throw new UserError(`--open needs a page; name one with ${flag} FILE.html, or leave --open out`);
   }
   if (path === undefined || !NO_PAGE.test(path)) return;
-  throw new UserError(
-    `${flag} ${printable(path)}: a page would replace the file of that name, and ${extname(path)} is for data; end it in .html`,
-  );
+  throw new UserError(`${flag} ${printable(path)}: a page would replace that file; end its name in .html`);
 }
 
 /** The `file:` link of a page that was written; under --open the browser shows it. It is percent-encoded, so it may be printed. */

@@ -2,7 +2,7 @@
 // calibrations that are known.
 
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { takeExcerpts } from '../benchmark/excerpt.js';
 import { readCalibrated, readJudged } from '../benchmark/judged.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
@@ -15,7 +15,7 @@ import type { Domain, Io } from '../core/types.js';
 import { variantFacts } from '../judge/calibrate/variants.js';
 import { asksJudge, measureOf } from '../judge/modes.js';
 import type { RunNames } from '../report/run-csv.js';
-import { type Trust, trustOf } from '../report/trust.js';
+import type { Trust } from '../report/trust.js';
 import { type MadeWith, madeWith } from '../run/made-with.js';
 import { changeSince, type Manifest, readManifest } from '../run/manifest.js';
 import { aggregate } from '../stats/aggregate.js';
@@ -81,6 +81,7 @@ export function readStoredRun(known: KnownRun, manifest: Partial<Manifest> | und
 
 /**
  * A run from its judged file, whose damages and oddities are noted.
+ * @param take takes each row as it is read
  * @throws UserError: 66 and 65 for the file and its manifest.
  */
 export async function readJudgedRun(
@@ -88,16 +89,19 @@ export async function readJudgedRun(
   calibrations: readonly StoredCalibration[],
   note: Note,
   io: Io,
+  take: Parameters<typeof readJudged>[2] = () => {},
 ): Promise<ReadRun> {
-  const { take, excerpts } = takeExcerpts();
-  const { rows, sha256, warnings } = await readJudged(path, io.stop, take);
+  const { take: takeExcerpt, excerpts } = takeExcerpts();
+  const { rows, sha256, warnings } = await readJudged(path, io.stop, (row, fields, line) => {
+    take(row, fields, line);
+    takeExcerpt(row, fields, line);
+  });
   for (const warning of warnings) note(printable(warning));
   const manifest = await readManifest(manifestBeside(path));
   const change = changeSince(manifest, shownPath(path, io), sha256);
   if (change !== undefined) note(printable(change));
   const made = madeWith(manifest);
   const { chosen, label } = made;
-  const beside = await calibrationBeside(path, made.judgeKey, note, io.stop);
   return {
     source: path,
     sha256,
@@ -107,7 +111,7 @@ export async function readJudgedRun(
     manifest,
     made,
     name: oneLine(label ?? shownPath(path, io), 80),
-    trust: trustIn(made, [...calibrations, ...beside]),
+    trust: trustIn(made, calibrations),
     card: aggregate(rows, chosen, measureOf),
     costs: manifestCosts(manifest),
   };
@@ -147,34 +151,9 @@ export type ReadCalibration = Awaited<ReturnType<typeof readCalibration>>;
 export async function readCalibration(source: string, stop?: AbortSignal) {
   const manifest = await readManifest(manifestBeside(source));
   if (manifest === undefined) {
-    throw inputMissing(
-      `there is no ${manifestBeside(source)}, which says what judge ${source} is of; the same awb calibrate command writes it`,
-    );
+    throw inputMissing(`there is no ${manifestBeside(source)}; the same awb calibrate command writes it`);
   }
   return { source, manifest, calibration: calibrationOf(await readCalibrated(source, stop), variantFacts()) };
-}
-
-/**
- * The calibration in the folder of a judged file, where it is one of that file's judge: its judgements are read for no other. What is
- * wrong with it is noted.
- */
-export async function calibrationBeside(
-  judgedFile: string,
-  judgeKey: string | undefined,
-  note: (text: string) => void,
-  stop?: AbortSignal,
-): Promise<StoredCalibration[]> {
-  const source = join(dirname(judgedFile), 'calibration.jsonl');
-  try {
-    const manifest = await readManifest(manifestBeside(source));
-    if (manifest === undefined || judgeKey === undefined || madeWith(manifest).judgeKey !== judgeKey) return [];
-    const { calibration } = await readCalibration(source, stop);
-    return [{ judgeKey, at: manifest.endedAt ?? manifest.startedAt, trust: trustOf(calibration) }];
-  } catch (error) {
-    if (!(error instanceof UserError) || stop?.aborted) throw error;
-    note(`the calibration beside ${oneLine(judgedFile, 200)} is left out: ${error.message}`);
-    return [];
-  }
 }
 
 /**

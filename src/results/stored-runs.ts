@@ -9,7 +9,7 @@ import { documentOf, ESTIMATE, FIGURE, keyed, TEXT } from '../core/document.js';
 import { coversBenchmark } from '../core/domains.js';
 import { codeOf, present, UserError } from '../core/errors.js';
 import { groupBy, keysOf } from '../core/groups.js';
-import { canonicalJson, isObject, parseObject } from '../core/json.js';
+import { canonicalJson, isObject, isText, parseObject } from '../core/json.js';
 import {
   bytesText,
   counted,
@@ -180,13 +180,13 @@ export function listedRuns(known: readonly KnownRun[]) {
   const bytes = new Map([...new Set(known.map(({ store }) => store))].map((store) => [store, store.bytesByRun()]));
   return known.map(({ run, store, db, path }) => ({
     ...run,
-    /** The SQLite file: as people are shown it, and its absolute path. */
-    db,
-    path,
+    /** The SQLite file: its absolute path, and as people are shown it. */
+    db: path,
+    shownDb: db,
     /** Whether the user gave the label in the SQLite file: the run's manifest has another one, or none. */
-    isLabelGiven: isGiven(run),
+    labelGiven: isGiven(run),
     /** Whether there is a judged file now. */
-    isSourceThere: existsSync(run.source),
+    sourceExists: existsSync(run.source),
     /** About how many bytes of the SQLite file it takes. */
     bytes: Math.round(bytes.get(store)?.get(run.id) ?? 0),
   }));
@@ -225,48 +225,36 @@ function factsOf(run: StoredRun, { made, trust }: ReadRun, manifest: Partial<Man
   const facts = {
     'world model': run.worldModel,
     protocol: run.protocol,
-    'system prompt': textOf(identity?.system_prompt),
-    sampling: fieldsText(identity?.sampling),
-    data: textOf(data?.dir),
-    predicted: spanText(startedAt, endedAt),
+    'system prompt': identity?.system_prompt,
+    sampling: identity?.sampling,
+    data: data?.dir,
+    predicted: [startedAt, endedAt],
     mode: run.kind,
     [askedWord(made.mode)]: made.judgeName ?? run.judgeModel,
     calibration: trust && trustText(trust).replace(/^judge: /, ''),
-    rubrics: joined([rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`]),
-    verdicts: joined([made.verdicts, ...made.versions]),
-    method: fieldsText(made.method),
-    'judge sampling': made.judge === undefined ? undefined : fieldsText(made.sampling),
-    'left out': joined(made.dropped),
-    judged: spanText(run.startedAt, run.endedAt),
-    scored: `${timeText(run.scoredAt)} by awb ${run.toolVersion}`,
+    rubrics: [rubricPack, rubricFingerprint && `fingerprint ${rubricFingerprint.slice(0, 12)}`],
+    verdicts: [made.verdicts, ...made.versions],
+    method: made.method,
+    'judge sampling': made.judge && made.sampling,
+    'left out': made.dropped,
+    judged: [run.startedAt, run.endedAt],
+    scored: [run.scoredAt, `by awb ${run.toolVersion}`],
   };
-  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, textOf(value) ?? canonicalJson(value)]);
-  const all = Object.entries<string | undefined>({ ...facts, ...Object.fromEntries(meta) });
-  return all.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));
+  const meta = Object.entries(run.meta).map(([name, value]) => [`meta ${name}`, value] as const);
+  return [...Object.entries(facts), ...meta].flatMap(([name, value]) => {
+    const text = factText(value);
+    return text === '' ? [] : [[name, text] as const];
+  });
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function joined(parts: readonly (string | undefined)[]): string | undefined {
-  return parts.filter(Boolean).join(', ') || undefined;
-}
-
-/** `temperature 0.6, top_p 0.95`. */
-function fieldsText(value: unknown): string | undefined {
-  if (!isObject(value)) return undefined;
-  return joined(Object.entries(value).map(([name, field]) => `${name} ${textOf(field) ?? canonicalJson(field)}`));
-}
-
-function spanText(from: string | undefined, to: string | undefined): string | undefined {
-  if (from === undefined) return to && `until ${timeText(to)}`;
-  return to === undefined ? timeText(from) : `${timeText(from)} to ${timeText(to)}`;
-}
-
-/** `2026-01-31 12:00:00 UTC`; a text that is no such time as it is. */
-function timeText(text: string): string {
-  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2 UTC');
+/** `temperature 0.6, top_p 0.95` of an object; nothing of what is not there. */
+function factText(value: unknown): string {
+  if (value === undefined || typeof value === 'string') return value ?? '';
+  if (Array.isArray(value)) return value.filter(Boolean).map(factText).join(', ');
+  if (!isObject(value)) return canonicalJson(value);
+  return factText(
+    Object.entries(value).map(([name, field]) => `${name} ${isText(field) ? field : canonicalJson(field)}`),
+  );
 }
 
 /** What became of the judged file since the run was scored from it; it is read whole for its hash. */
@@ -288,10 +276,10 @@ async function judgedFileState({ source, sourceSha256 }: StoredRun) {
 }
 
 /** The command line that scores a run's judged file again, to be pasted; undefined where the file is not there any more. */
-export function wayBack({ source, path, label, isLabelGiven, isSourceThere }: ListedRun, io: Io): string | undefined {
-  if (!isSourceThere) return undefined;
-  const named = isLabelGiven && label !== undefined ? ['--label', label] : [];
-  return `${programName(io)} ${shellLine(['score', shownPath(source, io), ...wordsFor(path, io), ...named])}`;
+export function wayBack({ source, db, label, labelGiven, sourceExists }: ListedRun, io: Io): string | undefined {
+  if (!sourceExists) return undefined;
+  const named = labelGiven && label !== undefined ? ['--label', label] : [];
+  return `${programName(io)} ${shellLine(['score', shownPath(source, io), ...wordsFor(db, io), ...named])}`;
 }
 
 const COLUMNS = columnsOf(
@@ -372,7 +360,7 @@ const FILE_STATES = {
 };
 
 export function runText(run: ShownRun, look: Look, io: Io): string {
-  const { label, isLabelGiven, ownLabel, file } = run;
+  const { label, labelGiven, ownLabel, file } = run;
   const own = ownLabel === undefined ? '' : `; its manifest says ${ownLabel}`;
   const source = [
     ...[shownPath(run.source, io), file.bytes === undefined ? undefined : bytesText(file.bytes)],
@@ -380,7 +368,7 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   ];
   const journal = file.journalBytes === undefined ? '' : `; its journal has ${bytesText(file.journalBytes)}`;
   const facts = [
-    ['label', label === undefined ? 'none' : `${label}${isLabelGiven ? ` (given here${own})` : ''}`],
+    ['label', label === undefined ? 'none' : `${label}${labelGiven ? ` (given here${own})` : ''}`],
     ...run.facts,
     ['judged file', `${source.filter(Boolean).join(', ')}${journal}`],
     ['stored', `${counted(run.judgements, 'judgement')}, about ${bytesText(run.bytes)}`],
@@ -395,7 +383,7 @@ export function runText(run: ShownRun, look: Look, io: Io): string {
   const sentences = (heading: string, texts: readonly string[]) =>
     texts.flatMap((text) => wrapped(`${heading}: ${oneLine(text, MOST_COLUMNS)}`, look.columns, 2));
   return blocksText([
-    [bold(`run ${run.id} of ${printable(run.db)}`, look)],
+    [bold(`run ${run.id} of ${printable(run.shownDb)}`, look)],
     factLines,
     ...cardTables(run, { measureOf, look, byDomain: true }).map((table) => [table.trimEnd()]),
     countLines(run.card),
@@ -507,11 +495,5 @@ export function removalDocument(
 }
 
 function namedSource(run: Omit<ListedRun, 'manifest'>) {
-  return {
-    ...run,
-    db: run.path,
-    labelGiven: run.isLabelGiven,
-    sourceExists: run.isSourceThere,
-    costs: costsSource(run.costs),
-  };
+  return { ...run, costs: costsSource(run.costs) };
 }

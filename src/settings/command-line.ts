@@ -133,8 +133,10 @@ function flagsIn(
       if (value !== undefined) problems.push(`--${name} takes no value`);
       flags.set(name.replace(/^no-/, ''), !name.startsWith('no-'));
     } else if (value === undefined) problems.push(`--${name} needs a value; see ${owner} --help`);
-    else if (typeof known === 'object') known.push(value);
-    else flags.set(name, [value]);
+    else if (typeof known !== 'object') flags.set(name, [value]);
+    else if (takesSeveral(command.options[name])) known.push(value);
+    // Which of the two was meant nobody can tell, and they may be secrets.
+    else problems.push(`--${name} takes one value, and is given another`);
   }
   const names = tokens.flatMap((token) => {
     // The word behind an unknown flag was probably meant for it.
@@ -142,17 +144,8 @@ function flagsIn(
     return token.kind === 'positional' && !isMeant ? token.value : [];
   });
   const asksFor = (['version', 'help'] as const).find((name) => flags.has(name));
-  problems.push(...givenTwice(flags, command.options), ...fillOperands(flags, names, command, owner));
+  problems.push(...fillOperands(flags, names, command, owner));
   return { flags, asksFor, problems };
-}
-
-/** Which of two values was meant nobody can tell, and they may be secrets. */
-function givenTwice(flags: FlagValues, table: OptionTable): string[] {
-  return [...flags].flatMap(([name, texts]) =>
-    typeof texts !== 'boolean' && texts.length > 1 && !takesSeveral(table[name])
-      ? [`--${name} takes one value, and is given ${texts.length} times`]
-      : [],
-  );
 }
 
 /** Names fill, in their order, the operands that no flag gave. @returns a sentence for each that is too many */
@@ -198,26 +191,23 @@ function longer(name: string, flags: readonly string[]): string | undefined {
 /** The program with commands as commander shows them; it is loaded where help is wanted alone. */
 async function helpOf(group: readonly CommandEntry[], io: Io): Promise<Command> {
   const { Command } = await import('commander');
-  const program = configured(new Command('awb'), io)
-    .description(DESCRIPTION)
-    .version(toolVersion(), '-V, --version', 'show the version')
-    .helpCommand(false)
-    .addHelpText('after', FURTHER_HELP);
-  for (const { name, summary } of group) program.addCommand(configured(new Command(name), io).summary(summary));
-  return program;
-}
-
-/** A commander command whose help is written through `io`, and fits 80 columns. */
-function configured(command: Command, io: Io): Command {
   const width = () => Math.min(80, io.stdout.columns);
-  return command
+  const program = new Command('awb')
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
       getOutHelpWidth: width,
       getErrHelpWidth: width,
     })
-    .helpOption('-h, --help', 'show this help');
+    .helpOption('-h, --help', 'show this help')
+    .description(DESCRIPTION)
+    .version(toolVersion(), '-V, --version', 'show the version')
+    .helpCommand(false)
+    .addHelpText('after', FURTHER_HELP);
+  for (const { name, summary } of group) {
+    program.addCommand(new Command(name).copyInheritedSettings(program).summary(summary));
+  }
+  return program;
 }
 
 function addOptions(subcommand: Command, command: CommandSpec, all: boolean): void {

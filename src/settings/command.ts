@@ -1,8 +1,7 @@
 // A subcommand: its options, its words for --help, and what it does; and how the program can be called again.
 
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { delimiter, dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { basename, relative } from 'node:path';
 import type { ExitCode } from '../core/errors.js';
 import { shellLine } from '../core/printable.js';
 import type { Io, TextSink } from '../core/types.js';
@@ -110,10 +109,8 @@ interface AnyOption {
   /** One letter that stands for the flag: `o` for `-o`. */
   readonly short?: string;
   readonly required?: true;
-  /** The boolean option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
+  /** The option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
   readonly belongsTo?: string;
-  /** The value is a stored run's name, or a file: shells complete it from the SQLite files of `--db`. */
-  readonly namesRun?: true;
   /** The value is not shown anywhere: not in errors, by --print-config or in the manifest. */
   readonly secret?: true;
 }
@@ -265,34 +262,21 @@ export function variableOf(name: string): string {
 
 // How this program can be called again by whoever called it now.
 
-const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
-
-/** What stands before the arguments in a command line that is shown: `awb` where the path leads to this very program. */
+/** What stands before the arguments in a command line that is shown: `awb` where the program was called by its name. */
 export function programName({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   // npx puts the program on the path of this process alone.
   if (env.npm_command === 'exec') return 'npx agentworldbench';
-  // Sources that were not compiled have no program beside them.
-  if (!existsSync(BIN)) return 'awb';
-  const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
-  if (folders.some((folder) => leadsHere(join(folder, 'awb')))) return 'awb';
-  const path = relative(cwd, BIN);
-  return shellLine(['node', path.startsWith('..') ? BIN : path]);
-}
-
-function leadsHere(path: string): boolean {
-  try {
-    return dirname(realpathSync(path)) === dirname(realpathSync(BIN));
-  } catch {
-    return false;
-  }
+  const [, script = ''] = process.argv;
+  if (basename(script) !== 'bin.js') return 'awb';
+  const path = relative(cwd, script);
+  return shellLine(['node', path.startsWith('..') ? script : path]);
 }
 
 // The tool's own version, as package.json states it.
 
-let version: string | undefined;
+const VERSION = String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
 
-/** For example `0.1.0`; read once. */
+/** For example `0.1.0`. */
 export function toolVersion(): string {
-  version ??= String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version);
-  return version;
+  return VERSION;
 }

@@ -67,8 +67,8 @@ export async function resolveSettings(
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
     // A variable and a configuration file stand for many commands, and may say what this one does not need.
-    if (whole !== undefined && found.get(whole)?.value !== true)
-      problems.push(`--${flag} belongs to --${whole}; add it`);
+    const given = whole === undefined || found.get(whole)?.value;
+    if (given === undefined || given === false) problems.push(`--${flag} belongs to --${whole}; add it`);
   }
   return { settings, shown: shownSettings(table, found), found, problems, warnings };
 }

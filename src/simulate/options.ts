@@ -75,6 +75,7 @@ export const EPISODE_OPTIONS = {
     episodes: option.integer('episodes to play, over the tasks or rows in turn (default: one, or one for each task)', {
       min: 1,
       max: MOST_EPISODES,
+      belongsTo: 'agent-model',
     }),
     steps: option.integer('actions after which an episode ends', { min: 1, max: 1_000, default: 20 }),
     'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
@@ -83,13 +84,16 @@ export const EPISODE_OPTIONS = {
     meta: INFER_OPTIONS.meta,
   }),
   ...under('World', {
-    tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line'),
+    tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line', { belongsTo: 'agent-model' }),
     'from-rows': option.flag(
       'with an agent: start where trajectories of --data-dir begin, those of --domain or all, in turn',
+      { belongsTo: 'agent-model' },
     ),
   }),
   ...under('Cost', {
-    'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written'),
+    'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written', {
+      belongsTo: 'agent-model',
+    }),
   }),
 } as const satisfies OptionTable;
 

@@ -1,24 +1,19 @@
 // Shell completion: what may stand at the cursor, as the shells themselves ask for it.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
-import { askedRuns } from '../support/asked-runs.js';
 import { awb, ROOT, temporaryFolder } from '../support/cli.js';
 
 /** What fish and zsh take as "complete a file name". */
 const FILES = '__tabtab_complete_files__';
 
 /** What is answered for a line with the cursor at its end, by name. */
-async function completed(
-  line: string,
-  shell = 'fish',
-  { cwd = ROOT, ...variables }: Readonly<Record<string, string>> = {},
-): Promise<readonly string[]> {
-  const env = { SHELL: shell, COMP_LINE: line, COMP_POINT: String(line.length), COMP_CWORD: '1', ...variables };
-  const { code, stdout, stderr } = await awb(['completion-server', '--', ...line.split(' ')], { env, cwd });
+async function completed(line: string, shell = 'fish'): Promise<readonly string[]> {
+  const env = { SHELL: shell, COMP_LINE: line, COMP_POINT: String(line.length), COMP_CWORD: '1' };
+  const { code, stdout, stderr } = await awb(['completion-server', '--', ...line.split(' ')], { env, cwd: ROOT });
   expect([code, stderr]).toEqual([EXIT.done, '']);
   return stdout
     .split('\n')
@@ -41,6 +36,8 @@ describe('what may stand at the cursor', () => {
     ['awb nosuch --', []],
     ['awb judge --predictions ', [FILES]],
     ['awb compare a', [FILES]],
+    ['awb runs rename step-100 ', [FILES]],
+    ['awb runs remove 3 --yes step-200 s', [FILES]],
   ])('%j: %j', async (line, names) => {
     expect(await completed(line)).toEqual(names);
   });
@@ -49,46 +46,6 @@ describe('what may stand at the cursor', () => {
     const names = await completed('awb infer --label x --meta a=b --');
     expect(names).toContain('--meta');
     expect(names).not.toContain('--label');
-  });
-
-  describe('where a run is to be named', () => {
-    let cwd: string;
-    beforeAll(async () => {
-      cwd = await temporaryFolder();
-      await askedRuns(cwd);
-      copyFileSync(join(cwd, 'runs.sqlite'), join(cwd, 'awb.sqlite'));
-      copyFileSync(join(cwd, 'runs.sqlite'), join(cwd, 'other.sqlite'));
-      const relabelled: readonly [string, string][] = [
-        ['1', 'with space'],
-        ['3', 'same'],
-        ['2', 'same'],
-      ];
-      for (const [id, name] of relabelled) await awb(['runs', 'rename', id, name, '--db', 'other.sqlite'], { cwd });
-    });
-
-    test.each<[string, readonly string[]]>([
-      ['awb compare ', ['step-100', 'step-200', '3']],
-      ['awb compare step-1', ['step-100']],
-      ['awb compare step-100 s', ['step-100', 'step-200']],
-      ['awb gate --candidate step-2', ['step-200']],
-      ['awb report --run ', ['step-100', 'step-200', '3']],
-      ['awb leaderboard --run ', ['step-100', 'step-200', '3']],
-      ['awb runs show ', ['step-100', 'step-200', '3']],
-      ['awb runs remove 3 --yes step-200 s', ['step-100', 'step-200']],
-      // A label that a shell would take apart, or that names several runs, is no name to complete.
-      ['awb runs show --db other.sqlite ', ['1', '2', '3']],
-      ['awb runs show --db=other.sqlite ', ['1', '2', '3']],
-      ['awb runs rename step-100 ', [FILES]],
-      ['awb runs show results/', [FILES]],
-      ['awb runs show --db nosuch.sqlite ', [FILES]],
-      ['awb score ', [FILES]],
-    ])('%j: %j', async (line, names) => {
-      expect(await completed(line, 'fish', { cwd })).toEqual(names);
-    });
-
-    test('the variable AWB_DB says where they stand', async () => {
-      expect(await completed('awb runs show ', 'fish', { AWB_DB: join(cwd, 'other.sqlite') })).toEqual(['1', '2', '3']);
-    });
   });
 
   test('bash completes file names by itself where nothing is answered', async () => {

@@ -37,7 +37,7 @@ beforeEach(async () => {
     request.on('end', () => {
       const path = String(request.url);
       seen.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
-      const bare = path.split('?')[0]?.replace(/\/artifacts\/.+$/, '/artifacts/*');
+      const bare = path.split('?')[0];
       const reply = replies.find((each) => each.method === request.method && each.path === bare);
       response.writeHead(reply?.status ?? 404, { 'content-type': 'application/json' });
       response.end(typeof reply?.body === 'string' ? reply.body : JSON.stringify(reply?.body ?? {}));
@@ -81,14 +81,6 @@ describe('a run that the server does not know', () => {
     const [{ tags }] = sent('runs/create');
     expect(one.filter).toBe(two.filter);
     expect(one.filter).toBe(`tags.\`awb.run\` = '${tags[0].value}'`);
-  });
-
-  test('sends its files through the server that keeps them', async () => {
-    replies = first;
-    await run();
-    const files = seen.filter(({ path }) => path.includes('mlflow-artifacts'));
-    expect(files.map(({ path }) => path.split('/').at(-1))).toEqual(['scores.csv', 'manifest.json']);
-    expect(files[0]?.body).toMatch(/^label,run,domain,/);
   });
 });
 

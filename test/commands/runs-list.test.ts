@@ -129,17 +129,6 @@ describe('the document', () => {
       ...[1, 2, 3].map((id) => [join(dir, 'old.sqlite'), id]),
     ]);
   });
-
-  test('leaves out what was not asked for, and counts it', async () => {
-    copyFileSync(three, join(dir, 'awb.sqlite'));
-    const ids = async (...words: string[]) => (await json(...words)).runs.map(({ id }: { id: number }) => id);
-    expect(await ids('--label', 'step')).toEqual([1, 2]);
-    expect(await ids('--label', '200')).toEqual([2]);
-    expect(await ids('--mode', 'metrics')).toEqual([3]);
-    expect(await ids('--mode', 'metrics,rubric')).toEqual([1, 2, 3]);
-    expect(await ids('--mode', 'none')).toEqual([]);
-    expect((await run('--label', '200')).stdout).toMatch(/^awb\.sqlite: 1 of 3 runs, /);
-  });
 });
 
 describe('a file', () => {

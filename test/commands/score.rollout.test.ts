@@ -151,7 +151,7 @@ describe('a rollout beside a teacher-forced run', () => {
   });
 
   it.each<[string, readonly MadeStep[], readonly MadeStep[], number, RegExp]>([
-    ['is refused of a run that is none', FORCED, FORCED, 2, /is no rollout.*awb infer --rollout/],
+    ['is refused of a run that is none', FORCED, FORCED, 2, /is for a run of awb infer --rollout/],
     ['is refused beside another rollout', ROWS, ROWS, 2, /names a rollout, too/],
     [
       'is refused where no row is in both',

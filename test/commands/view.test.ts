@@ -84,5 +84,5 @@ test('awb view refuses what it cannot do, with a way on', async () => {
   expect(await refused('--port', String(port))).toContain('--port 0');
   await rm(join(folder, 'results'), { recursive: true });
   await rm(join(folder, 'awb.sqlite'));
-  expect(await refused()).toContain('neither awb.sqlite nor results');
+  expect(await refused()).toContain('there is no awb.sqlite or results here');
 });

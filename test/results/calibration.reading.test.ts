@@ -1,4 +1,4 @@
-// A calibration in its folder, and beside a judged file.
+// A calibration in its folder.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,8 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../src/core/groups.js';
 import { DIMENSIONS } from '../../src/core/types.js';
 import { VARIANTS } from '../../src/judge/calibrate/variants.js';
-import { calibrationBeside, readCalibration } from '../../src/results/read-run.js';
-import { madeWith } from '../../src/run/made-with.js';
+import { readCalibration } from '../../src/results/read-run.js';
 import { calibrationManifest } from '../support/calibrations.js';
 import { temporaryFolder } from '../support/cli.js';
 
@@ -27,8 +26,6 @@ async function calibrationFolder(): Promise<string> {
   return dir;
 }
 
-const judgeKey = madeWith(calibrationManifest()).judgeKey;
-
 describe('a calibration in a folder', () => {
   it('is read with its manifest, and says of the judge what its judgements say', async () => {
     const source = join(await calibrationFolder(), 'calibration.jsonl');
@@ -43,30 +40,5 @@ describe('a calibration in a folder', () => {
       exitCode: 66,
       message: expect.stringContaining('calibration.manifest.json'),
     });
-  });
-});
-
-describe('a calibration beside a judged file', () => {
-  const notes: string[] = [];
-  const beside = (dir: string, key = judgeKey) =>
-    calibrationBeside(join(dir, 'judged.jsonl'), key, (text) => notes.push(text));
-
-  it('holds where it is of that judge, and of no other', async () => {
-    const dir = await calibrationFolder();
-    expect(await beside(dir)).toMatchObject([{ judgeKey, at: '2026-01-01T01:00:00.000Z', trust: { ceiling: 100 } }]);
-    expect(await beside(dir, 'another')).toEqual([]);
-    expect(await calibrationBeside(join(dir, 'judged.jsonl'), undefined, () => {})).toEqual([]);
-  });
-
-  it('is none where there is none', async () => {
-    expect(await beside(await temporaryFolder())).toEqual([]);
-    expect(notes).toEqual([]);
-  });
-
-  it('that is damaged is noted and left out', async () => {
-    const dir = await calibrationFolder();
-    await writeFile(join(dir, 'calibration.jsonl'), '{"task": "mcp"}\n');
-    expect(await beside(dir)).toEqual([]);
-    expect(notes).toEqual([expect.stringMatching(/^the calibration beside .*judged\.jsonl is left out: .*:1: /)]);
   });
 });

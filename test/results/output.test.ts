@@ -37,7 +37,7 @@ test.each([
 ])('%s does not let its page replace the judged file', async (command, flag) => {
   const cwd = await temporaryFolder();
   const { code, stderr } = await awb([command, flag, 'judged.jsonl', '--output', 'judged.jsonl'], { cwd });
-  expect(stderr).toContain('--output judged.jsonl: a page would replace the file of that name');
+  expect(stderr).toContain('--output judged.jsonl: a page would replace that file');
   expect(code).toBe(2);
 });
 
@@ -124,7 +124,5 @@ test.each([
 ])('%j is refused, since no page is written', async (args, flag) => {
   const { code, stderr } = await awb(args, { cwd: await temporaryFolder() });
   expect(code).toBe(EXIT.usage);
-  expect(stderr).toContain(
-    `--open opens a page, and none is written; name one with ${flag} FILE.html, or leave --open out`,
-  );
+  expect(stderr).toContain(`--open needs a page; name one with ${flag} FILE.html, or leave --open out`);
 });

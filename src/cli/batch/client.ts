@@ -13,28 +13,17 @@ import { httpUrl } from '../../settings/address.js';
 import { type OptionTable, option, programName, type Settings, under } from '../../settings/command.js';
 
 export const FOLDER_OPTION = {
-  'batch-dir': option.text('B', 'the batch folder, as awb infer, judge or calibrate --batch-dir wrote it', {
-    required: true,
-  }),
+  'batch-dir': option.text('B', 'the batch folder of awb infer, judge or calibrate', { required: true }),
 } as const satisfies OptionTable;
 
 export const SERVER_OPTIONS = {
   ...FOLDER_OPTION,
   ...under('Server', {
-    'base-url': option.text(
-      'URL',
-      'server with the Files and Batches API (default: where the folder was submitted, else where it was tried out)',
-      { check: httpUrl },
-    ),
-    'api-key': option.text(
-      'KEY',
-      'key, sent as bearer token to the server of --base-url; for api.openai.com OPENAI_API_KEY does as well',
-      { secret: true },
-    ),
-    'retry-minutes': option.number('longest time of trying again where the server fails or limits', {
-      min: 0,
-      default: 10,
+    'base-url': option.text('URL', 'the server; by default the one that the folder knows', { check: httpUrl }),
+    'api-key': option.text('KEY', 'key for --base-url; for api.openai.com OPENAI_API_KEY does as well', {
+      secret: true,
     }),
+    'retry-minutes': option.number('longest time of trying again where the server fails', { min: 0, default: 10 }),
   }),
 } as const satisfies OptionTable;
 
@@ -54,9 +43,7 @@ export async function openBatchFolder(given: string, io: Io) {
   const batch = await disk.batch.read();
   const shown = shownPath(dir, io);
   if (batch !== undefined) return { dir, disk, shown, batch };
-  throw inputMissing(
-    `${shown} is not a batch folder: it has no batch.json. awb infer, judge and calibrate write one with --batch-dir`,
-  );
+  throw inputMissing(`${shown} has no batch.json; awb infer, judge and calibrate write one with --batch-dir`);
 }
 
 /** The command that reads what has come, to be pasted; in words where batch.json does not hold it. */
@@ -81,24 +68,17 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
     const loading = showLoading(io.stderr, settings.quiet);
     const submission = await disk.submission.read();
     if (submission === undefined && command !== 'submit') {
-      const line = (...words: string[]) => `${programName(io)} ${shellLine(['batch', ...words])}`;
-      throw inputMissing(
-        `nothing of ${shown} was submitted yet: ${line('submit', shown)} does that, and ${line('run', shown, '--local', 'MODEL')} answers it without a batch API`,
-      );
+      throw inputMissing(`nothing of ${shown} was submitted yet; first: awb batch submit ${shown}`);
     }
     const baseUrl = settings.baseUrl ?? submission?.baseUrl ?? batch.baseUrl;
     if (baseUrl === undefined) {
-      throw new UserError(
-        `${shown} was written without trying an endpoint out, so name the server: --base-url https://api.openai.com/v1`,
-      );
+      throw new UserError(`${shown} names no server; name one, such as --base-url https://api.openai.com/v1`);
     }
     const server = { baseUrl, apiKey: keyFor(baseUrl, settings, shown, io), proxy: proxyFor(baseUrl, io.env) };
     const api = openBatchApi(server, settings.retryMinutes * 60_000, io.stop, loading.say);
     // Parts of one folder are one server's: whoever went to another one would pay twice.
     if (submission !== undefined && submission.sent.length > 0 && submission.baseUrl !== api.baseUrl) {
-      throw identityDiffers(
-        `${shown} was submitted to ${submission.baseUrl}, and --base-url names ${api.baseUrl}; leave --base-url out, or move submission.json aside to submit all of it anew`,
-      );
+      throw identityDiffers(`${shown} is at ${submission.baseUrl}; leave --base-url out, or rename submission.json`);
     }
     const client = {
       ...{ io, dir, disk, shown, batch, api, loading },
@@ -186,9 +166,7 @@ export async function openClient(command: 'submit' | 'status' | 'fetch' | 'cance
         // Whoever asked for a batch is not to take it for a refusal of that.
         if (!NO_LIST.includes(error.http)) throw new UserError(error.message, error.exitCode);
         if (isNone) return undefined;
-        throw unavailable(
-          `${api.host} was asked to make a batch of ${shown}/${part} and its answer was lost, and it does not list its batches; look there whether there is one: --again submits the part once more`,
-        );
+        throw unavailable(`no answer came about ${shown}/${part}; look for it at ${api.host}, or submit it --again`);
       }
     }
   } catch (error) {
@@ -205,7 +183,5 @@ function keyFor(baseUrl: string, { apiKey = '', baseUrl: named }: ServerSettings
   const { origin, host } = URL.canParse(baseUrl) ? new URL(baseUrl) : { origin: '', host: baseUrl };
   if (apiKey === '') return (origin === OPENAI ? env.OPENAI_API_KEY : undefined) ?? '';
   if (named !== undefined) return apiKey;
-  throw new UserError(
-    `the key would go to ${host}, which only the folder ${shown} names; if you trust that server, name it yourself: ${shellLine(['--base-url', baseUrl])}`,
-  );
+  throw new UserError(`only ${shown} names ${host}; to send the key there, add ${shellLine(['--base-url', baseUrl])}`);
 }

@@ -32,9 +32,7 @@ export async function submit(client: BatchClient, again: boolean, wait: boolean,
   for (;;) {
     const waiting = await sendAll();
     if (waiting !== undefined && !isSaid) {
-      loading.say(
-        `${api.host} takes no more tokens for now: ${waiting} and those behind it wait until another batch has ended (a part that is larger than the limit never gets any room)`,
-      );
+      loading.say(`${api.host} takes no more tokens for now: ${waiting} and those behind it wait for a batch to end`);
     }
     isSaid ||= waiting !== undefined;
     if (!wait || client.batch.parts.every((part) => answered.has(part.file) || isEnded(part))) return;
@@ -65,9 +63,7 @@ export async function submit(client: BatchClient, again: boolean, wait: boolean,
 /** Notes what is to be sent once more, so that a command that is cut short leaves it to the next one. @throws UserError where results wait */
 async function noteAgain(client: BatchClient, ended: readonly BatchPart[]): Promise<void> {
   if (client.sent.some((sent) => resultsToFetch(sent).length > 0)) {
-    throw new UserError(
-      `there are results that are not fetched yet, and their requests would be paid for twice; first: awb batch fetch ${client.shown}`,
-    );
+    throw new UserError(`results wait, and would be paid for twice; fetch them first: awb batch fetch ${client.shown}`);
   }
   for (const part of ended) {
     const { fresh } = (await leftOf(client, part)) ?? {};
@@ -101,9 +97,7 @@ async function send(client: BatchClient, part: BatchPart): Promise<Sent | undefi
     loading.step('batch', `${part.file}: uploading, ${Math.floor((100 * done) / Math.max(1, bytes))} %`),
   );
   if ((served.bytes ?? bytes) !== bytes) {
-    throw unavailable(
-      `${api.host} has ${served.bytes} bytes of ${part.file}, and ${bytes} were sent; run the same command again`,
-    );
+    throw unavailable(`${api.host} has ${served.bytes} of ${bytes} bytes of ${part.file}; run the same command again`);
   }
   return create(client, await client.note(sent, { ...sent, inputFileId: served.id }));
 }
@@ -227,9 +221,7 @@ async function download(client: BatchClient, id: string, file: string, told: num
     });
     if (bytes > most || bytes !== (told ?? bytes)) {
       const due = told ?? `at most ${sizeText(MOST_REPLY_BYTES)} for each request`;
-      throw unavailable(
-        `${file}: ${bytes > most ? `more than ${most}` : bytes} bytes came from ${client.api.host}, where ${due} were due; run the same command again`,
-      );
+      throw unavailable(`${file} came with more or fewer bytes than due (${due}); run the same command again`);
     }
     await handle?.sync();
     await putInPlace(temporary, path);

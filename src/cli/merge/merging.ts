@@ -41,10 +41,7 @@ export const MERGE_OPTIONS = {
   runs: option.list('OUT', 'output folders of the parts: predictions, judgings, likelihoods', { required: true }),
   'output-dir': option.text('DIR', 'folder of the whole run; merging more parts into it goes on', { required: true }),
   'data-dir': option.text('DIR', 'folder of *_test.jsonl files; that which the parts were run on by default'),
-  predictions: option.text(
-    'FILE',
-    'the whole predictions, where only judgings are merged and the predictions lie elsewhere',
-  ),
+  predictions: option.text('FILE', 'the whole predictions, where only judgings are merged'),
 } as const satisfies OptionTable;
 
 /** Folders in which runs are made before they take their places. */
@@ -97,9 +94,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const { dir: from, dataset } = await dataAt(begunAs.data.dir);
     const { fingerprint } = dataset;
     if (identity.data !== fingerprint) {
-      throw identityDiffers(
-        `the rows in ${from} are others than those that the parts were run on (data: ${fingerprint} there, ${String(identity.data)} in the parts); name theirs with --data-dir`,
-      );
+      throw identityDiffers(`the rows in ${from} are not those of the parts; name theirs with --data-dir`);
     }
     const manifest = { ...begunAs, data: { dir: from, rows: dataset.rows.length, fingerprint } };
     const parts = begun.map((part) => settingsIn(part.manifest));
@@ -125,7 +120,7 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const { run } = asObject(identity.predictions);
     if (run !== whole.manifest?.fingerprint) {
       throw identityDiffers(
-        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)} (run ${String(run ?? 'of no manifest')} there, ${whole.manifest?.fingerprint ?? 'none'} here); merge the predictions that were judged`,
+        `${name}.jsonl of the parts is of other predictions than ${shownPath(whole.place, io)}; merge those that were judged`,
       );
     }
     const isLean = whole.manifest !== undefined && settingsIn(whole.manifest).lean;
@@ -165,9 +160,8 @@ export async function mergeRuns(settings: Settings<typeof MERGE_OPTIONS>, io: Io
     const files = new Set(settings.predictions === undefined ? judged : [resolve(io.cwd, settings.predictions)]);
     const [path = '', ...others] = files;
     if (others.length > 0) {
-      const named = [...files].slice(0, MOST_NAMED).map((file) => shownPath(file, io));
       throw new UserError(
-        `${name}.jsonl was judged from ${files.size} files of predictions (${named.join(', ')}${files.size > MOST_NAMED ? ', ...' : ''}); merge the runs of those together with the judgings, or before them, and name the whole file with --predictions`,
+        `${name}.jsonl was judged from ${files.size} files of predictions; merge their runs, too, or name the whole file with --predictions`,
       );
     }
     // Undefined for a file of the official script.

@@ -122,9 +122,7 @@ async function namesIn(dir: string, shown: string): Promise<string[]> {
   for (const file of files) {
     const manifest = file.replace(/\.journal\.jsonl$/, MANIFEST);
     if (manifest === file || files.includes(manifest) || ((await sizeOf(join(dir, file))) ?? 0) === 0) continue;
-    throw inputMissing(
-      `${shown} has no ${manifest}, which says how the rows in ${file} were made; copy it from where that part ran, or leave the part out`,
-    );
+    throw inputMissing(`${shown} has no ${manifest}; copy it from where that part ran, or leave the part out`);
   }
   return files.flatMap((file) => (file.endsWith(MANIFEST) ? file.slice(0, -MANIFEST.length) : [])).sort();
 }

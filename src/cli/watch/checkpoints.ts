@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { codeOf, inputMissing } from '../../core/errors.js';
 import { isObject } from '../../core/json.js';
 import { readJson, sizeOf, writeJson } from '../../disk/files.js';
@@ -20,11 +20,7 @@ export const WATCH_OPTIONS = {
     }),
   }),
   ...under('Server', {
-    'serve-command': option.list('COMMAND', 'what serves {checkpoint} at {port}: words, run without a shell', {
-      required: true,
-      whole: true,
-    }),
-    endpoint: option.text('URL', 'where the server is asked', { default: 'http://127.0.0.1:{port}/v1' }),
+    'serve-command': option.list('COMMAND', 'serves {checkpoint} at {port}; no shell', { required: true, whole: true }),
     port: option.integer('its port; a free one where none is given', { min: 1, max: 65535 }),
     'served-model': option.text('NAME', 'model to ask for; the first that the server lists where none is given'),
     'wait-ready': option.duration('longest wait until the server lists its models', { min: 0.001, default: 900 }),
@@ -33,7 +29,7 @@ export const WATCH_OPTIONS = {
     'judge-batch': option.flag("ask the judge by batch files in the checkpoint's folder (--once: exit 75 meanwhile)"),
   }),
   ...under('Gate', {
-    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { namesRun: true, required: true }),
+    base: option.text('RUN', 'the fixed run: a label or number in --db, or a path', { required: true }),
   }),
   ...under('Output', {
     'output-dir': option.text('DIR', 'folder of watch.jsonl and of a folder a checkpoint', { default: './watch' }),
@@ -41,12 +37,11 @@ export const WATCH_OPTIONS = {
     'on-result': option.list('COMMAND', 'gets each result as JSON on its standard input', { whole: true }),
   }),
   ...under('Watching', {
-    'pass-env': option.list('NAME', 'further variables, secrets too, that the server and --on-result get'),
+    'pass-env': option.list('NAME', 'secrets, by the names of their variables, that the server and --on-result get'),
     once: option.flag('take what is there, and end with its exit code'),
     every: option.duration('time between two looks at DIR', { min: 0.01, default: 60 }),
     tries: option.integer('rounds in which a checkpoint that cannot be evaluated is tried', { min: 1, default: 3 }),
     'retry-wait': option.duration('wait before its second round, then doubled each time', { min: 0, default: 300 }),
-    'dry-run': option.flag('say what would be done, and do nothing'),
   }),
 } as const satisfies OptionTable;
 
@@ -66,20 +61,19 @@ interface Checkpoint {
 const IN_ORDER = new Intl.Collator('en', { numeric: true });
 
 /**
- * The checkpoints of a folder in the order of their names, numbers by their size; and the names that have no marker yet.
+ * The complete checkpoints of a folder in the order of their names, numbers by their size.
  * @throws UserError (66) where the folder cannot be read
  */
 export async function checkpointsIn(
   dir: string,
-  { pattern, marker }: { readonly pattern: string; readonly marker: string },
-) {
+  { pattern, marker }: Pick<WatchSettings, 'pattern' | 'marker'>,
+): Promise<Checkpoint[]> {
   const names = await readdir(dir).catch((error: unknown) => {
     throw inputMissing(`cannot read the folder of checkpoints ${dir} (${codeOf(error)})`);
   });
   const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replace(/[*?]/g, (sign) => (sign === '*' ? '.*' : '.'));
   const isNamed = new RegExp(`^${source}$`, 's');
   const complete: Checkpoint[] = [];
-  const unmarked: string[] = [];
   const isOther = (name: string) => name.startsWith('.') || name === marker || name.endsWith(`.${marker}`);
   const candidates = names.filter((name) => isNamed.test(name) && !isOther(name));
   for (const name of candidates.sort(IN_ORDER.compare)) {
@@ -87,32 +81,23 @@ export async function checkpointsIn(
     const isMarked = (await statOf(join(path, marker))) ?? (await statOf(`${path}.${marker}`));
     const stamp = isMarked && (await stampOf(path, marker));
     if (stamp !== undefined) complete.push({ name, path, stamp });
-    else if (!isMarked) unmarked.push(name);
   }
-  return { complete, unmarked };
+  return complete;
 }
 
-/** Undefined where it has gone meanwhile. */
+/** Undefined where it has gone meanwhile. Links to folders are not followed: they may lead back up. */
 async function stampOf(path: string, marker: string): Promise<string | undefined> {
   const found = await statOf(path);
   if (found === undefined) return undefined;
-  const names = found.isDirectory() ? await filesBelow(path, '') : [''];
+  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = found.isDirectory() ? entries.map((entry) => join(entry.parentPath, entry.name)) : [path];
   const lines: string[] = [];
-  for (const name of names.filter((name) => name !== marker).sort()) {
-    const stats = await statOf(join(path, name));
-    if (stats !== undefined && !stats.isDirectory()) lines.push(`${name} ${stats.size} ${stats.mtimeMs}`);
+  for (const file of files.filter((file) => file !== join(path, marker)).sort()) {
+    const stats = await statOf(file);
+    if (stats !== undefined && !stats.isDirectory())
+      lines.push(`${relative(path, file)} ${stats.size} ${stats.mtimeMs}`);
   }
   return createHash('sha256').update(JSON.stringify(lines)).digest('hex').slice(0, 16);
-}
-
-/** Links to folders are not followed: they may lead back up. */
-async function filesBelow(path: string, folder: string): Promise<string[]> {
-  const entries = await readdir(join(path, folder), { withFileTypes: true }).catch(() => []);
-  const names = entries.map((entry) => {
-    const name = join(folder, entry.name);
-    return entry.isDirectory() ? filesBelow(path, name) : [name];
-  });
-  return (await Promise.all(names)).flat();
 }
 
 async function statOf(path: string): Promise<Stats | undefined> {

@@ -13,13 +13,12 @@ import { writeJson } from '../../disk/files.js';
 import { type Kept, keepRecord, recordIn, STEPS, type Step, type WatchSettings } from './checkpoints.js';
 import {
   endpointAt,
+  envFor,
   filled,
-  givenEnv,
   NotEvaluated,
   PROGRAM,
   type Server,
   startGuarded,
-  stepEnv,
   tailOf,
   withServer,
   wordsOf,
@@ -169,7 +168,7 @@ async function runOnResult(work: Work, { dir, record }: Kept, path: string): Pro
   const { name } = record;
   const words = filled(wordsOf(settings.onResult, '--on-result'), { result: path, checkpoint: record.path, name });
   const log = join(dir, 'on-result.log');
-  const env = { ...givenEnv(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
+  const env = { ...envFor(io.env, settings.passEnv), AWB_WATCH_RESULT: path };
   const command = { words, env, cwd: io.cwd, log, input: path, graceMs: COMMAND_GRACE_MS };
   const ending = AbortSignal.any([io.stop, AbortSignal.timeout(LONGEST_COMMAND_MS)]);
   const { code, signal, fault } = await startGuarded(command, ending).ended;
@@ -219,7 +218,7 @@ export function argumentsOf(step: Step, place: StepPlace, settings: WatchSetting
   const { name, dir, base = settings.base } = place;
   const { db } = settings;
   // No server is there yet where the arguments are only looked at.
-  const { url, model } = place.server ?? { url: endpointAt(settings.endpoint, settings.port ?? 8000), model: 'NAME' };
+  const { url, model } = place.server ?? { url: endpointAt(settings.port ?? 8000), model: 'NAME' };
   const judged = join(dir, 'judged.jsonl');
   const batch = settings.judgeBatch ? ['--batch-dir', join(dir, 'batch')] : [];
   const own: Readonly<Record<Step, readonly string[]>> = {
@@ -260,7 +259,7 @@ async function runAwb(
 ): Promise<number> {
   const log = join(dir, 'steps.log');
   const words = [process.execPath, BIN, ...args, '--json', '--no-color'];
-  const task = { words, env: stepEnv(env, KEYS[name] ?? []), cwd, output: join(dir, `${name}.json`), log };
+  const task = { words, env: envFor(env, KEYS[name] ?? []), cwd, output: join(dir, `${name}.json`), log };
   const ending = lost === undefined ? stop : AbortSignal.any([stop, lost]);
   for (let tries = 0; ; tries++) {
     const { code, signal, fault } = await startGuarded({ ...task, graceMs: STEP_GRACE_MS }, ending).ended;

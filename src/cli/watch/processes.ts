@@ -54,28 +54,8 @@ export function startGuarded({ env, cwd, ...task }: GuardTask & Pick<Io, 'env' |
 
 /** Names of variables that hold secrets. */
 const SECRET = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|JWT)$/i;
-/** What programs need of the system, of a proxy, of their runtime and of the accelerator. */
-const USUAL = new RegExp(
-  `^(?:${[
-    'PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|LANG|LANGUAGE|LC_.*|TMPDIR|TEMP|TMP|XDG_.*|HOSTNAME|LD_LIBRARY_PATH|DYLD_.*',
-    'SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES.*',
-    '(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE',
-    'NODE_.*|PYTHON.*|CONDA_.*|VIRTUAL_ENV|OMP_.*|MKL_.*|OPENBLAS_.*|TORCH.*|PYTORCH_.*|TRITON_.*|CUDA.*|NVIDIA_.*|NCCL_.*',
-    'ROCR?_.*|ROCM_.*|HIP_.*|HSA_.*|UCX_.*|GLOO_.*|RAY_.*|SLURM_.*|VLLM_.*|SGLANG_.*|SGL_.*|GGML_.*|LLAMA_.*',
-    'HF_HOME|HF_HUB_.*|HF_ENDPOINT|TRANSFORMERS_.*',
-  ].join('|')})$`,
-  'i',
-);
-
-/** The environment of the user's own commands: what programs usually need, no secret, and the variables that are named. */
-export function givenEnv(env: Io['env'], names: readonly string[]): Io['env'] {
-  return Object.fromEntries(
-    Object.entries(stepEnv(env, names)).filter(([name]) => names.includes(name) || USUAL.test(name)),
-  );
-}
-
-/** The environment of a step of this program: no secrets but those that are named. */
-export function stepEnv(env: Io['env'], keys: readonly string[]): Io['env'] {
+/** The environment of what the watch starts: no secrets but those that are named. */
+export function envFor(env: Io['env'], keys: readonly string[]): Io['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => keys.includes(name) || !SECRET.test(name)));
 }
 
@@ -113,8 +93,8 @@ export function filled(words: readonly string[], values: Readonly<Record<string,
 }
 
 /** The address of the server at a port. */
-export function endpointAt(endpoint: string, port: number | string): string {
-  return filled([endpoint.replace(/\/+$/, '')], { port: String(port) }).join('');
+export function endpointAt(port: number | string): string {
+  return `http://127.0.0.1:${port}/v1`;
 }
 
 /** A server that does not end when asked to is killed after so long. */
@@ -156,9 +136,9 @@ export async function withServer<T>(
   const port = await portFor(settings.port);
   const values = { checkpoint: checkpoint.path, name: checkpoint.name, port: String(port) };
   const words = filled(wordsOf(settings.serveCommand, '--serve-command'), values);
-  const url = endpointAt(settings.endpoint, port);
+  const url = endpointAt(port);
   const log = join(dir, 'server.log');
-  const env = givenEnv(io.env, settings.passEnv);
+  const env = envFor(io.env, settings.passEnv);
   const [stopping, lost] = [new AbortController(), new AbortController()];
   const guarded = startGuarded({ words, env, cwd: io.cwd, log, graceMs: GRACE_MS }, stopping.signal);
   const ended = guarded.ended.then(async ({ code, signal, fault }) => {
@@ -198,9 +178,7 @@ async function ready(
     if (listed) throw new NotEvaluated(`${url}/models lists no model; name it with --served-model`);
     await wait(LOOK_EVERY_MS, undefined, { signal: ending }).catch(() => undefined);
   }
-  throw new NotEvaluated(
-    `the server was not ready after ${waitReady} s (--wait-ready): ${url}/models${await tailOf(log)}`,
-  );
+  throw new NotEvaluated(`the server was not ready after ${waitReady} s (--wait-ready)${await tailOf(log)}`);
 }
 
 /** The models that a server lists, none where it asks for another key; undefined while it is not ready. */

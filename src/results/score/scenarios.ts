@@ -3,7 +3,7 @@
 import { readJudged } from '../../benchmark/judged.js';
 import type { JsonObject } from '../../core/json.js';
 import { type ScenarioRow, scenarioIn } from '../../core/scenario-row.js';
-import { terminal } from '../../core/terminal.js';
+import { lookOf, terminal } from '../../core/terminal.js';
 import type { Io, JudgedRow } from '../../core/types.js';
 import { scenarioDomainTable } from '../../report/score-table.js';
 import { scenarioFigures } from '../../stats/scenarios.js';
@@ -38,7 +38,6 @@ export async function tellScenarios(
   if (settings.json) {
     io.stdout.write(`${JSON.stringify({ ...(figures ?? scenarioFigures([])), asking })}\n`);
   } else if (figures !== undefined) {
-    const look = { columns: io.stdout.columns, color: settings.color && io.stdout.isTTY };
-    io.stdout.write(`\n${terminal(scenarioDomainTable(figures), look)}`);
+    io.stdout.write(`\n${terminal(scenarioDomainTable(figures), lookOf(settings, io))}`);
   }
 }

@@ -34,8 +34,9 @@ export const SCENARIO_OPTIONS = under('Simulation', {
   'scenario-rows': option.integer('rows of each domain that a scenario takes at most, one of every trajectory first', {
     min: 1,
     default: 20,
+    belongsTo: 'scenarios',
   }),
-  'max-calls': option.integer('calls at most; every scenario gives up rows alike', { min: 1 }),
+  'max-calls': option.integer('calls at most; every scenario gives up rows alike', { min: 1, belongsTo: 'scenarios' }),
   'list-scenarios': option.flag(
     'list the scenarios of the suite, and to how many rows of --data-dir each applies; nothing is asked',
   ),

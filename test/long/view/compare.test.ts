@@ -152,6 +152,6 @@ describe.skipIf(noBrowser)('a comparison', () => {
 
 test('awb gate does not let its page replace a judged file', async () => {
   const { code, stderr } = await awb(['gate', 'base', 'worse', '--html', 'base/judged.jsonl'], { cwd: dir });
-  expect(stderr).toContain('--html base/judged.jsonl: a page would replace the file of that name');
+  expect(stderr).toContain('--html base/judged.jsonl: a page would replace that file');
   expect(code).toBe(2);
 });
