@@ -1,7 +1,16 @@
 // The journal beside a file of predictions or judgements -> what each of its rows took.
 
 import { existsSync } from 'node:fs';
-import { addUsage, callsIn, costOf, countsIn, isUncounted, type Price, type Spent, usdOfBoth } from '../core/costs.js';
+import {
+  callsIn,
+  callsTogether,
+  costOf,
+  countsIn,
+  isUncounted,
+  type Price,
+  type Spent,
+  usdOfBoth,
+} from '../core/costs.js';
 import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
 import type { CallLog } from '../core/types.js';
 import { openToRead, readLines, textOf } from './line-file.js';
@@ -45,17 +54,10 @@ function spentIn(written: JsonObject, price: Price | undefined): Spent {
 
 /** What two records of a row took; where a call was made is told by the later one. */
 function together(before: Spent, later: Spent): Spent {
-  if (before.log === undefined) return later;
-  if (later.log === undefined) return before;
+  if (before.log === undefined || later.log === undefined) return before.log === undefined ? later : before;
+  const { tries: _, ...log } = callsTogether(before.log, later.log);
   const usd = usdOfBoth(before.usd, later.usd);
-  const log = sum(before.log, later.log);
   return usd === undefined ? { log } : { log, usd };
-}
-
-function sum({ tries: _tries, ...before }: CallLog, { chars: _chars, tries: _, ...later }: CallLog): CallLog {
-  const usage = { ...before.usage };
-  addUsage(usage, later.usage);
-  return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
 }
 
 /** The fields that hold what they may; undefined without the two that each log has. */

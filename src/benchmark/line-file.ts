@@ -51,14 +51,8 @@ export async function* readLines(
   }
 }
 
-/** One buffer is used again and again, so that garbage does not pile up with the file's size. */
 async function* chunksOf(handle: FileHandle, onChunk: (chunk: Uint8Array) => void): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  for (let position = 0; ; ) {
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    const chunk = buffer.subarray(0, bytesRead);
+  for await (const chunk of handle.createReadStream({ start: 0, autoClose: false, highWaterMark: CHUNK_BYTES })) {
     onChunk(chunk);
     yield chunk;
   }

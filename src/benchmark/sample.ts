@@ -65,10 +65,10 @@ export function readSampleAgain(fields: JsonObject | undefined, keys: Pick<Sampl
 }
 
 function sampleOf(
-  { task, prompts, responses, turnIdx, currentPrompt, systemPrompt }: OfficialFields,
+  { task, ...fields }: OfficialFields,
   { key, trajectory }: Pick<Sample, 'key' | 'trajectory'>,
 ): Sample {
-  return { key, trajectory, domain: domainOf(task), turnIdx, prompts, responses, currentPrompt, systemPrompt };
+  return { key, trajectory, domain: domainOf(task), ...fields };
 }
 
 /** Gives equal rows keys of their own, given their hashes: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */

@@ -1,10 +1,10 @@
 // awb score: a judged file -> scores in a table, in JSON and in SQLite.
 
 import { resolve } from 'node:path';
-import { takeExcerpts } from '../benchmark/excerpt.js';
-import { readJudged } from '../benchmark/judged.js';
+import { excerptOf, readJudged } from '../benchmark/judged.js';
 import { judgedFileOf, manifestBeside } from '../benchmark/judged-path.js';
 import { EXIT, heedStop } from '../core/errors.js';
+import type { Excerpt } from '../core/judged-row.js';
 import { printable, shownPath } from '../core/printable.js';
 import { rowIdOf } from '../core/row-id.js';
 import { lookOf } from '../core/terminal.js';
@@ -59,10 +59,10 @@ export const command = defineCommand({
     const { teacherForced, minCoverage, json, verbose: byDomain } = settings;
     const source = judgedFileOf(settings.predictions, io, (text) => void io.stderr.write(`note: ${text}\n`));
     const scenarios = scenarioRows();
-    const { take, excerpts } = takeExcerpts();
+    const excerpts = new Map<string, Excerpt>();
     const { rows, sha256, warnings } = await readJudged(source, io.stop, (row, fields, line) => {
       scenarios.take(row, fields);
-      take(row, fields, line);
+      excerpts.set(rowIdOf(row), excerptOf(row, fields, line));
     });
     const manifest = await readManifest(manifestBeside(source));
     const made = madeWith(manifest);

@@ -1,7 +1,16 @@
 // Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, constants, lstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+} from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../core/errors.js';
@@ -213,18 +222,8 @@ export async function sizeOf(path: string): Promise<number | undefined> {
 /** SHA-256 hex of a file's bytes. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  const handle = await open(path);
-  try {
-    // One buffer for all of it: fresh ones would cost more than the hash.
-    const buffer = Buffer.allocUnsafe(READ_BYTES);
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, READ_BYTES);
-      if (bytesRead === 0) return hash.digest('hex');
-      hash.update(buffer.subarray(0, bytesRead));
-    }
-  } finally {
-    await handle.close();
-  }
+  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /**

@@ -1,6 +1,7 @@
 // An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
 
 import { equalRuns } from '../../core/difference-runs.js';
+import { groupBy } from '../../core/groups.js';
 import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
 import { type TerminalScreen, terminalScreen } from './terminal.js';
 import { accessibilityTree, jsonTree, type TreeScreen } from './tree.js';
@@ -82,18 +83,15 @@ function elementPairs(
   prediction: ElementScreen,
   parts: readonly string[],
 ): (readonly [number, number])[] {
-  const free = new Map<string, number[]>();
-  for (const [at, part] of parts.entries()) {
-    const same = free.get(part);
-    if (same === undefined) free.set(part, [at]);
-    else same.push(at);
-  }
+  const places = groupBy(parts.keys(), (at) => parts[at]);
+  const taken = new Set<number>();
   return partsOf(truth).flatMap((part, atA) => {
-    const candidates = free.get(part) ?? [];
-    const place = candidates.findIndex((atB) =>
-      isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth),
-    );
-    return candidates.splice(place, place < 0 ? 0 : 1).map((atB) => [atA, atB] as const);
+    const isFree = (atB: number) =>
+      !taken.has(atB) && isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth);
+    const atB = places.get(part)?.find(isFree);
+    if (atB === undefined) return [];
+    taken.add(atB);
+    return [[atA, atB] as const];
   });
 }
 
