@@ -172,22 +172,6 @@ export function stampOf(gen: string, failure: NoPrediction | undefined): string 
 
 // The turns of a rollout, which infer wrote beside its predictions: the history that the world model saw, read when a row's turn comes.
 
-/** What a row of the benchmark was asked behind. */
-interface SimulatedHistory {
-  /** The turns that the world model wrote, the first of them being turn `from + 1`. */
-  readonly turns: readonly Turn[];
-  /** True turns in front of them. */
-  readonly from: number;
-  /** The prompt of the row's own turn, as it stood behind them. */
-  readonly prompt: string;
-}
-
-/** A row: the turns of its chain before it, its own as the last, and a hash over them. */
-interface Place {
-  readonly spans: readonly Span[];
-  readonly stamp: string;
-}
-
 const ROLLOUT_HINT =
   'awb infer --rollout writes it beside predictions.jsonl, and --judge-sees rollout shows it; keep both together, or leave --judge-sees out';
 const ROLLOUT_REMEDY = 'run awb infer again, which writes it anew';
@@ -201,15 +185,16 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
       path,
       /** What changes with a row's simulated history; undefined for a row that is not there. */
       stampOf: (key: string, repeat: number) => places.get(rowId(key, repeat))?.stamp,
-      /** @throws UserError (65) where the row is not there, or another text lies in its place by now. */
-      async read(key: string, repeat: number): Promise<SimulatedHistory> {
+      /** What a row of the benchmark was asked behind. @throws UserError (65) where it is not there, or another text lies in its place by now. */
+      async read(key: string, repeat: number) {
         const { spans } = places.get(rowId(key, repeat)) ?? { spans: [] };
         // The same bytes are the same turn.
         const texts = await Promise.all(spans.map((span) => readAgain(handle, span, path)));
         const lines = texts.map((text) => present(turnOf(present(parseObject(text)))));
         const own = lines.pop();
         if (own === undefined) throw badData(`${path} has no turn of the row ${key}; ${ROLLOUT_REMEDY}`);
-        const turns = lines.map(({ prompt, observation }) => ({ prompt, response: observation }));
+        const turns = lines.map(({ prompt, observation }): Turn => ({ prompt, response: observation }));
+        // `turns` are the world model's, the first of them being turn `from + 1`; `prompt` is that of the row's own turn, as it stood behind them.
         return { turns, from: own.from, prompt: own.prompt };
       },
       close: () => handle.close(),
@@ -221,7 +206,8 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
 }
 
 async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | undefined) {
-  const places = new Map<string, Place>();
+  /** By row: the turns of its chain before it, its own as the last, and a hash over them. */
+  const places = new Map<string, { readonly spans: readonly Span[]; readonly stamp: string }>();
   const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
   const file = { path, hint: ROLLOUT_HINT, command: 'awb infer' };
   for await (const { line, fields } of objectLines(handle, file, stop)) {

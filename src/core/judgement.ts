@@ -68,9 +68,10 @@ export function rated(
     weaknesses: verdict.weaknesses,
     ...(asked.reply === undefined ? {} : { judge_raw_output: asked.reply.content }),
   };
-  if (asked.asksFacts !== true) return { official, judge: { status: 'ok', ...detailsOf(asked) } };
+  const judge = { status: 'ok' as const, ...detailsOf(asked) };
+  if (asked.asksFacts !== true) return { official, judge };
   const facts = verdict.facts ?? readFacts(undefined);
-  if (typeof facts === 'string') return { official, judge: { status: 'ok', ...detailsOf(asked), facts_fault: facts } };
+  if (typeof facts === 'string') return { official, judge: { ...judge, facts_fault: facts } };
   const recall = recallOf(facts);
   const { given, unmatched } = quotesIn(facts, asked.quotable ?? []);
   const measures = {
@@ -79,7 +80,7 @@ export function rated(
   };
   return {
     official,
-    judge: { status: 'ok', ...detailsOf(asked), facts, ...(given === 0 ? {} : { unmatched_quotes: unmatched }) },
+    judge: { ...judge, facts, ...(given === 0 ? {} : { unmatched_quotes: unmatched }) },
     ...(Object.keys(measures).length === 0 ? {} : { measures }),
   };
 }

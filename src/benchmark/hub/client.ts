@@ -97,9 +97,11 @@ export function openRepository(
 
   /** Throws a UserError where no further try would help, any other error where one might. */
   async function get(url: string, headers: Readonly<Record<string, string>>, ends: AbortSignal): Promise<Response> {
-    // fetch takes it to no other host, wherever a redirect leads.
-    const authorization = token === '' ? {} : { authorization: `Bearer ${token}` };
-    const response = await downloads.fetch(new URL(url), {
+    const address = new URL(url);
+    // To the hub's own host alone: fetch takes it to no other one, wherever a redirect leads.
+    const isHub = address.origin === hub.origin;
+    const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
+    const response = await downloads.fetch(address, {
       headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
       signal: ends,
     });

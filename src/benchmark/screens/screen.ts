@@ -30,22 +30,15 @@ export function screenOf(domain: string, observation: string): Screen | undefine
   return screen && { ...screen, cut: screen.cut || observation.length > LONGEST };
 }
 
-/** Indexes of the lines, elements or nodes that a screen does not share with another. */
-interface Unshared {
-  /** Of the truth. */
-  readonly missing: ReadonlySet<number>;
-  /** Of the prediction. */
-  readonly invented: ReadonlySet<number>;
-}
-
 /** How far an edge may lie elsewhere, as a share of the truth's width and height. */
 const NEAR = 0.02;
 
 /**
- * What differs between two screens of one kind; undefined where they are of two kinds. Numbers by which actions name elements are not
+ * What differs between two screens of one kind: the indexes of the truth's lines, elements or nodes that are `missing`, and of the prediction's
+ * that are `invented`. Undefined where they are of two kinds. Numbers by which actions name elements are not
  * compared, nor are styles and blanks at the ends of lines. An element may lie a little elsewhere (`NEAR`), at any place of the list.
  */
-export function unshared(truth: Screen, prediction: Screen): Unshared | undefined {
+export function unshared(truth: Screen, prediction: Screen) {
   if (truth.kind !== prediction.kind) return undefined;
   const [a, b] = [partsOf(truth), partsOf(prediction)];
   const [missing, invented] = [new Set(a.keys()), new Set(b.keys())];
