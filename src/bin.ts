@@ -2,6 +2,7 @@
 // The process: Node's version, argv, environment, signals and exit code; nothing else ends the process.
 
 import { writeSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import { outlivesHangUp } from './cli/hang-up.js';
 import { EXIT, exitCodeOf } from './core/errors.js';
 import type { Io, TextSink } from './core/types.js';
@@ -58,13 +59,10 @@ function run(): void {
     process.stderr.write(`awb: cannot write the output: ${outputFault.message}\n`);
     if (!process.exitCode) process.exitCode = EXIT.cannotWrite;
   });
-  import('node:v8')
-    .then(({ setFlagsFromString }) => {
-      // Hundreds of megabytes of rows pass through and little of them stays, but V8 lets the heap grow as long as there is memory.
-      // This keeps the peak from following the amount of data, for about a fifth more CPU time (bench/README.md).
-      setFlagsFromString('--heap-growing-percent=40');
-      return import('./cli.js');
-    })
+  // Hundreds of megabytes of rows pass through and little of them stays, but V8 lets the heap grow as long as there is memory.
+  // This keeps the peak from following the amount of data, for about a fifth more CPU time (bench/README.md).
+  setFlagsFromString('--heap-growing-percent=40');
+  import('./cli.js')
     .then(({ main }) => main(process.argv.slice(2), io))
     .then((exitCode) => {
       process.exitCode = exitCode;

@@ -1,9 +1,8 @@
 // The journal beside a file of predictions or judgements -> what each of its rows took.
 
 import { existsSync } from 'node:fs';
-import { addUsage, callsIn, costOf, countsIn, isUncounted, type Price, type Spent, usdOfBoth } from '../core/costs.js';
+import { addUsage, callsIn, costOf, countsIn, type Price, type Spent, usdOfBoth } from '../core/costs.js';
 import { isInteger, isNumber, isObject, isText, type JsonObject, parseObject } from '../core/json.js';
-import type { CallLog } from '../core/types.js';
 import { openToRead, readLines, textOf } from './line-file.js';
 
 /**
@@ -36,45 +35,20 @@ export async function readCosts(
 }
 
 function spentIn(written: JsonObject, price: Price | undefined): Spent {
-  const log = callLog(written);
+  const { attempts, ms, tries } = written;
   // Baselines, text measures and rows without a prediction ask nobody.
-  if (log === undefined || log.attempts === 0) return { usd: 0 };
-  const usd = price && costOf(log.usage, price, callsIn(log.tries));
-  return { log, ...(usd === undefined ? {} : { usd }) };
+  if (!isInteger(attempts) || attempts < 1 || !isNumber(ms)) return { usd: 0 };
+  const usage = countsIn(written.usage);
+  const usd = price && costOf(usage, price, callsIn(tries));
+  return { log: { attempts, usage, ms }, ...(usd === undefined ? {} : { usd }) };
 }
 
-/** What two records of a row took; where a call was made is told by the later one. */
+/** What two records of a row took. */
 function together(before: Spent, later: Spent): Spent {
-  if (before.log === undefined) return later;
-  if (later.log === undefined) return before;
+  if (before.log === undefined || later.log === undefined) return before.log === undefined ? later : before;
+  const usage = { ...before.log.usage };
+  addUsage(usage, later.log.usage);
+  const log = { attempts: before.log.attempts + later.log.attempts, usage, ms: before.log.ms + later.log.ms };
   const usd = usdOfBoth(before.usd, later.usd);
-  const log = sum(before.log, later.log);
   return usd === undefined ? { log } : { log, usd };
-}
-
-function sum({ tries: _tries, ...before }: CallLog, { chars: _chars, tries: _, ...later }: CallLog): CallLog {
-  const usage = { ...before.usage };
-  addUsage(usage, later.usage);
-  return { ...later, attempts: before.attempts + later.attempts, usage, ms: before.ms + later.ms };
-}
-
-/** The fields that hold what they may; undefined without the two that each log has. */
-function callLog(written: JsonObject): CallLog | undefined {
-  const { attempts, ms, host, firstTokenMs, chars, tries, uncounted, batched } = written;
-  if (!isCount(attempts) || !isNumber(ms)) return undefined;
-  return {
-    attempts,
-    usage: countsIn(written.usage),
-    ms,
-    host: isText(host) ? host : '',
-    ...(isNumber(firstTokenMs) && { firstTokenMs }),
-    ...(isCount(chars) && { chars }),
-    ...(isCount(tries) && { tries }),
-    ...(isUncounted(uncounted) && { uncounted }),
-    ...(isCount(batched) && { batched }),
-  };
-}
-
-function isCount(value: unknown): value is number {
-  return isInteger(value) && value >= 0;
 }

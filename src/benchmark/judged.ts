@@ -4,15 +4,23 @@ import { createHash } from 'node:crypto';
 import type { CalibratedRow } from '../core/calibration.js';
 import { badData } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
-import { holdsJudgement, type JudgedId, judgedIdIn, readJudgedRow } from '../core/judged-row.js';
+import {
+  type Excerpt,
+  holdsJudgement,
+  type JudgedId,
+  judgedIdIn,
+  readJudgedRow,
+  remarksIn,
+} from '../core/judged-row.js';
 import { impossibleFigures, officialRating } from '../core/points.js';
-import { counted } from '../core/printable.js';
+import { counted, oneLine } from '../core/printable.js';
 import { rowId } from '../core/row-id.js';
 import { isBesideSamples } from '../core/scenario-row.js';
+import { actionOf, earlierTurns, textsOf } from '../core/turn.js';
 import type { JudgedRow } from '../core/types.js';
 import type { Line } from '../disk/lines.js';
-import { badLine, type ObjectFile, type ObjectLine, objectsIn, onceIn, REMEDY } from './line-file.js';
-import { domainOf, openRowKeys, readRow } from './sample.js';
+import { badLine, type ObjectFile, type ObjectLine, objectsIn, onceIn, REMEDY, spanOf } from './line-file.js';
+import { domainOf, openRowKeys, readRow, readSampleAgain } from './sample.js';
 
 const MOST_WARNINGS = 5;
 const JUDGED = { hint: '--predictions names the judged.jsonl that awb judge wrote', command: 'awb judge' };
@@ -187,4 +195,31 @@ export function openConfusing() {
 function atFault(row: JudgedRow, worst: Readonly<Record<string, number>>): JudgedRow {
   const reason = row.failure?.reason ?? 'no reason was recorded';
   return { ...row, failure: { class: 'confusing', reason }, ...(Object.keys(worst).length > 0 && { measures: worst }) };
+}
+
+// Excerpts of judged rows, taken as a judged file is read, so that samples are listed and found without reading it again.
+
+/** Longest note, in columns of a terminal. */
+const NOTE_COLUMNS = 200;
+
+/** The excerpt of a row, as `readJudged` gives it. */
+export function excerptOf(row: JudgedRow, fields: JsonObject, line: Line): Excerpt {
+  const { weaknesses, facts } = remarksIn(fields);
+  const determined = facts?.filter(({ kind }) => kind === 'determined');
+  const unmet = determined?.flatMap(({ met, claim }) => (met ? [] : [claim])) ?? [];
+  const note = oneLine(row.failure?.reason ?? weaknesses[0] ?? '', NOTE_COLUMNS);
+  return {
+    ...spanOf(line),
+    ...(note !== '' && { note }),
+    ...(unmet.length > 0 && { unmet }),
+    ...(determined && { determined: determined.length }),
+    ...charsIn(row, fields),
+  };
+}
+
+function charsIn(row: JudgedRow, fields: JsonObject): Pick<Excerpt, 'chars'> {
+  const sample = readSampleAgain(fields, row);
+  if (sample === undefined) return {};
+  const texts = [sample.systemPrompt, ...textsOf(earlierTurns(sample)), actionOf(sample)];
+  return { chars: texts.reduce((sum, text) => sum + text.length, 0) };
 }

@@ -34,8 +34,6 @@ export interface PredictionRef extends Span {
   readonly id: string;
   readonly trajectory: string;
   readonly repeat: number;
-  /** Of a judged file: which judgement of its prediction the row holds, from 0. */
-  readonly index: number;
   readonly domain: Domain;
   readonly turnIdx: number;
   readonly line: number;
@@ -54,45 +52,26 @@ export interface PredictedRow extends Pick<ReadPrediction, 'gen' | 'awb'> {
   readonly sample: Sample;
 }
 
-export type PredictionFile = Awaited<ReturnType<typeof openRows>>;
+export type PredictionFile = Awaited<ReturnType<typeof openPredictions>>;
 
 /**
- * Goes once through a predictions file and takes each prediction once: of a judged file that holds several judgements of it, the first
- * stands for it.
- * @throws UserError as `openRows`, and 65 for a file without a single `gen`.
+ * Goes once through a predictions file, or a judged one: of several judgements of a prediction, the first stands for it. Lean rows are
+ * looked up in `data` by their key. A row without `gen` (absent or null) was not predicted: it fails as `absent`, and the others are judged.
+ * @throws UserError 66 where the file cannot be read; 65 for a file without a single `gen`, a line that is not a row, a `gen` that is no text,
+ * a row that stands there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
  */
-export function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal): Promise<PredictionFile> {
-  return openRows(path, data, stop, (refs) => {
-    requirePredicted(path, refs);
-    const first = new Map<string, PredictionRef>();
-    for (const ref of refs) heldIn(first, rowId(ref.key, ref.repeat), () => ref);
-    return [...first.values()];
-  });
-}
-
-/**
- * Goes once through a predictions file, or a judged one. Lean rows are looked up in `data` by their key. A row without `gen` (absent or
- * null) was not predicted: it fails as `absent`, and the others are judged.
- * @param taken which of the rows are kept
- * @throws UserError 66 where the file cannot be read; 65 for a line that is not a row, a `gen` that is no text, a row that stands
- * there twice, or a lean row without its data; 130 or 143 once `stop` is aborted.
- */
-export async function openRows(
-  path: string,
-  data: Dataset | undefined,
-  stop?: AbortSignal,
-  taken = (refs: readonly PredictionRef[]) => refs,
-) {
+export async function openPredictions(path: string, data: Dataset | undefined, stop?: AbortSignal) {
   const handle = await openToRead(path, HINT);
   try {
     const hash = createHash('sha256');
     const file = { path, hint: HINT, remedy: 'make the file again with awb infer' };
     const lines = objectLines(handle, file, stop, (chunk) => hash.update(chunk));
     const refs = await refsIn(lines, file, data);
+    requirePredicted(path, refs);
     return {
       path,
       /** In file order. */
-      refs: taken(refs),
+      refs,
       /** SHA-256 hex of the file's bytes. */
       sha256: hash.digest('hex'),
       /** @throws UserError (65) where another text lies in the row's place by now. */
@@ -129,7 +108,7 @@ type Identified = Pick<PredictionRef, 'key' | 'id' | 'trajectory' | 'domain' | '
 
 /** Takes in the lines of a file in their order. @throws UserError (65) for a line that is not a row, or that stands there again */
 async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: Dataset | undefined) {
-  const refs: PredictionRef[] = [];
+  const refs = new Map<string, PredictionRef>();
   const requireNew = onceIn(file, 'row');
   /** For the rows of the official script, which have no key of ours. */
   const keyOf = openRowKeys();
@@ -173,28 +152,13 @@ async function refsIn(lines: AsyncIterable<ObjectLine>, file: ObjectFile, data: 
     const { gen, id, awb, failure } = prediction;
     const row = 'prompt' in fields ? wholeRow(text, fields, id) : leanRow(fields, id);
     if (typeof row === 'string') throw refused(row);
-    const [repeat, index] = [id?.repeat ?? 0, judgementIndexIn(awb)];
-    requireNew(rowId(row.key, repeat, index), line);
-    const { offset, length, checksum } = spanOf(line);
-    // Field by field: what is spread into an object takes up to twice the memory.
-    refs.push({
-      key: row.key,
-      id: row.id,
-      trajectory: row.trajectory,
-      domain: row.domain,
-      turnIdx: row.turnIdx,
-      row: row.row,
-      repeat,
-      index,
-      line: line.number,
-      offset,
-      length,
-      checksum,
-      stamp: stampOf(gen, failure),
-      failure,
-    });
+    const repeat = id?.repeat ?? 0;
+    requireNew(rowId(row.key, repeat, judgementIndexIn(awb)), line);
+    const place = { line: line.number, ...spanOf(line) };
+    const ref = { ...row, repeat, ...place, stamp: stampOf(gen, failure), failure };
+    heldIn(refs, rowId(row.key, repeat), () => ref);
   }
-  return refs;
+  return [...refs.values()];
 }
 
 /** Changes whenever a prediction, or the failure in its place, changes. */
@@ -207,22 +171,6 @@ export function stampOf(gen: string, failure: NoPrediction | undefined): string 
 }
 
 // The turns of a rollout, which infer wrote beside its predictions: the history that the world model saw, read when a row's turn comes.
-
-/** What a row of the benchmark was asked behind. */
-interface SimulatedHistory {
-  /** The turns that the world model wrote, the first of them being turn `from + 1`. */
-  readonly turns: readonly Turn[];
-  /** True turns in front of them. */
-  readonly from: number;
-  /** The prompt of the row's own turn, as it stood behind them. */
-  readonly prompt: string;
-}
-
-/** A row: the turns of its chain before it, its own as the last, and a hash over them. */
-interface Place {
-  readonly spans: readonly Span[];
-  readonly stamp: string;
-}
 
 const ROLLOUT_HINT =
   'awb infer --rollout writes it beside predictions.jsonl, and --judge-sees rollout shows it; keep both together, or leave --judge-sees out';
@@ -237,15 +185,16 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
       path,
       /** What changes with a row's simulated history; undefined for a row that is not there. */
       stampOf: (key: string, repeat: number) => places.get(rowId(key, repeat))?.stamp,
-      /** @throws UserError (65) where the row is not there, or another text lies in its place by now. */
-      async read(key: string, repeat: number): Promise<SimulatedHistory> {
+      /** What a row of the benchmark was asked behind. @throws UserError (65) where it is not there, or another text lies in its place by now. */
+      async read(key: string, repeat: number) {
         const { spans } = places.get(rowId(key, repeat)) ?? { spans: [] };
         // The same bytes are the same turn.
         const texts = await Promise.all(spans.map((span) => readAgain(handle, span, path)));
         const lines = texts.map((text) => present(turnOf(present(parseObject(text)))));
         const own = lines.pop();
         if (own === undefined) throw badData(`${path} has no turn of the row ${key}; ${ROLLOUT_REMEDY}`);
-        const turns = lines.map(({ prompt, observation }) => ({ prompt, response: observation }));
+        const turns = lines.map(({ prompt, observation }): Turn => ({ prompt, response: observation }));
+        // `turns` are the world model's, the first of them being turn `from + 1`; `prompt` is that of the row's own turn, as it stood behind them.
         return { turns, from: own.from, prompt: own.prompt };
       },
       close: () => handle.close(),
@@ -257,7 +206,8 @@ export async function openRolloutTurns(path: string, stop?: AbortSignal) {
 }
 
 async function placesIn(path: string, handle: FileHandle, stop: AbortSignal | undefined) {
-  const places = new Map<string, Place>();
+  /** By row: the turns of its chain before it, its own as the last, and a hash over them. */
+  const places = new Map<string, { readonly spans: readonly Span[]; readonly stamp: string }>();
   const chains = new Map<string, { readonly spans: Span[]; hash: number; step: number }>();
   const file = { path, hint: ROLLOUT_HINT, command: 'awb infer' };
   for await (const { line, fields } of objectLines(handle, file, stop)) {

@@ -1,16 +1,50 @@
 // Files of people's ratings -> ratings with their places: JSONL as the page of awb rate saves it, or CSV.
 
-import { badData, type UserError } from '../core/errors.js';
+import { z } from 'zod';
+import { badData, present, type UserError } from '../core/errors.js';
+import { recordOf } from '../core/groups.js';
 import type { JsonObject } from '../core/json.js';
-import { NEEDED_FIELDS, type PersonRating, personRatingIn } from '../core/person-rating.js';
+import { PERSON_RATING_SCHEMA } from '../core/person-rating.js';
 import { DIMENSIONS } from '../core/types.js';
 import { decoded, objectLines, openToRead, REMEDY, unreadable } from './line-file.js';
 
-/** A rating, and where it stands. */
-export interface PlacedRating extends PersonRating {
-  /** File and line, as `ratings.jsonl:3`. */
-  readonly place: string;
+const LONGEST_QUOTED = 40;
+
+/** What is said of a field that holds something else, or is missing though it has to be there. */
+function faulty(otherwise: string, missing = '') {
+  const error = ({ input, path = [] }: z.core.$ZodRawIssue) => {
+    if (input === undefined) return missing;
+    const text = JSON.stringify(input);
+    const shown = text.length > LONGEST_QUOTED ? `${text.slice(0, LONGEST_QUOTED)}…` : text;
+    return `"${String(path.at(-1))}" is ${shown}, and ${otherwise}`;
+  };
+  return { error };
 }
+
+const text = (name: string) => z.string(`"${name}" is missing`).trim().min(1, `"${name}" is missing`);
+const countFault = faulty('no whole number from 0');
+const hashFault = faulty('no SHA-256 in hex');
+/** A line of JSONL, or a record of CSV by its header. */
+const RATING = z.object({
+  schema: z.literal(PERSON_RATING_SCHEMA, faulty(`this version reads ${PERSON_RATING_SCHEMA}`)).optional(),
+  repeat: z.int(countFault).min(0, countFault).default(0),
+  prediction_sha256: z
+    .string(hashFault)
+    .regex(/^[0-9a-f]{64}$/i, hashFault)
+    .toLowerCase()
+    .optional(),
+  key: text('key'),
+  rater: text('rater'),
+  ...recordOf(DIMENSIONS, (dimension) => {
+    const fault = faulty('a rating is a whole number of 1 to 5', `the rating "${dimension}" is missing`);
+    return z.int(fault).min(1, fault).max(5, fault);
+  }),
+  revised: z.unknown().optional(),
+});
+const NEEDED_FIELDS: readonly string[] = ['key', 'rater', ...DIMENSIONS];
+
+/** A person's rating of a prediction, and where it stands. */
+export type PlacedRating = ReturnType<typeof placed>;
 
 const HINT = '--ratings names files that the page of awb rate saved, or CSV';
 const NO_OBJECT = 'not a JSON object (the name of a CSV file ends in .csv)';
@@ -75,13 +109,22 @@ function numberIn(text: string): number | string {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-function placed(fields: JsonObject, place: string): PlacedRating {
-  try {
-    return { ...personRatingIn(fields), place };
-  } catch (error) {
-    if (error instanceof RangeError) throw bad(place, error.message);
-    throw error;
-  }
+function placed(fields: JsonObject, place: string) {
+  const { data, error } = RATING.safeParse(fields);
+  if (error) throw bad(place, present(error.issues[0]).message);
+  const { key, repeat, rater, prediction_sha256: hash, revised } = data;
+  return {
+    key,
+    repeat,
+    rater,
+    ratings: recordOf(DIMENSIONS, (dimension) => data[dimension]),
+    /** SHA-256 hex of the prediction as the judge was shown it; absent where the file does not say. */
+    ...(hash !== undefined && { predictionSha256: hash }),
+    /** Changed after the person had seen what the judge says. */
+    revised: revised === true || revised === 'true',
+    /** File and line, as `ratings.jsonl:3`. */
+    place,
+  };
 }
 
 function bad(place: string, reason: string): UserError {

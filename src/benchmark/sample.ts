@@ -12,8 +12,6 @@ export interface ParsedRow {
   readonly sample: Sample;
   /** The row's `id` in canonical JSON text, so that integers keep their last digit; empty where there is none. */
   readonly id: string;
-  /** The whole decoded object, unknown keys included. */
-  readonly fields: JsonObject;
 }
 
 type RowReading = { readonly ok: true; readonly row: ParsedRow } | { readonly ok: false; readonly flaw: RowFlaw };
@@ -52,7 +50,7 @@ export function readParsedRow(text: string, fields: JsonObject): RowReading {
     source('total_turns'),
   ]);
   const trajectory = hashOf([domainOf(task), id, systemPrompt, withoutRequest(firstTurn)]);
-  return { ok: true, row: { sample: sampleOf(official, { key, trajectory }), id, fields } };
+  return { ok: true, row: { sample: sampleOf(official, { key, trajectory }), id } };
 }
 
 /**
@@ -65,10 +63,10 @@ export function readSampleAgain(fields: JsonObject | undefined, keys: Pick<Sampl
 }
 
 function sampleOf(
-  { task, prompts, responses, turnIdx, currentPrompt, systemPrompt }: OfficialFields,
+  { task, ...fields }: OfficialFields,
   { key, trajectory }: Pick<Sample, 'key' | 'trajectory'>,
 ): Sample {
-  return { key, trajectory, domain: domainOf(task), turnIdx, prompts, responses, currentPrompt, systemPrompt };
+  return { key, trajectory, domain: domainOf(task), ...fields };
 }
 
 /** Gives equal rows keys of their own, given their hashes: the first keeps the bare hash, each further one gets `-1`, `-2` ... behind it. */

@@ -62,17 +62,14 @@ export function inInputOrder(rows: Iterable<RowRef>): RowRef[] {
 
 /** Orders of asking. Under `prefix`, rows of a trajectory come one after the other, shortest prefix first, so that prefix caches hit. */
 export const ORDERS = {
-  prefix: byPrefix,
+  prefix: (chosen: readonly RowRef[]) =>
+    // Trajectories come in the order of their first rows.
+    [...groupBy(chosen, ({ trajectory }) => trajectory).values()].flatMap((rows) =>
+      rows.toSorted((a, b) => a.turnIdx - b.turnIdx || a.position - b.position),
+    ),
   file: (chosen: readonly RowRef[]) => [...chosen],
   random: (chosen: readonly RowRef[], seed: number) => byHash(chosen, `order ${seed}`),
 } satisfies Record<string, (chosen: readonly RowRef[], seed: number) => RowRef[]>;
-
-/** Trajectories come in the order of their first rows. */
-function byPrefix(chosen: readonly RowRef[]): RowRef[] {
-  return [...groupBy(chosen, ({ trajectory }) => trajectory).values()].flatMap((rows) =>
-    rows.toSorted((a, b) => a.turnIdx - b.turnIdx || a.position - b.position),
-  );
-}
 
 /** Those of the rows, or of their predictions, that `--ids` names. @throws UserError (2) for an id that none has */
 export function withIds<Row extends Pick<RowRef, 'id' | 'key'>>(chosen: readonly Row[], ids: readonly string[]): Row[] {

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inTableOrder } from '../core/domains.js';
 import { present, throwIfStopped } from '../core/errors.js';
-import { groupBy, quantile } from '../core/groups.js';
+import { groupBy, keysOf, quantile, recordOf } from '../core/groups.js';
 import type { Domain, Sample } from '../core/types.js';
 import type { BadRow, Dataset, RowRef } from './dataset.js';
 
@@ -136,22 +136,20 @@ function sameTurns(rows: readonly SurveyedRow[]): Place[] {
 
 const BINS = 24;
 
-/** The same of each of a row's sizes; `size` is its name in documents. */
-function bySize<T>(of: (sizeOf: (row: SurveyedRow) => number, size: keyof Edges) => T) {
-  return {
-    turn: of(({ turnIdx }) => turnIdx, 'turn'),
-    context_tokens: of(({ contextTokens }) => contextTokens, 'context_tokens'),
-    truth_tokens: of(({ truthTokens }) => truthTokens, 'truth_tokens'),
-  };
-}
-type Edges = Readonly<Record<'turn' | 'context_tokens' | 'truth_tokens', readonly number[]>>;
+/** A row's sizes, by their names in documents. */
+const SIZES = {
+  turn: ({ turnIdx }: SurveyedRow) => turnIdx,
+  context_tokens: ({ contextTokens }: SurveyedRow) => contextTokens,
+  truth_tokens: ({ truthTokens }: SurveyedRow) => truthTokens,
+};
+type Edges = Readonly<Record<keyof typeof SIZES, readonly number[]>>;
 
 export type DataStats = ReturnType<typeof statsOf>;
 export type RowStats = DataStats['all'];
 
 /** Of a survey with at least one row, as `awb data stats --json` has it. Bins have one edge more than there are bins. */
 export function statsOf({ rows }: Survey) {
-  const edges = bySize((sizeOf) => edgesOf(rows.map(sizeOf)));
+  const edges = recordOf(keysOf(SIZES), (size) => edgesOf(rows.map(SIZES[size])));
   const byDomain = [...groupBy(rows, ({ domain }) => domain)].sort(([a], [b]) => inTableOrder(a, b));
   return {
     domains: Object.fromEntries(byDomain.map(([domain, own]) => [domain, rowStats(own, edges)])),
@@ -169,7 +167,7 @@ function edgesOf(sizes: readonly number[]): number[] {
 }
 
 function rowStats(rows: readonly SurveyedRow[], edges: Edges) {
-  const spreads = bySize((sizeOf, size) => spreadOf(rows.map(sizeOf), edges[size]));
+  const spreads = recordOf(keysOf(SIZES), (size) => spreadOf(rows.map(SIZES[size]), edges[size]));
   return { rows: rows.length, trajectories: trajectoriesIn(rows), ...spreads };
 }
 

@@ -101,15 +101,15 @@ const FEW_LINES = 400;
 function speaksOfRating(plain: string): boolean {
   // Most texts leave out the first of them, so that they need not be searched for the others.
   if (!TOPICS.every((topic) => plain.search(topic) >= 0)) return false;
-  const mentions = TOPICS.map((topic) => Array.from(plain.matchAll(topic), ({ index }) => index));
-  const next = TOPICS.map(() => 0);
-  // The topic whose mention comes first gives it up for its next one, until all of them are close together or one has no more.
-  for (;;) {
-    const places = mentions.map((found, topic) => found[next[topic] ?? 0] ?? Number.NaN);
-    const first = Math.min(...places);
-    if (Number.isNaN(first)) return false;
-    if (Math.max(...places) - first <= FEW_LINES) return true;
-    const topic = places.indexOf(first);
-    next[topic] = (next[topic] ?? 0) + 1;
-  }
+  const mentions = TOPICS.flatMap((words, topic) =>
+    Array.from(plain.matchAll(words), ({ index }) => ({ topic, index })),
+  );
+  /** Where each topic was mentioned last. */
+  const latest = TOPICS.map(() => Number.NEGATIVE_INFINITY);
+  return mentions
+    .sort((a, b) => a.index - b.index)
+    .some(({ topic, index }) => {
+      latest[topic] = index;
+      return index - Math.min(...latest) <= FEW_LINES;
+    });
 }

@@ -86,7 +86,7 @@ export function statusText(
   const isAtWork = ({ state }: RunStatus) => state === 'running' || state === 'awaiting';
   const ended = runs.filter((run) => !isAtWork(run));
   const cells = ended.map((run) => endedCells(run, now));
-  const lines = aligned(cells, '  ', [3]);
+  const lines = aligned(cells, 2, [3]);
   const { ok, failed, total } = sum;
   const share = total === 0 ? 100 : Math.floor(((ok + failed) / total) * 100);
   const done = `all ${sum.runs} runs: ${grouped(ok + failed)} of ${grouped(total)} (${share} %)`;

@@ -12,7 +12,7 @@ export type Asked = (typeof ASKED)[number];
 /** What a row took, over all of its records: one that failed and was asked again was paid for all the same. */
 export interface Spent {
   /** All of its calls; absent where it needed none. */
-  readonly log?: CallLog | undefined;
+  readonly log?: Pick<CallLog, 'attempts' | 'usage' | 'ms'> | undefined;
   /** US dollars: 0 where it needed no call, absent where nobody knows. */
   readonly usd?: number | undefined;
 }

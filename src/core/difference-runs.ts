@@ -87,16 +87,23 @@ interface Run {
 
 /** The equal runs of a shortest edit from a to b; those at both ends alone where more than `MAX_EDITS` would be needed. */
 function shortestEdit(a: Int32Array, b: Int32Array): Run[] {
-  let head = 0;
-  while (head < a.length && head < b.length && a[head] === b[head]) head++;
-  let tail = 0;
-  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  const [head, tail] = commonEnds(a, b);
   const middle = editMiddle(a.subarray(head, a.length - tail), b.subarray(head, b.length - tail));
   return [
     { a: 0, b: 0, length: head },
     ...middle.map((run) => ({ ...run, a: run.a + head, b: run.b + head })),
     { a: a.length - tail, b: b.length - tail, length: tail },
   ].filter((run) => run.length > 0);
+}
+
+/** How many entries both lists begin with, and how many others they end with. */
+function commonEnds(a: Int32Array, b: Int32Array): readonly [head: number, tail: number] {
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return [head, tail];
 }
 
 /** How far in a a diagonal has been followed, its last run of equal entries, and the way by which that was reached. */
@@ -132,4 +139,57 @@ function runsOf(last: Way): Run[] {
   const runs: Run[] = [];
   for (let way: Way | undefined = last; way !== undefined; way = way.before) if (way.run) runs.push(way.run);
   return runs.reverse();
+}
+
+// How many edits lead from one list to another.
+
+/**
+ * Levenshtein distance, exact: the bit-parallel algorithm of Myers (J. ACM 46(3), 1999) in the block form of
+ * Hyyrö (Nordic J. Computing 10, 2003), after cutting what both lists start and end with.
+ *
+ * One block of 32 rows is carried over all columns before the next begins, so that the match table holds the symbols of
+ * one block only and memory stays linear even for a large alphabet.
+ */
+export function editDistance(first: Int32Array, second: Int32Array, alphabet: number): number {
+  const [head, tail] = commonEnds(first, second);
+  const [shorter, longer] = first.length <= second.length ? [first, second] : [second, first];
+  const rows = shorter.subarray(head, shorter.length - tail);
+  const columns = longer.subarray(head, longer.length - tail);
+  if (rows.length === 0) return columns.length;
+  const matches = new Int32Array(alphabet);
+  // The step from one column to the next on the row above the block: bit 0 says +1, bit 1 says -1.
+  const steps = new Uint8Array(columns.length).fill(1);
+  for (let start = 0; start < rows.length; start += 32) {
+    const block = rows.subarray(start, start + 32);
+    for (const [row, symbol] of block.entries()) {
+      // Symbols are numbered from 0 to below `alphabet`, which is the table's length.
+      matches[symbol] = (matches[symbol] as number) | (1 << row);
+    }
+    crossBlock(columns, matches, block.length - 1, steps);
+    for (const symbol of block) matches[symbol] = 0;
+  }
+  let distance = rows.length;
+  for (const step of steps) distance += (step & 1) - (step >> 1);
+  return distance;
+}
+
+/** Carries one block of rows over all columns; `steps` holds the row above the block before, the block's last row after. */
+function crossBlock(columns: Int32Array, matches: Int32Array, lastRow: number, steps: Uint8Array): void {
+  let up = -1;
+  let down = 0;
+  for (let column = 0; column < columns.length; column++) {
+    // `steps` is as long as `columns`, and their symbols are places in the table; the loop is too hot for checks.
+    const step = steps[column] as number;
+    // The same holds here.
+    const match = matches[columns[column] as number] as number;
+    const vertical = match | down;
+    const reached = match | (step >> 1);
+    const diagonal = ((((reached & up) + up) | 0) ^ up) | reached;
+    const plus = down | ~(diagonal | up);
+    const minus = up & diagonal;
+    steps[column] = ((plus >>> lastRow) & 1) | (((minus >>> lastRow) & 1) << 1);
+    const plusBelow = (plus << 1) | (step & 1);
+    up = (minus << 1) | (step >> 1) | ~(vertical | plusBelow);
+    down = plusBelow & vertical;
+  }
 }

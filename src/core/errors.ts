@@ -1,5 +1,7 @@
 // What can go wrong for a user, each with its exit code and its next step; the known name nearest to a wrong one; and values that must be there.
 
+import { encode } from './chrf.js';
+import { editDistance } from './difference-runs.js';
 import { isObject } from './json.js';
 
 /** Exit codes, as docs/exit-codes.md lists them. The larger ones follow sysexits.h. */
@@ -78,26 +80,14 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    const distance = editDistance(name, candidate);
+    const { p, t, alphabet } = encode(name, candidate);
+    const distance = editDistance(p, t, alphabet);
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
     }
   }
   return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = present(previous[j - 1]) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(substitution, present(previous[j]) + 1, present(current[j - 1]) + 1));
-    }
-    previous = current;
-  }
-  return present(previous[b.length]);
 }
 
 // A value that the program's own logic says is there.

@@ -38,9 +38,7 @@ export function quotesIn(facts: readonly Fact[], texts: readonly string[]): { gi
 
 /** A text of `least` to `LONGEST_CLAIM` characters. */
 function textOf(least: number, error: string) {
-  // No character is longer than two units: a huge text is not looked through.
-  const isFitting = (text: string) => text.length <= 2 * LONGEST_CLAIM && Array.from(text).length <= LONGEST_CLAIM;
-  return z.string({ error }).refine((text) => text.length >= least && isFitting(text), error);
+  return z.string({ error }).refine((text) => text.length >= least && Array.from(text).length <= LONGEST_CLAIM, error);
 }
 
 const FACT = z.strictObject(

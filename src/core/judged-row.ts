@@ -1,6 +1,7 @@
 // A row of a judged file: what judging adds to the prediction's row, and the reading of it, whoever wrote it: awb judge of any
 // version, or the official script.
 
+import { z } from 'zod';
 import { type Fact, readFacts } from './facts.js';
 import { asObject, isInteger, isObject, isText, type JsonObject } from './json.js';
 import { isUnasked, type JudgementRecord } from './judgement.js';
@@ -86,23 +87,18 @@ export function readJudgedRow(fields: JsonObject, id: JudgedId, domain: Domain):
   const isFine = failed === 0 || measures !== undefined;
   const failure = failureIn(fields, awb, isFine);
   const rollout = rolloutStep(awb.rollout);
-  // Spread into one another, each row would get a hidden class of its own, and every look at a hundred thousand of them be slow.
-  const row: { -readonly [K in keyof JudgedRow]: JudgedRow[K] } = {
-    key: id.key,
-    trajectory: id.trajectory,
-    repeat: id.repeat,
-    index: id.index,
+  return {
+    ...id,
     domain,
     turnIdx: countIn(fields, 'turn_idx') ?? 1,
     total: numberIn(fields, 'total_score') ?? 0,
     ratings: ratingsIn(fields),
     flags: Array.isArray(awb.flags) ? awb.flags.filter((flag) => typeof flag === 'string') : [],
+    ...(failed !== undefined && { failed }),
+    ...(failure && { failure }),
+    ...(measures && { measures }),
+    ...(rollout && { rollout }),
   };
-  if (failed !== undefined) row.failed = failed;
-  if (failure !== undefined) row.failure = failure;
-  if (measures !== undefined) row.measures = measures;
-  if (rollout !== undefined) row.rollout = rollout;
-  return row;
 }
 
 function ratingsIn(fields: JsonObject): Ratings {
@@ -189,28 +185,27 @@ export function remarksIn(fields: JsonObject): Remarks {
   };
 }
 
+const COUNT = z.int().min(0);
 /** What is kept of a row, so that a list shows it without reading its line. */
-export interface Excerpt {
+const EXCERPT = z.object({
   /** The span of the row's line in the judged file. */
-  readonly offset: number;
-  readonly length: number;
-  readonly checksum: number;
+  offset: COUNT,
+  length: COUNT,
+  checksum: COUNT,
   /** The judge's first weakness, or why the row failed; absent where there is neither. */
-  readonly note?: string;
+  note: z.string().optional(),
   /** Claims of determined facts that the prediction did not meet; absent where there is none. */
-  readonly unmet?: readonly string[];
+  unmet: z.array(z.string()).readonly().optional(),
   /** How many determined facts the checklist lists; absent without a checklist. */
-  readonly determined?: number;
+  determined: COUNT.optional(),
   /** Characters (UTF-16 units) of system prompt, history and action; absent for a lean row, which does not hold them. */
-  readonly chars?: number;
-}
+  chars: COUNT.optional(),
+});
+export type Excerpt = Readonly<z.infer<typeof EXCERPT>>;
 
 /** Whether a value, as a SQLite file may hold one, is an excerpt. */
 export function isExcerpt(value: unknown): value is Excerpt {
-  if (!isObject(value)) return false;
-  const { offset, length, checksum, note = '', unmet = [], determined = 0, chars = 0 } = value;
-  const isCounted = [offset, length, checksum, determined, chars].every((count) => isInteger(count) && count >= 0);
-  return isCounted && isText(note) && Array.isArray(unmet) && unmet.every(isText);
+  return EXCERPT.safeParse(value).success;
 }
 
 /** The official script writes whatever the judge gave: a list, a text, or something else. */

@@ -1,7 +1,7 @@
 // The judgement record: what was judged of a prediction, made here alone, and read back from the journal.
 
 import { quotesIn, readFacts, recallOf } from './facts.js';
-import { isObject, type JsonObject } from './json.js';
+import type { JsonObject } from './json.js';
 import { failureToPredict } from './points.js';
 import type { NoPrediction } from './prediction.js';
 import {
@@ -68,9 +68,10 @@ export function rated(
     weaknesses: verdict.weaknesses,
     ...(asked.reply === undefined ? {} : { judge_raw_output: asked.reply.content }),
   };
-  if (asked.asksFacts !== true) return { official, judge: { status: 'ok', ...detailsOf(asked) } };
+  const judge = { status: 'ok' as const, ...detailsOf(asked) };
+  if (asked.asksFacts !== true) return { official, judge };
   const facts = verdict.facts ?? readFacts(undefined);
-  if (typeof facts === 'string') return { official, judge: { status: 'ok', ...detailsOf(asked), facts_fault: facts } };
+  if (typeof facts === 'string') return { official, judge: { ...judge, facts_fault: facts } };
   const recall = recallOf(facts);
   const { given, unmatched } = quotesIn(facts, asked.quotable ?? []);
   const measures = {
@@ -79,7 +80,7 @@ export function rated(
   };
   return {
     official,
-    judge: { status: 'ok', ...detailsOf(asked), facts, ...(given === 0 ? {} : { unmatched_quotes: unmatched }) },
+    judge: { ...judge, facts, ...(given === 0 ? {} : { unmatched_quotes: unmatched }) },
     ...(Object.keys(measures).length === 0 ? {} : { measures }),
   };
 }
@@ -140,21 +141,8 @@ export function isUnasked(failure: string | undefined): boolean {
   return failure !== undefined && !UNREAD.has(failure) && FINAL_FAILURES.has(failure);
 }
 
-/** The record among what the journal keeps of a row. @throws TypeError for what judging never writes. */
+/** The record among what the journal keeps of a row. */
 export function recordedJudgement({ official, judge, measures }: JsonObject): JudgementRecord {
-  if (!isObject(official) || !isJudgeMember(judge)) throw new TypeError('judging writes no such record');
-  if (measures === undefined) return { official, judge };
-  if (!isMeasures(measures)) throw new TypeError('judging writes no such measures');
-  return { official, judge, measures };
-}
-
-function isJudgeMember(value: unknown): value is JudgeMember {
-  if (!isObject(value)) return false;
-  const { status, class: failure, reason, model } = value;
-  const isFailed = status === 'failed' && typeof failure === 'string' && typeof reason === 'string';
-  return (status === 'ok' || isFailed) && (model === undefined || typeof model === 'string');
-}
-
-function isMeasures(value: unknown): value is Measures {
-  return isObject(value) && Object.values(value).every((measure) => typeof measure === 'number');
+  // The journal's checksums say that it is what judging made.
+  return (measures === undefined ? { official, judge } : { official, judge, measures }) as JudgementRecord;
 }

@@ -60,8 +60,7 @@ function couldBeginInUrl(text: string, secret: string): boolean {
   let rest = text.toLowerCase();
   for (const character of secret.toLowerCase()) {
     if (rest === '') return true;
-    const encoded = hexOf(character).replace(/../g, '%$&');
-    const form = [character, encoded].find((one) => rest.startsWith(one) || one.startsWith(rest));
+    const form = [character, percentEncoded(character)].find((one) => rest.startsWith(one) || one.startsWith(rest));
     if (form === undefined) return false;
     rest = rest.slice(form.length);
   }
@@ -147,8 +146,8 @@ const HTML: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>':
 
 /** The fixed texts that a secret may be written as. */
 function formsOf(secret: string): string[] {
-  const hex = hexOf(secret);
-  const base64 = [0, 1, 2].map((before) => base64Of(new TextEncoder().encode(secret), before));
+  const hex = Buffer.from(secret).toString('hex');
+  const base64 = [0, 1, 2].map((before) => base64Of(secret, before));
   const base64Url = base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'));
   const json = JSON.stringify(secret).slice(1, -1);
   // PHP escapes slashes in JSON as well.
@@ -157,25 +156,24 @@ function formsOf(secret: string): string[] {
   return [...plain, ...base64.map(encodeURIComponent)];
 }
 
-/** The bytes of a text (UTF-8), in hexadecimal. */
-function hexOf(text: string): string {
-  return Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
 /** How many first characters of a group of four hold bits of the bytes before, by the number of these bytes. */
 const SHARED = [0, 2, 3];
 
-/** Bytes in base64 (RFC 4648, section 4), behind `before` other bytes of their group of three: the characters that hold no other bits. */
-function base64Of(bytes: Uint8Array, before: number): string {
-  const group = String.fromCharCode(...Array<number>(before).fill(0), ...bytes);
-  return btoa(group).slice(SHARED[before], Math.floor((group.length * 8) / 6));
+/** A text in base64 (RFC 4648, section 4), behind `before` other bytes of its group of three: the characters that hold no other bits. */
+function base64Of(text: string, before: number): string {
+  const group = Buffer.from('\0'.repeat(before) + text);
+  return group.toString('base64').slice(SHARED[before], Math.floor((group.length * 8) / 6));
+}
+
+/** A character in a URL, percent-encoded byte by byte. */
+function percentEncoded(character: string): string {
+  return Buffer.from(character).toString('hex').replace(/../g, '%$&');
 }
 
 /** A secret in a URL: each byte as it is or percent-encoded, in either case. */
 function percentPattern(secret: string): RegExp {
   const characters = [...secret].map((character) => {
-    const encoded = hexOf(character).replace(/../g, '%$&');
-    const anyCase = encoded.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+    const anyCase = percentEncoded(character).replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
     return `(?:${character.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')}|${anyCase})`;
   });
   return new RegExp(characters.join(''), 'g');

@@ -147,21 +147,13 @@ function part(table: Table, from: number, to: number): Table {
   return { ...table, columns: pick(table.columns), groups: table.groups.map((rows) => rows.map(pick)) };
 }
 
-function render(table: Table, { headings, gap }: Setting, look: Look): string[] {
-  const text = new CliTable({
-    head: headings.map((heading) => (heading === '' ? '' : bold(heading, look))),
-    colAligns: table.columns.map((column) => column.align),
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': gap },
-    chars: NO_LINES,
-  });
-  for (const [index, rows] of table.groups.entries()) {
-    if (index > 0 && rows.length > 0) text.push(table.columns.map(() => ''));
-    for (const row of rows) text.push([...row]);
-  }
-  return text
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd());
+function render({ columns, groups }: Table, { headings, gap }: Setting, look: Look): string[] {
+  const head = headings.map((heading) => (heading === '' ? '' : bold(heading, look)));
+  const rows = groups.flatMap((rows, index) =>
+    index > 0 && rows.length > 0 ? [columns.map(() => ''), ...rows] : rows,
+  );
+  const right = columns.flatMap(({ align }, column) => (align === 'right' ? [column] : []));
+  return aligned([head, ...rows], gap, right);
 }
 
 /** cli-table3's characters for lines, all of them absent. */
@@ -172,13 +164,15 @@ const NO_LINES = Object.fromEntries(
 );
 
 /** Rows of cells as lines, each cell as wide as the widest of its column; those of the columns in `right` end in one line. */
-export function aligned(rows: readonly (readonly string[])[], gap: string, right: readonly number[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => widthOf(cells[column] ?? ''))));
-  const padded = (cell: string, column: number) => {
-    const space = ' '.repeat((widths[column] ?? 0) - widthOf(cell));
-    return right.includes(column) ? space + cell : cell + space;
-  };
-  return rows.map((cells) => cells.map(padded).join(gap).trimEnd());
+export function aligned(rows: readonly (readonly string[])[], gap: number, right: readonly number[]): string[] {
+  const table = new CliTable({
+    colAligns: (rows[0] ?? []).map((_, column) => (right.includes(column) ? 'right' : 'left')),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': gap },
+    chars: NO_LINES,
+  });
+  table.push(...rows.map((cells) => [...cells]));
+  const lines = table.toString().split('\n');
+  return rows.length === 0 ? [] : lines.map((line) => line.trimEnd());
 }
 
 const BAR_COLUMNS = 20;
@@ -208,7 +202,7 @@ export function barLines(bars: readonly Bar[], columns: number, blocks: boolean,
     const percent = `${Math.floor(share * 100)} %`.padStart(5);
     return [shown, full.repeat(filled) + empty.repeat(length - filled), counts, percent, failures];
   });
-  const lines = aligned(rows, ' ', [2, 4]);
+  const lines = aligned(rows, 1, [2, 4]);
   const isTooWide = length > 5 && lines.some((line) => widthOf(line) > columns);
   return isTooWide ? barLines(bars, columns, blocks, length - 5) : lines;
 }

@@ -1,10 +1,18 @@
 // Files: read whole, or written so that a reader sees the old one or the new one and never half of either.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, constants, lstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+} from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { badData, cannotWrite, codeOf, inputMissing, UserError } from '../core/errors.js';
 import { type JsonObject, parseObject } from '../core/json.js';
 
@@ -12,8 +20,6 @@ import { type JsonObject, parseObject } from '../core/json.js';
 type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 const RUN_AGAIN = 'every finished row is safe in the journal, so mend that and run the same command again';
-const FIFO_POLL_MS = 50;
-const BLOCK_BYTES = 1 << 20;
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
 /** Names of a process's own open files. Replacing the file behind such a name would not reach whoever holds it open. */
@@ -21,8 +27,8 @@ const OPEN_FILE = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/
 
 /**
  * Puts text in the place of a file's content, or makes the file. A regular file is replaced as a whole: a temporary one is
- * made beside it, synced and renamed over it, with its permissions. Links are followed and stay. Whatever else has the name
- * (a device, a FIFO) is written to.
+ * made beside it, synced and renamed over it, with its permissions. Links are followed and stay. A device, and what the process
+ * was given open, is written to; a FIFO is refused.
  * @param path absolute
  * @param words the name that the user gave it, and what to do where it cannot be written
  * @throws UserError (74) where it cannot be written; the temporary file is removed and the old one stays.
@@ -32,11 +38,16 @@ export async function replaceFile(
   pieces: Pieces,
   words: { readonly name?: string; readonly remedy: string },
 ): Promise<WrittenFile> {
+  const { name = path, remedy } = words;
   try {
-    const target = await regularFile(path);
-    return target === undefined ? await writeThrough(path, pieces) : await writeAside(target, pieces);
+    if (OPEN_FILE.test(path)) return await writeThrough(path, pieces);
+    const found = await unlessMissing(stat(path));
+    // To open one waits for its reader in a thread that nothing can end.
+    if (found?.isFIFO()) throw cannotWrite(`cannot write ${name}: it is a FIFO; ${remedy}`);
+    if (found === undefined || found.isFile()) return await writeAside(placeOf(path), found?.mode, pieces);
+    return await writeThrough(path, pieces);
   } catch (error) {
-    throw writeError(words.name ?? path, error, words.remedy);
+    throw writeError(name, error, remedy);
   }
 }
 
@@ -85,13 +96,6 @@ export function placeOf(path: string, links = 0): string {
   }
 }
 
-/** The regular file behind a name and its links, whether it exists or not; undefined for anything else. */
-async function regularFile(path: string): Promise<string | undefined> {
-  if (OPEN_FILE.test(path)) return undefined;
-  const found = await unlessMissing(stat(path));
-  return found === undefined || found.isFile() ? placeOf(path) : undefined;
-}
-
 async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   return found.catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -99,15 +103,15 @@ async function unlessMissing<T>(found: Promise<T>): Promise<T | undefined> {
   });
 }
 
-async function writeAside(path: string, pieces: Pieces): Promise<WrittenFile> {
+/** @param mode of the file that is replaced; undefined where there is none */
+async function writeAside(path: string, mode: number | undefined, pieces: Pieces): Promise<WrittenFile> {
   // Made by us alone (`wx`): a link that someone has laid there is not followed.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
-  const before = await unlessMissing(stat(path));
   const handle = await open(temporary, 'wx');
   try {
     let written: WrittenFile;
     try {
-      if (before !== undefined) await handle.chmod(before.mode & 0o7777);
+      if (mode !== undefined) await handle.chmod(mode & 0o7777);
       written = await writePieces(handle, pieces);
       await handle.sync();
     } finally {
@@ -122,7 +126,7 @@ async function writeAside(path: string, pieces: Pieces): Promise<WrittenFile> {
 }
 
 async function writeThrough(path: string, pieces: Pieces): Promise<WrittenFile> {
-  const handle = await openOnceRead(path);
+  const handle = await open(path, 'w');
   try {
     return await writePieces(handle, pieces);
   } finally {
@@ -130,50 +134,15 @@ async function writeThrough(path: string, pieces: Pieces): Promise<WrittenFile> 
   }
 }
 
-/**
- * Opens what is no regular file. A FIFO is opened once somebody reads it: opened before, it would hold a thread until then, and a
- * process with such a thread cannot even end.
- */
-async function openOnceRead(path: string): Promise<FileHandle> {
-  while (!OPEN_FILE.test(path) && (await stat(path)).isFIFO()) {
-    const probe = await open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENXIO') throw error;
-      return undefined;
-    });
-    if (probe === undefined) {
-      await wait(FIFO_POLL_MS);
-      continue;
-    }
-    // What is written waits for its reader, so the probe, which would not, gives way.
-    const handle = await open(path, 'w');
-    await probe.close();
-    return handle;
-  }
-  return open(path, 'w');
-}
-
-/** Writes pieces in blocks, and says what they came to. */
+/** Writes pieces, and says what they came to. */
 export async function writePieces(handle: FileHandle, pieces: Pieces): Promise<WrittenFile> {
   const hash = createHash('sha256');
   let bytes = 0;
-  let block: Buffer[] = [];
-  let blockBytes = 0;
-  const flush = async () => {
-    const whole = Buffer.concat(block, blockBytes);
-    block = [];
-    blockBytes = 0;
-    hash.update(whole);
-    bytes += whole.length;
-    await handle.writeFile(whole);
-  };
   for await (const piece of pieces) {
-    // A copy: bytes may be used again for the next piece.
-    const copy = typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece);
-    block.push(copy);
-    blockBytes += copy.length;
-    if (blockBytes >= BLOCK_BYTES) await flush();
+    hash.update(piece);
+    bytes += Buffer.byteLength(piece);
+    await handle.writeFile(piece);
   }
-  await flush();
   return { bytes, sha256: hash.digest('hex') };
 }
 
@@ -253,18 +222,8 @@ export async function sizeOf(path: string): Promise<number | undefined> {
 /** SHA-256 hex of a file's bytes. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
-  const handle = await open(path);
-  try {
-    // One buffer for all of it: fresh ones would cost more than the hash.
-    const buffer = Buffer.allocUnsafe(READ_BYTES);
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, READ_BYTES);
-      if (bytesRead === 0) return hash.digest('hex');
-      hash.update(buffer.subarray(0, bytesRead));
-    }
-  } finally {
-    await handle.close();
-  }
+  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES })) hash.update(chunk);
+  return hash.digest('hex');
 }
 
 /**

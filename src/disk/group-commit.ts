@@ -1,12 +1,8 @@
 // Appending to a file so that each write is on the disk before it counts, and writes that wait share one.
 
-import { fdatasync, fstatSync, ftruncate, writeSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { cannotWrite, codeOf, UserError } from '../core/errors.js';
-
-const syncData = promisify(fdatasync);
-const truncateTo = promisify(ftruncate);
 
 /** Group commit: whatever waits while one write is synced goes out together with the next. */
 export class Appender {
@@ -65,7 +61,7 @@ export class Appender {
       // Into the system's memory: a thread asked to do it would cost each slot a turn of a busy event loop.
       written += writeSync(this.handle.fd, bytes, written, bytes.length - written, this.end + written);
     }
-    await syncData(this.handle.fd);
+    await this.handle.datasync();
     this.end += bytes.length;
   }
 
@@ -83,7 +79,7 @@ export class Appender {
     if (error instanceof UserError) return error;
     const code = codeOf(error) ?? String(error);
     const cause = code === 'ENOSPC' ? 'the disk is full' : code;
-    await truncateTo(this.handle.fd, start).catch(() => undefined);
+    await this.handle.truncate(start).catch(() => undefined);
     return cannotWrite(
       `cannot write ${this.path}: ${cause}; every row finished before is safe, so make room and run the same command again`,
     );

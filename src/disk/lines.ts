@@ -27,38 +27,22 @@ export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   longest = LONGEST_LINE_BYTES,
 ): AsyncGenerator<Line> {
-  // Of a line whose end is not there yet: its bytes, in a buffer that is used again (none once they are too many), and their number.
-  let carry: Uint8Array<ArrayBufferLike> = NONE;
-  let carried = 0;
+  /** Copies of the pieces of a line whose end is not there yet (none once they are too many), and their bytes. */
+  let begun: Uint8Array[] = [];
+  let begunBytes = 0;
   let offset = 0;
   let number = 0;
-  const carryOn = (piece: Uint8Array) => {
-    const before = carried;
-    carried += piece.length;
-    if (carried > longest) {
-      carry = NONE;
-      return;
-    }
-    if (carried > carry.length) {
-      // The room doubles, so that a line of many chunks is not copied once for each.
-      const larger = new Uint8Array(Math.max(carried, carry.length * 2));
-      larger.set(carry.subarray(0, before));
-      carry = larger;
-    }
-    carry.set(piece, before);
-  };
   /** The line that ends with this piece; undefined for a blank one. */
   const lineWith = (last: Uint8Array, ended: boolean): Line | undefined => {
-    const isCarried = carried > 0;
-    if (isCarried) carryOn(last);
-    const length = isCarried ? carried : last.length;
+    const length = begunBytes + last.length;
     const tooLong = length > longest;
-    const whole = isCarried ? carry.subarray(0, length) : last;
-    const isReturned = whole[whole.length - 1] === CARRIAGE_RETURN;
+    const whole = begunBytes === 0 ? last : Buffer.concat([...begun, last]);
+    const isReturned = whole.at(-1) === CARRIAGE_RETURN;
     const bytes = tooLong ? NONE : isReturned ? whole.subarray(0, -1) : whole;
     const line = { bytes, offset, number: ++number, ended, tooLong };
     offset += length + 1;
-    carried = 0;
+    begun = [];
+    begunBytes = 0;
     return isBlank(bytes) && !tooLong ? undefined : line;
   };
   for await (const chunk of chunks) {
@@ -68,9 +52,12 @@ export async function* splitLines(
       if (line !== undefined) yield line;
       start = end + 1;
     }
-    if (start < chunk.length) carryOn(chunk.subarray(start));
+    if (start === chunk.length) continue;
+    begunBytes += chunk.length - start;
+    if (begunBytes > longest) begun = [];
+    else begun.push(Uint8Array.from(chunk.subarray(start)));
   }
-  const line = carried > 0 ? lineWith(NONE, false) : undefined;
+  const line = begunBytes > 0 ? lineWith(NONE, false) : undefined;
   if (line !== undefined) yield line;
 }
 

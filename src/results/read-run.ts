@@ -3,14 +3,15 @@
 
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { takeExcerpts } from '../benchmark/excerpt.js';
-import { readCalibrated, readJudged } from '../benchmark/judged.js';
+import { excerptOf, readCalibrated, readJudged } from '../benchmark/judged.js';
 import { manifestBeside } from '../benchmark/judged-path.js';
 import { domainName } from '../core/domains.js';
 import { inputMissing, UserError } from '../core/errors.js';
 import { fingerprintOf } from '../core/identity.js';
+import type { Excerpt } from '../core/judged-row.js';
 import { impossibleFigures } from '../core/points.js';
 import { counted, oneLine, printable, shownPath } from '../core/printable.js';
+import { rowIdOf } from '../core/row-id.js';
 import type { Domain, Io } from '../core/types.js';
 import { variantFacts } from '../judge/calibrate/variants.js';
 import { asksJudge, measureOf } from '../judge/modes.js';
@@ -91,10 +92,10 @@ export async function readJudgedRun(
   io: Io,
   take: Parameters<typeof readJudged>[2] = () => {},
 ): Promise<ReadRun> {
-  const { take: takeExcerpt, excerpts } = takeExcerpts();
+  const excerpts = new Map<string, Excerpt>();
   const { rows, sha256, warnings } = await readJudged(path, io.stop, (row, fields, line) => {
     take(row, fields, line);
-    takeExcerpt(row, fields, line);
+    excerpts.set(rowIdOf(row), excerptOf(row, fields, line));
   });
   for (const warning of warnings) note(printable(warning));
   const manifest = await readManifest(manifestBeside(path));

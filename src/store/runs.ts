@@ -7,7 +7,7 @@ import { UserError } from '../core/errors.js';
 import { isNumber, isObject, isText, type JsonObject } from '../core/json.js';
 import { type Excerpt, isExcerpt } from '../core/judged-row.js';
 import { rowId } from '../core/row-id.js';
-import type { CallLog, JudgedRow, ScoreCard, Usage } from '../core/types.js';
+import type { JudgedRow, ScoreCard, Usage } from '../core/types.js';
 import { insert, insertion, Row, rowsOf, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import { CALIBRATION, type CalibrationDocument, type JudgeTrust, TRUST } from '../stats/calibration/document.js';
 import type { ScenarioFigures } from '../stats/scenarios.js';
@@ -41,7 +41,7 @@ export interface RunRecord extends Texts {
 /** A judged row with what it cost to judge and to predict, where journals tell. */
 export interface StoredJudgement {
   readonly row: JudgedRow;
-  readonly log?: CallLog | undefined;
+  readonly log?: Spent['log'];
   /** US dollars of judging it. */
   readonly usd?: number | undefined;
   /** What its prediction took; the same for all judgements of one prediction. */

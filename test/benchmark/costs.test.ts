@@ -8,7 +8,6 @@ import { describe, expect, it } from 'vitest';
 import { readCosts } from '../../src/benchmark/costs.js';
 import type { Price } from '../../src/core/costs.js';
 import { EXIT } from '../../src/core/errors.js';
-import type { CallLog } from '../../src/core/types.js';
 import { temporaryFolder } from '../support/cli.js';
 
 /** A journal of these lines. */
@@ -32,7 +31,7 @@ describe('the journal beside a judged file', () => {
       line('d#0', log).replace('"d#0"', '7'),
     ]);
     expect([...((await readCosts(path, undefined)) ?? [])]).toEqual([
-      ['a#0', { log: { attempts: 1, usage: { promptTokens: 10 }, ms: 5, host: 'h' } }],
+      ['a#0', { log: { attempts: 1, usage: { promptTokens: 10 }, ms: 5 } }],
     ]);
   });
 
@@ -48,9 +47,9 @@ describe('the journal beside a judged file', () => {
     ]);
     const sum = { promptTokens: 20, completionTokens: 6, cachedTokens: 4 };
     expect(Object.fromEntries((await readCosts(path, PRICE)) ?? [])).toEqual({
-      'a#0': { log: { attempts: 3, usage: sum, ms: 12, host: 'i' }, usd: 32 },
-      'b#0': { log: { attempts: 2, usage, ms: 2, host: 'h' }, usd: 16 },
-      'c#0': { log: { attempts: 1, usage: {}, ms: 1, host: 'h' } },
+      'a#0': { log: { attempts: 3, usage: sum, ms: 12 }, usd: 32 },
+      'b#0': { log: { attempts: 2, usage, ms: 2 }, usd: 16 },
+      'c#0': { log: { attempts: 1, usage: {}, ms: 1 } },
     });
   });
 
@@ -68,17 +67,17 @@ describe('the journal beside a judged file', () => {
 
   it('is not deceived by a model that writes the form of a log', async () => {
     const forged = ',"log":{"attempts":1,"usage":{"promptTokens":9,"completionTokens":9},"ms":1}}';
-    const log = { attempts: 1, usage: { promptTokens: 1, completionTokens: 1 }, ms: 5, host: 'h' };
-    const path = await journalOf([line('a#0', log, { gen: forged, awb: { log: { attempts: 8 } } })]);
+    const log = { attempts: 1, usage: { promptTokens: 1, completionTokens: 1 }, ms: 5 };
+    const path = await journalOf([line('a#0', { ...log, host: 'h' }, { gen: forged, awb: { log: { attempts: 8 } } })]);
     expect((await readCosts(path, PRICE))?.get('a#0')).toEqual({ log, usd: 3 });
   });
 
-  it('tells the whole of a log, as it was written', async () => {
+  it('tells of a log what scores show of it: attempts, every kind of token, and time', async () => {
     const usage = { promptTokens: 10, cachedTokens: 9, completionTokens: 3, reasoningTokens: 2 };
     const uncounted = { sent: 7, received: 0 };
-    const more = { ms: 5.5, firstTokenMs: 1.5, host: 'judge:443', chars: 12, tries: 2, batched: 1 };
-    const log: Required<CallLog> = { attempts: 2, usage, uncounted, ...more };
-    const path = await journalOf([`${JSON.stringify({ id: 'a#0', row: {}, log })}\n`]);
+    const log = { attempts: 2, usage, ms: 5.5 };
+    const more = { uncounted, firstTokenMs: 1.5, host: 'judge:443', chars: 12, tries: 2, batched: 1 };
+    const path = await journalOf([`${JSON.stringify({ id: 'a#0', row: {}, log: { ...log, ...more } })}\n`]);
     expect([...((await readCosts(path, undefined)) ?? [])]).toEqual([['a#0', { log }]]);
   });
 

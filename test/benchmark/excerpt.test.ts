@@ -3,10 +3,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { takeExcerpts } from '../../src/benchmark/excerpt.js';
-import { readJudged } from '../../src/benchmark/judged.js';
+import { excerptOf, readJudged } from '../../src/benchmark/judged.js';
 import { openToRead, readAgain } from '../../src/benchmark/line-file.js';
 import { type Excerpt, isExcerpt } from '../../src/core/judged-row.js';
+import { rowIdOf } from '../../src/core/row-id.js';
 import { temporaryFolder } from '../support/cli.js';
 
 const fact = (claim: string, kind: string, met: boolean) => ({ claim, kind, met });
@@ -32,8 +32,10 @@ const judged = (key: string, judge: object, rest: object = {}) => ({
 async function excerptsOf(rows: readonly object[]) {
   const path = join(await temporaryFolder(), 'judged.jsonl');
   await writeFile(path, rows.map((one) => `${JSON.stringify(one)}\n`).join(''));
-  const { take, excerpts } = takeExcerpts();
-  await readJudged(path, undefined, take);
+  const excerpts = new Map<string, Excerpt>();
+  await readJudged(path, undefined, (row, fields, line) => {
+    excerpts.set(rowIdOf(row), excerptOf(row, fields, line));
+  });
   return { path, excerpts };
 }
 

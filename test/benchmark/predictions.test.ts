@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Dataset, openDataset } from '../../src/benchmark/dataset.js';
-import { openPredictions, openRows, type PredictionFile, type PredictionRef } from '../../src/benchmark/predictions.js';
+import { openPredictions, type PredictionFile, type PredictionRef } from '../../src/benchmark/predictions.js';
 import { withMembers } from '../../src/benchmark/row-text.js';
 import { EXIT, type UserError } from '../../src/core/errors.js';
 import { temporaryFolder } from '../support/cli.js';
@@ -84,19 +84,12 @@ describe('predictions of ours', () => {
     expect(refs[0]?.key).toBe(refs[1]?.key);
   });
 
-  test('judged several times they are one prediction each, while the rows of all judgements can be read', async () => {
+  test('judged several times they are one prediction each', async () => {
     const judged = async (index?: number) =>
       (await predicted([rowText()], WHOLE, { judge: { status: 'ok', ...(index === undefined ? {} : { index }) } }))
         .lines;
     const lines = [...(await judged()), ...(await judged(1)), ...(await judged(2))];
-    expect((await refsOf(lines)).map(({ index, line }) => [index, line])).toEqual([[0, 1]]);
-    const rows = await openRows(await writeText(await temporaryFolder(), 'j.jsonl', lines), undefined);
-    onTestFinished(() => rows.close());
-    expect(rows.refs.map(({ index, line }) => [index, line])).toEqual([
-      [0, 1],
-      [1, 2],
-      [2, 3],
-    ]);
+    expect((await refsOf(lines)).map(({ line }) => line)).toEqual([1]);
     expect(await refusal([...lines, ...(await judged(1))])).toMatch(/:4: the row of line 2 stands here again/);
   });
 

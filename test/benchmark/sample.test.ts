@@ -315,8 +315,8 @@ describe('trajectories', () => {
   test('on the recorded rows they are the pairs of task and id', () => {
     const pairOf = new Map<string, string>();
     for (const line of recordedLines()) {
-      const { sample, id, fields } = read(line);
-      const pair = `${fields.task} ${id}`;
+      const { sample, id } = read(line);
+      const pair = `${JSON.parse(line).task} ${id}`;
       expect(pairOf.get(sample.trajectory) ?? pair).toBe(pair);
       pairOf.set(sample.trajectory, pair);
     }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { costsByDomain, type Spent, sumOf, wholeCost } from '../../src/core/costs.js';
 
 const asked = (usage: object, usd?: number): Spent => ({
-  log: { attempts: 1, usage, ms: 1, host: 'h' },
+  log: { attempts: 1, usage, ms: 1 },
   ...(usd === undefined ? {} : { usd }),
 });
 

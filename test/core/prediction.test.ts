@@ -23,20 +23,6 @@ describe('a record', () => {
   test.each([predicted(ID, { content: 'ok' }, []), unpredicted(ID, FAILURE)])('is read as it was made', (members) => {
     expect(recordedPrediction({ ...members })).toEqual(members.awb);
   });
-
-  test.each([
-    undefined,
-    null,
-    {},
-    { ...ID, flags: [] },
-    { ...ID, status: 'ok' },
-    { ...ID, status: 'ok', flags: [1] },
-    { ...ID, status: 'failed', flags: [] },
-    { ...ID, status: 'failed', flags: [], class: 'timeout', reason: 5 },
-    { ...ID, repeat: '2', status: 'ok', flags: [] },
-  ])('is never %j', (awb) => {
-    expect(() => recordedPrediction({ gen: '', awb })).toThrow(TypeError);
-  });
 });
 
 describe('a row of a predictions file', () => {

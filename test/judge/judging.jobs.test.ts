@@ -7,7 +7,7 @@ import { inJudgeOrder, type JudgeJob, jobsOf, judgeJob, recordedCount, seedOffse
 
 function refOf(key: string, more: Partial<PredictionRef> = {}): PredictionRef {
   const place = { line: 1, offset: 0, length: 1, checksum: 0, stamp: 's' };
-  return { key, id: '1', trajectory: 't', repeat: 0, index: 0, domain: 'web', turnIdx: 1, ...place, ...more };
+  return { key, id: '1', trajectory: 't', repeat: 0, domain: 'web', turnIdx: 1, ...place, ...more };
 }
 
 const idsOf = (jobs: Iterable<JudgeJob>) => Array.from(jobs, ({ id }) => id);

@@ -87,9 +87,9 @@ export const rated: StoredJudgement = {
     measures: { chrf: 61.25, exact_match: 0 },
     flags: ['truncated'],
   },
-  log: { attempts: 2, usage: { promptTokens: 19_000, completionTokens: 280 }, ms: 4200.5, host: 'judge:443' },
+  log: { attempts: 2, usage: { promptTokens: 19_000, completionTokens: 280 }, ms: 4200.5 },
   usd: 0.0375,
-  prediction: { log: { attempts: 1, usage, ms: 99.5, host: 'model:8000' }, usd: 0.15 },
+  prediction: { log: { attempts: 1, usage, ms: 99.5 }, usd: 0.15 },
 };
 
 export const failed: StoredJudgement = {

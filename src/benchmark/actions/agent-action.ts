@@ -8,6 +8,7 @@ import {
   browserScript,
   desktopScript,
   type Gesture,
+  isCode,
   isSameGesture,
   isSameScript,
   phoneGesture,
@@ -129,13 +130,13 @@ function fromJson(body: string, read: (value: unknown) => AgentAction | NoAction
 
 /** @param flaw what is wrong where a step is no call; absent where code is an action too */
 function scripted(script: Script, flaw?: string): AgentAction | NoAction {
-  if (flaw !== undefined && script.some((step) => 'code' in step)) return { flaw };
+  if (flaw !== undefined && script.some(isCode)) return { flaw };
   return { form: 'script', script };
 }
 
 /** Whether an action can be told from prose without its fence. */
 function isPlain(action: AgentAction): boolean {
-  if (action.form === 'script') return action.script.length > 0 && !action.script.some((step) => 'code' in step);
+  if (action.form === 'script') return action.script.length > 0 && !action.script.some(isCode);
   if (action.form === 'gesture') {
     return action.gesture.element !== undefined || Object.keys(action.gesture.points).length > 0;
   }

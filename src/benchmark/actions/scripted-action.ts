@@ -3,10 +3,16 @@
 import { present } from '../../core/errors.js';
 import { canonicalJson, isObject, nestsBeyond, parseJson, parseObject } from '../../core/json.js';
 
-/** One step: a gesture, or code that is no single call. */
-type Step = Gesture | { readonly code: string };
+/** A gesture for each step; code that is no single call is a step of its own kind. */
+export type Script = readonly Gesture[];
 
-export type Script = readonly Step[];
+/** The name of what is no single call: its text with white space squeezed is its argument. */
+const CODE = '';
+
+/** Whether a step is code. */
+export function isCode({ kind }: Gesture): boolean {
+  return kind === CODE;
+}
 
 /** What positional arguments are called, by the name of the call. */
 type Signatures = Readonly<Record<string, readonly string[]>>;
@@ -55,14 +61,12 @@ function signatures(lines: readonly string[]): Signatures {
 
 /** What a browser's script does. */
 export function browserScript(text: string): Script {
-  return statementsOf(text).map((statement) => ('code' in statement ? statement : called(statement, BROWSER)));
+  return statementsOf(text).map((statement) => called(statement, BROWSER));
 }
 
 /** What a desktop's script does. Waiting between two steps does not matter. */
 export function desktopScript(text: string): Script {
-  return statementsOf(text).flatMap((statement): Step[] =>
-    'code' in statement ? [statement] : desktopGestures(statement),
-  );
+  return statementsOf(text).flatMap(desktopGestures);
 }
 
 /** What holds where an argument is left out. */
@@ -122,18 +126,12 @@ function presses(gesture: Gesture): Gesture[] {
 
 /** Whether two scripts do the same, step by step. */
 export function isSameScript(a: Script, b: Script, screen: Screen): boolean {
-  const isSameStep = (one: Step, other: Step) =>
-    'code' in one
-      ? 'code' in other && one.code === other.code
-      : !('code' in other) && isSameGesture(one, other, screen);
-  return a.length === b.length && a.every((step, at) => isSameStep(step, present(b[at])));
+  return a.length === b.length && a.every((step, at) => isSameGesture(step, present(b[at]), screen));
 }
 
 // Calls in the manner of Python, as agents write them for browsers and desktops: each statement as a call with literal arguments, or as code.
 
-/** A statement: a call all of whose arguments are literals, or anything else as its text with white space squeezed. */
-type Statement = PythonCall | { readonly code: string };
-
+/** A statement: a call all of whose arguments are literals, or anything else as a call of `CODE`. */
 interface PythonCall {
   /** With its dots, such as `pyautogui.click`. */
   readonly name: string;
@@ -161,12 +159,13 @@ const NUMBER = /^[-+]?\.?\d/;
 const NAME = /^[A-Za-z_]\w*$/;
 
 /** The statements of a script, without imports and comments: they end at line ends and semicolons. It is read in one pass, however it is written. */
-function statementsOf(script: string): Statement[] {
+function statementsOf(script: string): PythonCall[] {
   const pieces = Array.from(script.matchAll(TOKEN), ([piece]) => piece).filter((piece) => !piece.startsWith('#'));
   return parted(pieces, '\n;').flatMap((statement) => {
     const text = statement.join('').trim();
     if (text === '' || /^(?:import|from)\s/.test(text)) return [];
-    return readCall(statement.filter((piece) => piece.trim() !== '')) ?? { code: text.replace(/\s+/g, ' ') };
+    const code = { name: CODE, positional: [text.replace(/\s+/g, ' ')], named: {} };
+    return readCall(statement.filter((piece) => piece.trim() !== '')) ?? code;
   });
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
-import { codeOf, EXIT, inputMissing, interruption, UserError, unavailable } from '../../core/errors.js';
+import { codeOf, EXIT, inputMissing, interruption, messageOf, UserError, unavailable } from '../../core/errors.js';
 import { asObject, isInteger, isObject, parseJson } from '../../core/json.js';
 import { printable } from '../../core/printable.js';
 import { proxiedDownloads } from '../../model/http/wire.js';
@@ -24,7 +24,6 @@ export interface HubOptions {
 export const STALL_MS = 60_000;
 
 const HUB = 'https://huggingface.co';
-const MOST_REDIRECTS = 5;
 /** Tries in a row that bring nothing. */
 const MOST_TRIES = 5;
 const MOST_WAIT_MS = 30_000;
@@ -90,33 +89,25 @@ export function openRepository(
   function outOfReach(error: unknown): UserError {
     const proxy = downloads.proxyOf(hub);
     const way = `${hub.host}${proxy === undefined ? '' : ` (through the proxy of ${proxy})`}`;
-    const isStatus = error instanceof Error && /^status \d+$/.test(error.message);
-    const why = systemCode(error) || (isStatus ? error.message : 'connection lost');
+    const why = systemCode(error) || messageOf((error instanceof Error && error.cause) || error);
     return unavailable(
       `${way} cannot be reached (${why}); run the same command again to continue, name a mirror in HF_ENDPOINT, or ${KINDS[kind].byHand}`,
     );
   }
 
-  /** Follows redirects. Throws a UserError where no further try would help, any other error where one might. */
-  async function get(from: string, headers: Readonly<Record<string, string>>, ends: AbortSignal): Promise<Response> {
-    let url = new URL(from);
-    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-      // The token goes to the hub's own host alone, wherever a redirect leads.
-      const isHub = url.origin === hub.origin;
-      const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
-      const response = await downloads.fetch(url, {
-        headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
-        redirect: 'manual',
-        signal: ends,
-      });
-      if (response.ok) return response;
-      await response.body?.cancel();
-      const location = response.status < 400 ? response.headers.get('location') : null;
-      if (location === null) throw refusal(response.status, hub.host, name);
-      url = new URL(location, url);
-      if (url.protocol !== 'http:' && url.protocol !== 'https:') break;
-    }
-    throw unavailable(`${hub.host} redirects without end; check HF_ENDPOINT`);
+  /** Throws a UserError where no further try would help, any other error where one might. */
+  async function get(url: string, headers: Readonly<Record<string, string>>, ends: AbortSignal): Promise<Response> {
+    const address = new URL(url);
+    // To the hub's own host alone: fetch takes it to no other one, wherever a redirect leads.
+    const isHub = address.origin === hub.origin;
+    const authorization = token !== '' && isHub ? { authorization: `Bearer ${token}` } : {};
+    const response = await downloads.fetch(address, {
+      headers: { 'accept-encoding': 'identity', ...headers, ...authorization },
+      signal: ends,
+    });
+    if (response.ok) return response;
+    await response.body?.cancel();
+    throw refusal(response.status, hub.host, name);
   }
 
   /** The JSON that the hub answers with, undefined for an answer that is not JSON, and where it goes on. */

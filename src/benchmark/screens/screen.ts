@@ -1,6 +1,7 @@
 // An observation as the screen that it describes, and what two screens do not share. Runs in browsers, too: nothing of Node is imported.
 
 import { equalRuns } from '../../core/difference-runs.js';
+import { groupBy } from '../../core/groups.js';
 import { type Bounds, type ElementScreen, elementScreen } from './elements.js';
 import { type TerminalScreen, terminalScreen } from './terminal.js';
 import { accessibilityTree, jsonTree, type TreeScreen } from './tree.js';
@@ -29,22 +30,15 @@ export function screenOf(domain: string, observation: string): Screen | undefine
   return screen && { ...screen, cut: screen.cut || observation.length > LONGEST };
 }
 
-/** Indexes of the lines, elements or nodes that a screen does not share with another. */
-interface Unshared {
-  /** Of the truth. */
-  readonly missing: ReadonlySet<number>;
-  /** Of the prediction. */
-  readonly invented: ReadonlySet<number>;
-}
-
 /** How far an edge may lie elsewhere, as a share of the truth's width and height. */
 const NEAR = 0.02;
 
 /**
- * What differs between two screens of one kind; undefined where they are of two kinds. Numbers by which actions name elements are not
+ * What differs between two screens of one kind: the indexes of the truth's lines, elements or nodes that are `missing`, and of the prediction's
+ * that are `invented`. Undefined where they are of two kinds. Numbers by which actions name elements are not
  * compared, nor are styles and blanks at the ends of lines. An element may lie a little elsewhere (`NEAR`), at any place of the list.
  */
-export function unshared(truth: Screen, prediction: Screen): Unshared | undefined {
+export function unshared(truth: Screen, prediction: Screen) {
   if (truth.kind !== prediction.kind) return undefined;
   const [a, b] = [partsOf(truth), partsOf(prediction)];
   const [missing, invented] = [new Set(a.keys()), new Set(b.keys())];
@@ -82,18 +76,15 @@ function elementPairs(
   prediction: ElementScreen,
   parts: readonly string[],
 ): (readonly [number, number])[] {
-  const free = new Map<string, number[]>();
-  for (const [at, part] of parts.entries()) {
-    const same = free.get(part);
-    if (same === undefined) free.set(part, [at]);
-    else same.push(at);
-  }
+  const places = groupBy(parts.keys(), (at) => parts[at]);
+  const taken = new Set<number>();
   return partsOf(truth).flatMap((part, atA) => {
-    const candidates = free.get(part) ?? [];
-    const place = candidates.findIndex((atB) =>
-      isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth),
-    );
-    return candidates.splice(place, place < 0 ? 0 : 1).map((atB) => [atA, atB] as const);
+    const isFree = (atB: number) =>
+      !taken.has(atB) && isNear(truth.elements[atA]?.bounds, prediction.elements[atB]?.bounds, truth);
+    const atB = places.get(part)?.find(isFree);
+    if (atB === undefined) return [];
+    taken.add(atB);
+    return [[atA, atB] as const];
   });
 }
 

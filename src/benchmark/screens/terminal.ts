@@ -50,12 +50,24 @@ export function terminalScreen(output: string): TerminalScreen {
   return grid.screen();
 }
 
+interface Cell {
+  readonly char: string;
+  readonly style: string;
+}
+const BLANK: Cell = { char: ' ', style: '' };
+
 /** Lines of cells, and a cursor that moves over them. Lines and columns count from 0. */
 class Grid {
   row = 0;
   column = 0;
-  readonly #lines: { chars: string[]; styles: string[] }[] = [];
+  readonly #lines: Cell[][] = [];
   #isCut = false;
+
+  /** To no place above the first line or left of the first column. */
+  moveTo(row: number, column: number): void {
+    this.row = Math.max(0, row);
+    this.column = Math.max(0, column);
+  }
 
   write(text: string, style: string): void {
     for (const char of text) {
@@ -63,38 +75,37 @@ class Grid {
         this.#isCut = true;
         return;
       }
-      this.#put(this.column++, char, style);
+      while (this.#lines.length <= this.row) this.#lines.push([]);
+      const line = this.#lines[this.row] ?? [];
+      while (line.length < this.column) line.push(BLANK);
+      line[this.column++] = { char, style };
     }
   }
 
-  /** Puts blanks over columns of the cursor's line. */
-  blank(from: number, to: number): void {
-    const length = this.#lines[this.row]?.chars.length ?? 0;
-    for (let column = from; column < Math.min(to, length); column++) this.#put(column, ' ', '');
+  /** Puts blanks over the cursor's line up to the cursor. */
+  blank(): void {
+    this.#lines[this.row]?.fill(BLANK, 0, this.column + 1);
   }
 
   /** Takes the cursor's line away from a column on. */
   shorten(length: number): void {
-    const line = this.#lines[this.row];
-    if (line === undefined || line.chars.length <= length) return;
-    line.chars.length = length;
-    line.styles.length = length;
+    this.#lines[this.row]?.splice(length);
   }
 
   /** Empties whole lines. */
-  erase(from: number, to: number): void {
-    for (let row = from; row < Math.min(to, this.#lines.length); row++) this.#lines[row] = { chars: [], styles: [] };
+  erase(from: number, to = MOST_LINES): void {
+    for (const line of this.#lines.slice(from, to)) line.length = 0;
   }
 
   screen(): TerminalScreen {
     let runs = 0;
-    const lines = this.#lines.map(({ chars, styles }) => {
+    const lines = this.#lines.map((cells) => {
       const line: { text: string; style: string }[] = [];
-      for (const [at, char] of chars.entries()) {
-        const style = runs < MOST_RUNS ? (styles[at] ?? '') : '';
+      for (const cell of cells) {
+        const style = runs < MOST_RUNS ? cell.style : '';
         const last = line.at(-1);
-        if (last?.style === style) last.text += char;
-        else runs = line.push({ text: char, style }) && runs + 1;
+        if (last?.style === style) last.text += cell.char;
+        else runs = line.push({ text: cell.char, style }) && runs + 1;
       }
       return line;
     });
@@ -104,71 +115,35 @@ class Grid {
       cut: this.#isCut || runs > MOST_RUNS,
     };
   }
-
-  #put(column: number, char: string, style: string): void {
-    while (this.#lines.length <= this.row) this.#lines.push({ chars: [], styles: [] });
-    const line = this.#lines[this.row];
-    if (line === undefined) return;
-    while (line.chars.length < column) {
-      line.chars.push(' ');
-      line.styles.push('');
-    }
-    line.chars[column] = char;
-    line.styles[column] = style;
-  }
 }
 
 const CONTROLS: Readonly<Record<string, (grid: Grid) => void>> = {
-  '\n': (grid) => {
-    grid.row++;
-    grid.column = 0;
-  },
-  '\r': (grid) => {
-    grid.column = 0;
-  },
-  '\b': (grid) => {
-    grid.column = Math.max(0, grid.column - 1);
-  },
-  '\t': (grid) => {
-    grid.column += TAB_COLUMNS - (grid.column % TAB_COLUMNS);
-  },
+  '\n': (grid) => grid.moveTo(grid.row + 1, 0),
+  '\r': (grid) => grid.moveTo(grid.row, 0),
+  '\b': (grid) => grid.moveTo(grid.row, grid.column - 1),
+  '\t': (grid) => grid.moveTo(grid.row, grid.column + TAB_COLUMNS - (grid.column % TAB_COLUMNS)),
 };
 
 /** A sequence moves by its first number, which is 1 where it is missing; places count from 1, and what is erased is numbered from 0. */
 const SEQUENCES: Readonly<Record<string, (grid: Grid, numbers: readonly number[]) => void>> = {
-  A: (grid, [count]) => {
-    grid.row = Math.max(0, grid.row - (count || 1));
-  },
-  B: (grid, [count]) => {
-    grid.row += count || 1;
-  },
-  C: (grid, [count]) => {
-    grid.column += count || 1;
-  },
-  D: (grid, [count]) => {
-    grid.column = Math.max(0, grid.column - (count || 1));
-  },
-  G: (grid, [place]) => {
-    grid.column = (place || 1) - 1;
-  },
-  d: (grid, [place]) => {
-    grid.row = (place || 1) - 1;
-  },
-  H: (grid, [row, column]) => {
-    grid.row = (row || 1) - 1;
-    grid.column = (column || 1) - 1;
-  },
+  A: (grid, [count]) => grid.moveTo(grid.row - (count || 1), grid.column),
+  B: (grid, [count]) => grid.moveTo(grid.row + (count || 1), grid.column),
+  C: (grid, [count]) => grid.moveTo(grid.row, grid.column + (count || 1)),
+  D: (grid, [count]) => grid.moveTo(grid.row, grid.column - (count || 1)),
+  G: (grid, [place]) => grid.moveTo(grid.row, (place || 1) - 1),
+  d: (grid, [place]) => grid.moveTo((place || 1) - 1, grid.column),
+  H: (grid, [row, column]) => grid.moveTo((row || 1) - 1, (column || 1) - 1),
   K: (grid, [which = 0]) => {
     if (which === 0) grid.shorten(grid.column);
-    if (which === 1) grid.blank(0, grid.column + 1);
+    if (which === 1) grid.blank();
     if (which === 2) grid.shorten(0);
   },
   J: (grid, [which = 0]) => {
     if (which === 0) grid.shorten(grid.column);
-    if (which === 0) grid.erase(grid.row + 1, MOST_LINES);
-    if (which === 1) grid.blank(0, grid.column + 1);
+    if (which === 0) grid.erase(grid.row + 1);
+    if (which === 1) grid.blank();
     if (which === 1) grid.erase(0, grid.row);
-    if (which === 2 || which === 3) grid.erase(0, MOST_LINES);
+    if (which === 2 || which === 3) grid.erase(0);
   },
 };
 

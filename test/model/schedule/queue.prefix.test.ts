@@ -134,5 +134,5 @@ function inferPrompt(row: RowRef): string {
 }
 
 function refOf(row: RowRef): PredictionRef {
-  return { ...row, repeat: 0, index: 0, stamp: 's', row };
+  return { ...row, repeat: 0, stamp: 's', row };
 }
