@@ -17,7 +17,6 @@ import { asSeen, JUDGE_OPTIONS, type JudgeSettings, openJudging, requireJudge, w
 import { asksByFilesAlone } from '../run/batch/options.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
-import { requireNamedTokenizer } from '../run/model.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
 import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
@@ -56,7 +55,6 @@ export const command = defineCommand({
 async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
-  await requireNamedTokenizer(settings, io);
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);

@@ -16,7 +16,6 @@ import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
-import { requireNamedTokenizer } from '../run/model.js';
 import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
@@ -26,10 +25,7 @@ import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages
 import { type InferSettings, takenShard } from './options.js';
 
 /** What the flags say of the rows. */
-type DataSettings = Pick<
-  InferSettings,
-  'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'tokenizer' | 'quiet'
-> &
+type DataSettings = Pick<InferSettings, 'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'quiet'> &
   Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>;
 
 export interface ChosenRows {
@@ -72,7 +68,6 @@ export async function withData<T>(
   use: (data: Pick<ChosenRows, 'dataset' | 'chosen' | 'shard'>) => Promise<T>,
 ): Promise<T> {
   const shard = takenShard(settings, io);
-  await requireNamedTokenizer(settings, io);
   return withDataset(settings.dataDir, io, async (dataset) => {
     requireUsable(dataset, settings, io);
     return use({ dataset, chosen: chooseRows(dataset.rows, { ...settings, shard }), shard });

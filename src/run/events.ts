@@ -1,6 +1,6 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
@@ -17,8 +17,6 @@ import type { Beginning, RunName, StageListener } from './stage-contract.js';
 const EVENTS_SCHEMA = 'awb.events/1';
 /** Every line begins so: a file that begins otherwise is not ours to write into. */
 const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
-/** A torn line is looked for in so much of the end. */
-const TAIL_BYTES = 1 << 20;
 const LOOK_EVERY_MS = 200;
 /** A budget is told at each such part of it. */
 const BUDGET_STEPS = 10;
@@ -182,7 +180,7 @@ function openedFile(path: string, name: string): number {
     if (found?.isFIFO()) {
       throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
     }
-    if (found?.isFile() && found.size > 0) cutTornLine(path, name);
+    if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
     const code = codeOf(error);
@@ -194,30 +192,17 @@ function openedFile(path: string, name: string): number {
 }
 
 /**
- * Cuts off a line that a killed process or a full disk has torn. The file may be large: its head and its tail alone are read.
+ * Cuts off a line that a killed process or a full disk has torn.
  * @throws UserError (2) for a file that holds something else: it would be spoilt
  */
 function cutTornLine(path: string, name: string): void {
-  const file = openSync(path, 'r+');
-  // A character a byte, so that lengths are places in the file.
-  const textAt = (offset: number, length: number) => {
-    const bytes = Buffer.alloc(length);
-    return bytes.toString('latin1', 0, readSync(file, bytes, 0, length, offset));
-  };
-  try {
-    const { size } = fstatSync(file);
-    if (!LINE_START.startsWith(textAt(0, LINE_START.length))) {
-      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
-    }
-    const from = Math.max(0, size - TAIL_BYTES);
-    const tail = textAt(from, size - from);
-    const end = tail.lastIndexOf('\n') + 1;
-    // Without a line end in it the tail is the middle of a line. Another run that appends to the same file may have written on.
-    const isTorn = end < tail.length && (end > 0 || from === 0);
-    if (isTorn && fstatSync(file).size === size) ftruncateSync(file, from + end);
-  } finally {
-    closeSync(file);
+  const bytes = readFileSync(path);
+  if (!LINE_START.startsWith(bytes.toString('latin1', 0, LINE_START.length))) {
+    throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
   }
+  const end = bytes.lastIndexOf('\n') + 1;
+  // Another run that appends to the same file may have written on.
+  if (end < bytes.length && statSync(path).size === bytes.length) truncateSync(path, end);
 }
 
 /** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */

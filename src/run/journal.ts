@@ -61,8 +61,6 @@ type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
 
 export type Journal<S> = Awaited<ReturnType<typeof openJournal<S>>>;
 
-/** How many damaged lines are named. */
-const MOST_NAMED = 10;
 /** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
 const READ_BYTES = 1 << 18;
 
@@ -175,6 +173,9 @@ async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
   }
   throw new UserError(`${path} is not a regular file, and a journal has to be one; move it away${remedy}`, exitCode);
 }
+
+/** How many damaged lines are named. */
+const MOST_NAMED = 10;
 
 type TakeRecord = (record: JournalRecord, line: Line) => unknown;
 

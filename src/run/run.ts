@@ -162,23 +162,19 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
     throw new TypeError('a record of this kind is never written');
   }
   const calls = callsIn(tries);
-  // Field by field, and nothing empty twice: one is kept for each row, and a spread takes twice the memory.
   return {
     status,
     class: failure,
     reason,
-    flags: flags.length === 0 ? NO_FLAGS : flags,
+    flags,
     usage,
     chars: typeof chars === 'number' ? chars : undefined,
     attempts,
     calls,
-    taken: attempts === 0 ? NOTHING_TAKEN : [{ usage, calls }],
+    taken: attempts === 0 ? [] : [{ usage, calls }],
     stamp,
   };
 }
-
-const NO_FLAGS: RowSummary['flags'] = [];
-const NOTHING_TAKEN: RowSummary['taken'] = [];
 
 /** A count of null adds nothing. */
 function isUsage(value: unknown): value is Usage {

@@ -321,9 +321,9 @@ describe('an option of the dry run without it', () => {
   });
 });
 
-test('a tokenizer that is not there is told before anything is asked, whatever context the server tells', async () => {
+test('a tokenizer that is not there is told before anything is asked', async () => {
   const { server, infer } = await setUp();
-  const { code, stderr } = await infer('one', '--tokenizer', 'nope');
+  const { code, stderr } = await infer('one', '--dry-run', '--tokenizer', 'nope');
   expect([code, stderr]).toEqual([EXIT.inputMissing, expect.stringContaining('cannot read the tokenizer nope')]);
   expect(server.requests).toEqual([]);
 });
