@@ -1,5 +1,6 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
+import { closing } from '../core/closing.js';
 import { EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
@@ -57,35 +58,19 @@ async function simulate(
     if (isServed) throw new UserError('either an agent acts (--agent-model), or agents elsewhere do (--listen, --mcp)');
     return playEpisodes(settings, io, shown);
   }
-  requireNoEpisodes(settings);
   const notice = (text: string) => {
     if (!settings.quiet) io.stderr.write(`awb: ${printable(text)}\n`);
   };
-  const simulation = await openSimulation(settings, io, notice);
-  try {
-    if (isServed) return await serveEnvironment(await simulatorOf(simulation, settings, io), settings, io);
-    return await actInTerminal(simulation, settings, io);
-  } finally {
-    await simulation.close();
-  }
-}
-
-/** @throws UserError (2) for a flag of episodes where nobody plays them */
-function requireNoEpisodes({ tasks, fromRows, episodes, dryRun }: EpisodeSettings): void {
-  const given = Object.entries({ tasks, 'from-rows': fromRows, episodes, 'dry-run': dryRun });
-  const [idle] = given.filter(([, value]) => value !== undefined && value !== false).map(([name]) => name);
-  if (idle === undefined) return;
-  throw new UserError(`--${idle} is for an agent that acts: name it with --agent-base-url and --agent-model`);
+  return closing(await openSimulation(settings, io, notice), async (simulation) =>
+    isServed
+      ? serveEnvironment(await simulatorOf(simulation, settings, io), settings, io)
+      : actInTerminal(simulation, settings, io),
+  );
 }
 
 async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {
-  const starts = openStarts(settings, io);
-  try {
-    const rows = await starts.names();
-    const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
-    io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
-    return EXIT.done;
-  } finally {
-    await starts.close();
-  }
+  const rows = await closing(openStarts(settings, io), (starts) => starts.names());
+  const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
+  io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
+  return EXIT.done;
 }

@@ -6,6 +6,7 @@ import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmar
 import { holdsRows, readSourceRecord } from '../benchmark/hub/client.js';
 import { chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
+import { closing } from '../core/closing.js';
 import { RELEASED } from '../core/domains.js';
 import { badData, codeOf, inputMissing, present } from '../core/errors.js';
 import { countBy } from '../core/groups.js';
@@ -76,12 +77,7 @@ export async function withData<T>(
 
 async function withDataset<T>(dataDir: string, io: Io, use: (dataset: Dataset) => Promise<T>): Promise<T> {
   await requireData(dataDir, io);
-  const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
-  try {
-    return await use(dataset);
-  } finally {
-    await dataset.close();
-  }
+  return closing(await openDataset(resolve(io.cwd, dataDir), io.stop), use);
 }
 
 /** Where `awb data fetch` puts the rows, and infer looks for them. */

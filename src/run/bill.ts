@@ -8,7 +8,7 @@ import { inTableOrder } from '../core/domains.js';
 import { inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
 import { groupBy, recordOf } from '../core/groups.js';
 import { asksWorldModel } from '../core/identity.js';
-import { counted, shownPath } from '../core/printable.js';
+import { shownPath } from '../core/printable.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type Usage } from '../core/types.js';
 import { type ServerFacts, serverFacts } from '../model/backend.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
@@ -48,7 +48,6 @@ export type BillDocument = Bill['document'];
 const GUESSED_REPLY = 600;
 /** Below this, calls that are made again are lost in the estimate. */
 const SOME_AGAIN = 1.01;
-const PROGRESS_MS = 5_000;
 
 /**
  * The bill of a stage: every request that is still to be made, sized in the order of asking. Rows are read as they would be asked, and
@@ -57,7 +56,7 @@ const PROGRESS_MS = 5_000;
  */
 export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const { io, run, settings, target, truth } = stage;
-  const { tokenizer: file, maxTokens, quiet } = settings;
+  const { tokenizer: file, maxTokens } = settings;
   const { price } = stage.manifest;
   const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
   const servers = await serverFacts(target.named);
@@ -70,7 +69,6 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const sizeOf = openSizes(count);
   const charges: (Charges & { readonly domain: Domain })[] = [];
   const sized: SizedRow[] = [];
-  let toldAt = performance.now();
   for (const job of asked) {
     throwIfStopped(io.stop);
     domain = job.domain;
@@ -96,9 +94,6 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     const tokens = Math.ceil(Math.max(...calls.map((call) => call.prompt_tokens)));
     const found = stage.placeOf(job);
     if (found !== undefined) sized.push({ place: found.place, domain, tokens });
-    if (quiet || performance.now() - toldAt < PROGRESS_MS) continue;
-    toldAt = performance.now();
-    io.stderr.write(`bill: ${charges.length} of ${counted(asked.length, 'row')} read\n`);
   }
   const domains = [...groupBy(charges, (row) => row.domain)]
     .sort(([a], [b]) => inTableOrder(a, b))

@@ -3,14 +3,13 @@
 import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
 import { placeOf } from '../disk/files.js';
 import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
-import type { BudgetSettings } from './options.js';
+import type { AskingSettings, BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress.js';
 import type { Beginning, RunName, StageListener } from './stage-contract.js';
 
@@ -24,17 +23,13 @@ const BUDGET_STEPS = 10;
 const NOTABLE_PAUSE_MS = 1_000;
 
 /** With the secrets that are taken out of what is written. */
-interface EventsSettings extends BudgetSettings {
-  readonly quiet: boolean;
-  readonly modelApiKey?: string | undefined;
-  readonly judgeApiKey?: string | undefined;
-  readonly extraBody?: JsonObject | undefined;
-}
+type EventsSettings = BudgetSettings &
+  Pick<AskingSettings, 'quiet'> &
+  Partial<Pick<AskingSettings, 'extraBody'> & Record<'modelApiKey' | 'judgeApiKey', string | undefined>>;
 
 /**
  * Writes an event a line. Whatever becomes of the file, the run goes on.
  * @param own what the run itself writes: it would be spoilt
- * @param clocks in tests: milliseconds since the epoch, and what calls `look` again and again until the function it returns is called
  * @throws UserError: 2 for standard output, one of `own`, and a file of something else; 73 where it cannot be opened
  */
 export function eventsListener(
@@ -42,9 +37,7 @@ export function eventsListener(
   settings: EventsSettings,
   { cwd, stderr, env }: Pick<Io, 'cwd' | 'stderr' | 'env'>,
   own: readonly string[],
-  clocks: { date?(): number; every?(ms: number, look: () => void): () => void } = {},
 ): StageListener {
-  const { date = Date.now, every = unreferencedInterval } = clocks;
   const path = resolve(cwd, file);
   if (own.some((each) => placeOf(each) === placeOf(path))) {
     throw new UserError(`--events ${file} is a file that the run itself writes; name another, such as events.jsonl`);
@@ -66,7 +59,7 @@ export function eventsListener(
   const write = (type: string, members: object) => {
     if (run === undefined || fd === undefined) return;
     try {
-      const event = { v: EVENTS_SCHEMA, type, at: new Date(date()).toISOString(), run, ...members };
+      const event = { v: EVENTS_SCHEMA, type, at: new Date().toISOString(), run, ...members };
       appendFileSync(fd, `${JSON.stringify(event)}\n`);
     } catch (error) {
       const code = codeOf(error);
@@ -107,8 +100,8 @@ export function eventsListener(
         totals: domains(totals),
         already: domains(already),
       });
-      look = backendWatch(status, date, write);
-      stopLooking = every(LOOK_EVERY_MS, look);
+      look = backendWatch(status, write);
+      stopLooking = unreferencedInterval(LOOK_EVERY_MS, look);
       tellBudget();
     },
     tried({ id }) {
@@ -208,7 +201,6 @@ function cutTornLine(path: string, name: string): void {
 /** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */
 function backendWatch(
   status: () => BackendStatus | undefined,
-  date: () => number,
   tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
 ): () => void {
   let limit: number | undefined;
@@ -225,7 +217,7 @@ function backendWatch(
     for (const { host, hasAnswered } of outages) {
       causes.set(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
     }
-    const wait = { seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() };
+    const wait = { seconds: Math.round(pausedMs / 1000), until: new Date(Date.now() + pausedMs).toISOString() };
     for (const [name, what] of causes) {
       if (!paused.has(name)) tell('paused', name === '' ? { ...what, ...wait } : what);
       paused.set(name, what);

@@ -5,6 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { closing } from '../core/closing.js';
 import { badData, codeOf, EXIT, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { counted } from '../core/printable.js';
@@ -92,12 +93,7 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
  * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
  */
 export async function scanJournal(path: string, take: TakeRecord, start = 0) {
-  const handle = await openRegular(path);
-  try {
-    return await scan(path, handle, take, start);
-  } finally {
-    await handle.close();
-  }
+  return closing(await openRegular(path), (handle) => scan(path, handle, take, start));
 }
 
 async function journalIn<S>(path: string, handle: FileHandle, summarise: Summarise<S>, torn?: 'cuts') {

@@ -29,7 +29,7 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
   const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
   // Keeps back the cost of calls in flight.
   const held = hasBudget ? new Reserve(run.ledger, settings) : undefined;
-  const reserve = held && ((chars: number) => held.take(chars, maxTokens, run.ledger));
+  const reserve = held && ((chars: number) => held.take(chars, maxTokens));
   const dropped = droppedOf(run);
   const options = { ...backendOptions(settings), responseFormat, dropped, reserve, onNotice: notice };
   const backend = await (run.batch === undefined ? openEndpoints(target.named, options) : byFiles(run.batch.dir));

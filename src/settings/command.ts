@@ -110,7 +110,7 @@ interface AnyOption {
   /** One letter that stands for the flag: `o` for `-o`. */
   readonly short?: string;
   readonly required?: true;
-  /** The boolean option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
+  /** The option without which it says nothing: its flag alone is refused, as the command would do something else than is meant. */
   readonly belongsTo?: string;
   /** The value is a stored run's name, or a file: shells complete it from the SQLite files of `--db`. */
   readonly namesRun?: true;

@@ -75,6 +75,7 @@ export const EPISODE_OPTIONS = {
     episodes: option.integer('episodes to play, over the tasks or rows in turn (default: one, or one for each task)', {
       min: 1,
       max: MOST_EPISODES,
+      belongsTo: 'agent-model',
     }),
     steps: option.integer('actions after which an episode ends', { min: 1, max: 1_000, default: 20 }),
     'output-dir': option.text('DIR', 'folder of the episodes', { default: './episodes' }),
@@ -83,13 +84,16 @@ export const EPISODE_OPTIONS = {
     meta: INFER_OPTIONS.meta,
   }),
   ...under('World', {
-    tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line'),
+    tasks: option.text('FILE', 'with an agent: tasks for --domain, one a line', { belongsTo: 'agent-model' }),
     'from-rows': option.flag(
       'with an agent: start where trajectories of --data-dir begin, those of --domain or all, in turn',
+      { belongsTo: 'agent-model' },
     ),
   }),
   ...under('Cost', {
-    'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written'),
+    'dry-run': option.flag('with an agent: show what the episodes take at most; nothing is asked or written', {
+      belongsTo: 'agent-model',
+    }),
   }),
 } as const satisfies OptionTable;
 
@@ -111,6 +115,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
   mcp: option.flag('serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp'),
   'listen-key': option.text('KEY', 'key that agents have to send; needed on any address but loopback', {
     secret: true,
+    belongsTo: 'listen',
   }),
   record: option.text('DIR', 'keep every episode there as a row of the benchmark, step by step'),
   sessions: option.integer('most sessions at once', { min: 1, max: 100_000, default: 256 }),
@@ -121,8 +126,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
 
 /** Whether agents elsewhere are to be served. @throws UserError (2) for a flag that says something of that where they are not */
-export function servesAgents({ listen, mcp, listenKey, record }: Partial<EnvironmentSettings>): boolean {
-  if (listenKey !== undefined && listen === undefined) throw new UserError('--listen-key belongs to --listen; add it');
+export function servesAgents({ listen, mcp, record }: Partial<EnvironmentSettings>): boolean {
   if (listen !== undefined || mcp === true) return true;
   if (record !== undefined) throw new UserError('--record belongs to --listen or --mcp; add one');
   return false;

@@ -243,7 +243,7 @@ function idIn(row: Row): string {
 }
 
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
-export type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
+type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
 
 /** Gives a run another label. @throws UserError (2) where it is not there any more. */
 export function renameRun(database: Sqlite, run: FoundRun, label: string): void {

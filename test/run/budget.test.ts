@@ -198,7 +198,7 @@ describe('calls in flight', () => {
     let next = call();
     for (let calls = 0; calls < 20_000; ) {
       const isOver = reachedIn(ledger, settings) !== undefined;
-      const release = isOver || flying.length === concurrency ? undefined : reserve.take(next.chars, maxTokens, ledger);
+      const release = isOver || flying.length === concurrency ? undefined : reserve.take(next.chars, maxTokens);
       if (release !== undefined) {
         const usage = usageOf(next);
         const finish = () => {
