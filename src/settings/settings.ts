@@ -66,7 +66,7 @@ export async function resolveSettings(
   if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
-    const isWhole = whole === undefined || ![undefined, false].some((none) => found.get(whole)?.value === none);
+    const isWhole = whole === undefined || (found.get(whole)?.value ?? false) !== false;
     // A variable and a configuration file stand for many commands, and may say what this one does not need.
     if (!isWhole) problems.push(`--${flag} belongs to --${whole}; add it`);
   }
