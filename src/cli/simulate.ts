@@ -1,7 +1,6 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
-import { closing } from '../core/closing.js';
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { closing, EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { namesTarget } from '../run/target.js';

@@ -6,9 +6,8 @@ import { type BadRow, type Dataset, openDataset, type RowRef } from '../benchmar
 import { holdsRows, readSourceRecord } from '../benchmark/hub/client.js';
 import { chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
-import { closing } from '../core/closing.js';
 import { RELEASED } from '../core/domains.js';
-import { badData, codeOf, inputMissing, present } from '../core/errors.js';
+import { badData, closing, codeOf, inputMissing, present } from '../core/errors.js';
 import { countBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
 import { counted, grouped, printable, shellLine, shownPath } from '../core/printable.js';

@@ -1,8 +1,7 @@
 // What the commands that ask have in common: a run is opened, its stage is billed or asked, and what came of it is told.
 
 import { resolve } from 'node:path';
-import { closing } from '../core/closing.js';
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { closing, EXIT, type ExitCode } from '../core/errors.js';
 import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { printBill } from './bill-text.js';
 import { reachedIn, spendingOf, spendingText } from './budget.js';

@@ -1,7 +1,7 @@
 // A simulation: a world model that is asked live, where its worlds start (an empty world of a domain, or the place of a row of the data), and what
 // it may spend. All ways to act in a world use it.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
 import { addUsage, callsCounted, type Price } from '../core/costs.js';
@@ -9,6 +9,7 @@ import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '..
 import { oneLine } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
 import { type CallLog, charactersOf, type Io, type ModelRequest, type Usage } from '../core/types.js';
+import { replaceFile } from '../disk/files.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { afterReply, freshWorld, requestOf, type World, worldAt } from '../infer/world.js';
@@ -335,4 +336,30 @@ function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): Row
   const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
   const near = nearest(name, names);
   throw inputMissing(`${flag}there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
+}
+
+// A trajectory as a file of the benchmark, by which nothing that is there is lost.
+
+/** How the name of a file ends that `awb infer --data-dir` reads. */
+export const ENDING = '_test.jsonl';
+
+/**
+ * Writes a row as a file of its own, whole or not at all.
+ * @param path absolute
+ * @param words its name for the user, and what to do where it cannot be written
+ * @throws EEXIST where there is such a file, unless it is to be replaced; UserError (74) where it cannot be written
+ */
+export async function writeRow(
+  path: string,
+  row: object,
+  words: { readonly name: string; readonly remedy: string },
+  mayReplace: boolean,
+): Promise<void> {
+  // Its own name is taken first, so that no file is written over.
+  if (!mayReplace) await writeFile(path, '', { flag: 'wx' });
+  await replaceFile(path, [`${JSON.stringify(row)}\n`], words).catch(async (error: unknown) => {
+    // What a full disk left would keep its name from the next try, and be data to infer.
+    if (!mayReplace) await rm(path, { force: true });
+    throw error;
+  });
 }

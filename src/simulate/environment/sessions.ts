@@ -10,8 +10,7 @@ import { makeFolders } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/wire.js';
 import type { SimulationSettings } from '../options.js';
-import { ENDING, writeRow } from '../saving.js';
-import { type Simulation, type Start, startOfFlags } from '../simulation.js';
+import { ENDING, type Simulation, type Start, startOfFlags, writeRow } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
 
 /** What sessions stand on. */

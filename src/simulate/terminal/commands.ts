@@ -20,8 +20,7 @@ import { makeFolders } from '../../disk/files.js';
 import { actionFlaw, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
-import { ENDING, writeRow } from '../saving.js';
-import { type Simulation, startOfFlags } from '../simulation.js';
+import { ENDING, type Simulation, startOfFlags, writeRow } from '../simulation.js';
 import {
   faultOf,
   type Lines,
