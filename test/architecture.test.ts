@@ -9,7 +9,7 @@ import { readSource, type SourceFile, type Sources, sourcesIn, targetOf } from '
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   openai: ['model/'],
   undici: ['model/'],
-  'p-limit': ['run/'],
+  'p-limit': ['run/', 'simulate/'],
   'better-sqlite3': ['disk/sqlite.ts'],
   'cli-table3': ['core/terminal.ts'],
   jsonrepair: ['judge/'],

@@ -1,8 +1,8 @@
 // Which rows a run takes, and in which order it asks for them.
 
-import { createHash } from 'node:crypto';
 import { EXIT, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
+import { inHashOrder } from '../core/identity.js';
 import { unknownName } from '../core/schema.js';
 import { DOMAINS, type Domain } from '../core/types.js';
 import type { RowRef } from './dataset.js';
@@ -83,12 +83,9 @@ export function withIds<Row extends Pick<RowRef, 'id' | 'key'>>(chosen: readonly
   return found;
 }
 
-/** Ranks rows by a hash of seed and key, so that a choice does not change with the rows around it. */
+/** Ranked by a hash of seed and key, so that a choice does not change with the rows around it. */
 function byHash(chosen: readonly RowRef[], salt: string): RowRef[] {
-  return chosen
-    .map((row) => ({ row, rank: createHash('sha256').update(`${salt} ${row.key}`).digest('hex') }))
-    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
-    .map(({ row }) => row);
+  return inHashOrder(chosen, ({ key }) => `${salt} ${key}`);
 }
 
 function firstOfEachDomain(chosen: readonly RowRef[], count: number): RowRef[] {

@@ -18,7 +18,6 @@ import { noting } from '../results/output.js';
 import { asksByFilesAlone } from '../run/batch/options.js';
 import { billOrAsk, withRun } from '../run/command.js';
 import { type Counts, changeSince, type Manifest, readManifest } from '../run/manifest.js';
-import { requireNamedTokenizer } from '../run/model.js';
 import { printStageResult } from '../run/summary.js';
 import { namesTarget, openPricing, openTarget, targetAt } from '../run/target.js';
 import { defineCommand, programName, type ShownSettings } from '../settings/command.js';
@@ -57,7 +56,6 @@ export const command = defineCommand({
 async function runJudge(settings: JudgeSettings, io: Io, shown: ShownSettings): Promise<ExitCode> {
   const mode: Mode = MODES[settings.mode];
   requireJudge(mode, settings);
-  await requireNamedTokenizer(settings, io);
   const path = predictionsFileOf(settings.predictions, io);
   const rival = settings.reference === undefined ? undefined : predictionsFileOf(settings.reference, io);
   const method = await openJudging(mode, settings, { predictions: path, reference: rival }, io);

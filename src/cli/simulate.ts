@@ -1,6 +1,6 @@
 // `awb simulate`: a world that a world model makes up, to act in.
 
-import { EXIT, type ExitCode, UserError } from '../core/errors.js';
+import { closing, EXIT, type ExitCode, UserError } from '../core/errors.js';
 import { printable } from '../core/printable.js';
 import type { Io } from '../core/types.js';
 import { namesTarget } from '../run/target.js';
@@ -60,23 +60,16 @@ async function simulate(
   const notice = (text: string) => {
     if (!settings.quiet) io.stderr.write(`awb: ${printable(text)}\n`);
   };
-  const simulation = await openSimulation(settings, io, notice);
-  try {
-    if (isServed) return await serveEnvironment(await simulatorOf(simulation, settings, io), settings, io);
-    return await actInTerminal(simulation, settings, io);
-  } finally {
-    await simulation.close();
-  }
+  return closing(await openSimulation(settings, io, notice), async (simulation) =>
+    isServed
+      ? serveEnvironment(await simulatorOf(simulation, settings, io), settings, io)
+      : actInTerminal(simulation, settings, io),
+  );
 }
 
 async function listRows(settings: SimulationSettings, io: Io): Promise<ExitCode> {
-  const starts = openStarts(settings, io);
-  try {
-    const rows = await starts.names();
-    const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
-    io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
-    return EXIT.done;
-  } finally {
-    await starts.close();
-  }
+  const rows = await closing(openStarts(settings, io), (starts) => starts.names());
+  const lines = rows.map(({ key, name }) => `${printable(name)}  ${key}\n`);
+  io.stdout.write(settings.json ? `${JSON.stringify({ schema: 'awb.rows/1', rows })}\n` : lines.join(''));
+  return EXIT.done;
 }

@@ -1,6 +1,7 @@
 // What differs between a ground truth and a prediction: line by line, and within changed lines word by word.
 
 import { equalRuns } from './difference-runs.js';
+import { common } from './groups.js';
 
 /** Changed parts of a line as offsets (UTF-16 units): start, end, start, end ... */
 export type Ranges = readonly number[];
@@ -104,15 +105,7 @@ function sharedWords(a: readonly string[] = [], b: readonly string[] = []): numb
   // Lines of white space alone differ in nothing else.
   if (total === 0) return 1;
   if (2 * Math.min(a.length, b.length) < LEAST_SHARED * total) return 0;
-  const left = new Map<string, number>();
-  for (const word of a) left.set(word, (left.get(word) ?? 0) + 1);
-  let shared = 0;
-  for (const word of b) {
-    const count = left.get(word) ?? 0;
-    if (count > 0) shared++;
-    left.set(word, count - 1);
-  }
-  return (2 * shared) / total;
+  return (2 * common(a, b).length) / total;
 }
 
 /** What changed between the words of two lines: outside of the ranges both have the same text. */

@@ -101,3 +101,17 @@ export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('a value is missing that had to be there');
   return value;
 }
+
+// What is open is closed, whatever is thrown meanwhile.
+
+/** What `use` makes of something that is open; it is closed then, whatever has come of it. */
+export async function closing<Open extends { close(): unknown }, T>(
+  opened: Open,
+  use: (opened: Open) => Promise<T>,
+): Promise<T> {
+  try {
+    return await use(opened);
+  } finally {
+    await opened.close();
+  }
+}

@@ -27,6 +27,17 @@ export function countBy<T>(items: Iterable<T>, keyOf: (item: T) => string = Stri
   return Object.fromEntries([...groupBy(items, keyOf)].map(([key, found]) => [key, found.length]));
 }
 
+/** What both lists hold, as often as both hold it, in the order of the first. */
+export function common<T>(items: readonly T[], others: readonly T[]): T[] {
+  const left = new Map<T, number>();
+  for (const item of others) left.set(item, (left.get(item) ?? 0) + 1);
+  return items.filter((item) => {
+    const count = left.get(item) ?? 0;
+    left.set(item, count - 1);
+    return count > 0;
+  });
+}
+
 // The names of a table, in the type that the table gives them.
 
 /** The table's own keys in its order: the choices of an option whose variants stand in one table. */

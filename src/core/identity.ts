@@ -12,6 +12,14 @@ export function fingerprintOf(identity: Identity): string {
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
 }
 
+/** Items in the order of a hash of what is said of each: it is the same every time, and no item's place hangs on which others there are. */
+export function inHashOrder<T>(items: readonly T[], textOf: (item: T) => string): T[] {
+  return items
+    .map((item) => ({ item, rank: createHash('sha256').update(textOf(item)).digest('hex') }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .map(({ item }) => item);
+}
+
 /**
  * One line per field that differs: `sampling.temperature: 0.6 before, 1 now`; none exactly where both have the same canonical JSON. An
  * object against nothing is shown by its fields.

@@ -7,7 +7,7 @@ import { holdsRows, readSourceRecord } from '../benchmark/hub/client.js';
 import { chooseRows } from '../benchmark/selection.js';
 import { type Survey, surveyRows } from '../benchmark/survey.js';
 import { RELEASED } from '../core/domains.js';
-import { badData, codeOf, inputMissing, present } from '../core/errors.js';
+import { badData, closing, codeOf, inputMissing, present } from '../core/errors.js';
 import { countBy } from '../core/groups.js';
 import type { Identity } from '../core/identity.js';
 import { counted, grouped, printable, shellLine, shownPath } from '../core/printable.js';
@@ -16,7 +16,6 @@ import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { openSizes, openTokenizer } from '../model/tokens/tokenizer.js';
 import { withTarget } from '../run/command.js';
 import type { Manifest } from '../run/manifest.js';
-import { requireNamedTokenizer } from '../run/model.js';
 import { type AskingSettings, samplingIdentity } from '../run/options.js';
 import type { Pricing, Run } from '../run/run.js';
 import type { Stage, StageJob } from '../run/stage-contract.js';
@@ -26,10 +25,7 @@ import { buildMessages, openSystemPrompts, type SystemPrompts } from './messages
 import { type InferSettings, takenShard } from './options.js';
 
 /** What the flags say of the rows. */
-type DataSettings = Pick<
-  InferSettings,
-  'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'tokenizer' | 'quiet'
-> &
+type DataSettings = Pick<InferSettings, 'dataDir' | 'shard' | 'skipInvalid' | 'domains' | 'sampleSeed' | 'quiet'> &
   Partial<Pick<InferSettings, 'ids' | 'limit' | 'sample'>>;
 
 export interface ChosenRows {
@@ -72,7 +68,6 @@ export async function withData<T>(
   use: (data: Pick<ChosenRows, 'dataset' | 'chosen' | 'shard'>) => Promise<T>,
 ): Promise<T> {
   const shard = takenShard(settings, io);
-  await requireNamedTokenizer(settings, io);
   return withDataset(settings.dataDir, io, async (dataset) => {
     requireUsable(dataset, settings, io);
     return use({ dataset, chosen: chooseRows(dataset.rows, { ...settings, shard }), shard });
@@ -81,12 +76,7 @@ export async function withData<T>(
 
 async function withDataset<T>(dataDir: string, io: Io, use: (dataset: Dataset) => Promise<T>): Promise<T> {
   await requireData(dataDir, io);
-  const dataset = await openDataset(resolve(io.cwd, dataDir), io.stop);
-  try {
-    return await use(dataset);
-  } finally {
-    await dataset.close();
-  }
+  return closing(await openDataset(resolve(io.cwd, dataDir), io.stop), use);
 }
 
 /** Where `awb data fetch` puts the rows, and infer looks for them. */

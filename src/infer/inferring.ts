@@ -22,7 +22,7 @@ import type { CallLog, Flag, Io, ModelReply, Question, Sample } from '../core/ty
 import { BATCH_OPTIONS } from '../run/batch/options.js';
 import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
-import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
+import { type RowState, type RowSummary, type Run, stampKeyOf } from '../run/run.js';
 import { markOf, oneByOne, type Stage, type StageJob } from '../run/stage-contract.js';
 import type { ShownSettings } from '../settings/command.js';
 import { askedIdentity, type ChosenRows, invalidByDomain, placeOfRow, stageOver } from './chosen-rows.js';
@@ -93,7 +93,7 @@ export async function recordOf(
   read?: () => Promise<Sample>,
   more: readonly Flag[] = [],
 ): Promise<JournalRecord> {
-  const log = { ...outcome.log, [STAMP_KEY.infer]: outcome.stamp };
+  const log = { ...outcome.log, [stampKeyOf('infer')]: outcome.stamp };
   const at = new Date().toISOString();
   if (outcome.status === 'failed') return { id, row: unpredicted(prediction, outcome), log: { ...log, at } };
   const flags = flagsOf(outcome);

@@ -9,7 +9,7 @@ import { groundTruthOf } from '../core/turn.js';
 import type { ModelFailure, ModelReply, Question, Sample, TokenScore } from '../core/types.js';
 import type { Manifest } from '../run/manifest.js';
 import { ASKING_OPTIONS, type AskingSettings } from '../run/options.js';
-import { type Run, STAMP_KEY } from '../run/run.js';
+import { type Run, stampKeyOf } from '../run/run.js';
 import { markOf, oneByOne, type Stage } from '../run/stage-contract.js';
 import type { OptionTable, Settings } from '../settings/command.js';
 import { askedIdentity, placeOfRow, stageOver } from './chosen-rows.js';
@@ -64,7 +64,7 @@ export function likelihoodStage(work: Measuring, run: Run): Stage<InferJob> {
     solve: oneByOne(async ({ id, row }, ask) => {
       const read = () => dataset.readSample(row);
       const outcome = await ask(async () => ({ ...questionOf(work, await read()), seedOffset: 0 }));
-      const log = { ...outcome.log, [STAMP_KEY.likelihood]: markOf(run), at: new Date().toISOString() };
+      const log = { ...outcome.log, [stampKeyOf('likelihood')]: markOf(run), at: new Date().toISOString() };
       return { id, row: measuredRow(outcome, await read()), log };
     }),
     questions: async ({ row }) => [questionOf(work, await dataset.readSample(row))],

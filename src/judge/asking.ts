@@ -9,7 +9,7 @@ import { oneLine } from '../core/printable.js';
 import type { JournalRecord } from '../run/journal.js';
 import type { Manifest } from '../run/manifest.js';
 import { type AskingSettings, samplingIdentity } from '../run/options.js';
-import { type RowState, type RowSummary, type Run, STAMP_KEY } from '../run/run.js';
+import { type RowState, type RowSummary, type Run, stampKeyOf } from '../run/run.js';
 import { type AskModel, type Beginning, markOf, type StageListener } from '../run/stage-contract.js';
 import type { Target } from '../run/target.js';
 import type { Answer, Method, Reading, Subject } from './mode.js';
@@ -126,7 +126,7 @@ export function stampOf({ stamp }: Pick<Judged, 'stamp'>, failure: string | unde
 export function recordOf(job: Judged, record: JudgementRecord, mark: string): JournalRecord {
   const failure = record.judge.status === 'failed' ? record.judge.class : undefined;
   const stamp = stampOf(job, failure, mark);
-  return { id: job.id, row: record, log: { [STAMP_KEY.judge]: stamp, at: new Date().toISOString() } };
+  return { id: job.id, row: record, log: { [stampKeyOf('judge')]: stamp, at: new Date().toISOString() } };
 }
 
 /** Whether there is a record that is not stale, and that judging again would not mend. */

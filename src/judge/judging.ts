@@ -1,7 +1,6 @@
 // The work of judging, whole or a sample: predictions through a mode, in an open run; the judgings in a folder, each in files of its own; and
 // `awb judge --recheck N`: stored rows are judged again with today's judge, so that a drifting judge shows.
 
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
@@ -12,7 +11,7 @@ import { isSuspicious, tricksIn } from '../benchmark/suspicion.js';
 import { estimateDocument } from '../core/document.js';
 import { badData, identityDiffers, inputMissing, UserError } from '../core/errors.js';
 import { groupBy } from '../core/groups.js';
-import { differencesOf, fingerprintOf, type Identity } from '../core/identity.js';
+import { differencesOf, fingerprintOf, type Identity, inHashOrder } from '../core/identity.js';
 import { JUDGEMENT_KEYS, judgementMembers } from '../core/judged-row.js';
 import { MOST_JUDGEMENTS, recordedJudgement, withoutPrediction } from '../core/judgement.js';
 import { countedPoints, isRated } from '../core/points.js';
@@ -429,8 +428,7 @@ function totalsOf(rows: readonly JudgedRow[]) {
 
 /** The same rows every time, and a smaller sample is part of a larger: judged rows, ranked by a hash of their id. */
 function sampleOf(refs: readonly PredictionRef[], judged: readonly string[], count: number): PredictionRef[] {
-  const rank = (id: string) => createHash('sha256').update(`recheck ${id}`).digest('hex');
-  const taken = new Set(judged.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, count));
+  const taken = new Set(inHashOrder(judged, (id) => `recheck ${id}`).slice(0, count));
   if (taken.size < 2) throw badData('--recheck needs at least two judged rows to compare');
   return refs.filter(({ key, repeat }) => taken.has(rowId(key, repeat)));
 }

@@ -11,7 +11,7 @@ import { calibrationState, judgementState } from '../judge/asking.js';
 import { Ledger } from '../run/budget.js';
 import { type JournalRecord, scanJournal } from '../run/journal.js';
 import { type Manifest, readManifest } from '../run/manifest.js';
-import { entryOf, isAlive, pathsOf, type RowState, STAMP_KEY, summaryOf } from '../run/run.js';
+import { entryOf, isAlive, pathsOf, type RowState, stampKeyOf, summaryOf } from '../run/run.js';
 import { episodeState } from '../simulate/episodes/playing.js';
 
 /** Runs as `--json` prints them; what nobody knows is undefined. */
@@ -97,7 +97,7 @@ async function readOn(manifest: Manifest, path: string, known: Reading | undefin
   const take = (record: JournalRecord) => {
     const { id, log } = record;
     const state = STATE_OF[kind](record);
-    ledger.add(entryOf(summaryOf(state, log, STAMP_KEY[kind]), log));
+    ledger.add(entryOf(summaryOf(state, log, stampKeyOf(kind)), log));
     const failure = state.status === 'failed' ? (state.class ?? 'unknown') : undefined;
     rows.set(id, { domain: String(log.domain), failure });
     if (failure !== undefined) reasons.set(failure, state.reason ?? reasons.get(failure));

@@ -61,11 +61,11 @@ function noteOf(text: string): string {
 }
 
 /** What the command comes to without --dry-run. */
-function lastWords({ rows, total, budget }: BillDocument): string {
+function lastWords({ total, budget }: BillDocument): string {
   const same = 'Nothing was asked or written. The same command without --dry-run';
-  if (rows.chosen === rows.done) return `${same} asks nobody either: nothing is left to ask.`;
+  if (total.rows === 0) return `${same} needs no call either.`;
   if (budget?.is_spent) return `${same} stops at once (exit code 75); with a larger budget it goes on.`;
-  return total.rows === 0 ? `${same} does the rest without a call.` : `${same} begins.`;
+  return `${same} begins.`;
 }
 
 function titleOf({ document: { kind, model, hosts, rows, total }, asksAgent }: Bill): string {

@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path';
 import { costOf, type Price } from '../core/costs.js';
 import { inTableOrder } from '../core/domains.js';
 import { inputMissing, present, throwIfStopped, UserError } from '../core/errors.js';
-import { groupBy } from '../core/groups.js';
+import { groupBy, recordOf } from '../core/groups.js';
 import { asksWorldModel } from '../core/identity.js';
-import { counted, shownPath } from '../core/printable.js';
+import { shownPath } from '../core/printable.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type Usage } from '../core/types.js';
 import { type ServerFacts, serverFacts } from '../model/backend.js';
 import { fitNotice, leastRoom, openContextWatch, type SizedRow } from '../model/context.js';
@@ -18,8 +18,9 @@ import { type Manifest, readManifest } from './manifest.js';
 import type { Run } from './run.js';
 import { isDone, type Stage, type StageJob } from './stage-contract.js';
 
+const BOUNDS = ['expected', 'at_least', 'at_most'] as const;
 /** An estimate between its bounds. */
-export type Estimated = Readonly<Record<'expected' | 'at_least' | 'at_most', number>>;
+export type Estimated = Readonly<Record<(typeof BOUNDS)[number], number>>;
 
 /** What asking some rows takes. */
 export interface Charges {
@@ -47,7 +48,6 @@ export type BillDocument = Bill['document'];
 const GUESSED_REPLY = 600;
 /** Below this, calls that are made again are lost in the estimate. */
 const SOME_AGAIN = 1.01;
-const PROGRESS_MS = 5_000;
 
 /**
  * The bill of a stage: every request that is still to be made, sized in the order of asking. Rows are read as they would be asked, and
@@ -56,10 +56,10 @@ const PROGRESS_MS = 5_000;
  */
 export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const { io, run, settings, target, truth } = stage;
-  const { tokenizer: file, maxTokens, quiet } = settings;
+  const { tokenizer: file, maxTokens } = settings;
   const { price } = stage.manifest;
-  const servers = await serverFacts(target.named);
   const tokenizer = file === undefined ? undefined : await openTokenizer(resolve(io.cwd, file), file);
+  const servers = await serverFacts(target.named);
   const measured = await measuredBy(settings.estimateFrom, run, io);
   const waiting = stage.order.filter((job) => !isDone(stage, job));
   const asked = waiting.filter((job) => stage.asks(job));
@@ -69,7 +69,6 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
   const sizeOf = openSizes(count);
   const charges: (Charges & { readonly domain: Domain })[] = [];
   const sized: SizedRow[] = [];
-  let toldAt = performance.now();
   for (const job of asked) {
     throwIfStopped(io.stop);
     domain = job.domain;
@@ -95,9 +94,6 @@ export async function chargedBill<J extends StageJob>(stage: Stage<J>) {
     const tokens = Math.ceil(Math.max(...calls.map((call) => call.prompt_tokens)));
     const found = stage.placeOf(job);
     if (found !== undefined) sized.push({ place: found.place, domain, tokens });
-    if (quiet || performance.now() - toldAt < PROGRESS_MS) continue;
-    toldAt = performance.now();
-    io.stderr.write(`bill: ${charges.length} of ${counted(asked.length, 'row')} read\n`);
   }
   const domains = [...groupBy(charges, (row) => row.domain)]
     .sort(([a], [b]) => inTableOrder(a, b))
@@ -245,8 +241,7 @@ export function chargesOf(
   const { prompt_tokens: promptTokens, cached_tokens: cachedTokens, output_tokens: output } = call;
   const costed = (usage: Readonly<Usage>) => {
     if (price === undefined) return null;
-    const cost = (completionTokens: number) => present(costOf({ ...usage, completionTokens }, price));
-    return { expected: cost(output.expected), at_least: cost(output.at_least), at_most: cost(output.at_most) };
+    return recordOf(BOUNDS, (bound) => present(costOf({ ...usage, completionTokens: output[bound] }, price)));
   };
   // What a cache serves later went into it before.
   const writtenTokens = promptTokens - cachedTokens;
@@ -256,17 +251,11 @@ export function chargesOf(
 
 /** The sums of some rows' calls. */
 export function sumOf(all: readonly Charges[], price: Price | undefined): Charges {
-  const sumsOf = (of: (charges: Charges) => Estimated | null) => ({
-    expected: sum(all, (each) => of(each)?.expected ?? 0),
-    at_least: sum(all, (each) => of(each)?.at_least ?? 0),
-    at_most: sum(all, (each) => of(each)?.at_most ?? 0),
-  });
+  const sumsOf = (of: (charges: Charges) => Estimated | null) =>
+    recordOf(BOUNDS, (bound) => sum(all, (each) => of(each)?.[bound] ?? 0));
+  const sizes = ['rows', 'calls', 'characters', 'prompt_tokens', 'cached_tokens'] as const;
   return {
-    rows: sum(all, ({ rows }) => rows),
-    calls: sum(all, ({ calls }) => calls),
-    characters: sum(all, ({ characters }) => characters),
-    prompt_tokens: sum(all, ({ prompt_tokens }) => prompt_tokens),
-    cached_tokens: sum(all, ({ cached_tokens }) => cached_tokens),
+    ...recordOf(sizes, (size) => sum(all, (each) => each[size])),
     output_tokens: sumsOf(({ output_tokens }) => output_tokens),
     usd: price === undefined ? null : sumsOf(({ usd }) => usd),
     usd_cached: price === undefined ? null : sumsOf(({ usd_cached }) => usd_cached),

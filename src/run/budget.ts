@@ -24,7 +24,7 @@ export class Reserve {
 
   /** @param spent what all calls have cost so far */
   constructor(
-    private readonly spent: Pick<Ledger, 'tokens' | 'usd'>,
+    private readonly spent: Ledger,
     private readonly settings: BudgetSettings,
   ) {}
 
@@ -32,14 +32,13 @@ export class Reserve {
    * Keeps back what a call can cost. Undefined where there is no room for it beside those in flight; alone it may always start, so that
    * a budget is used up. What it gives is called once the call has ended and is among what was spent.
    * @param chars of its prompt
-   * @param ledger knows its price
    */
-  take(chars: number, maxTokens: number, ledger: Ledger): ((usage?: Usage) => void) | undefined {
+  take(chars: number, maxTokens: number, price = this.spent.price): ((usage?: Usage) => void) | undefined {
     const { budgetUsd = Number.POSITIVE_INFINITY, budgetTokens = Number.POSITIVE_INFINITY } = this.settings;
     const perChar = this.#perChar === 0 ? 1 : Math.max(this.#perChar, Math.min(1, ROOM_FOR_PROMPTS * this.#perChar));
     const promptTokens = Math.ceil(chars * perChar);
     const tokens = promptTokens + maxTokens;
-    const usd = ledger.mostFor(promptTokens, maxTokens);
+    const usd = mostFor(promptTokens, maxTokens, price());
     const isTooMuch =
       this.spent.tokens + this.#tokens + tokens > budgetTokens || (this.spent.usd ?? 0) + this.#usd + usd > budgetUsd;
     if (isTooMuch && this.#calls > 0) return undefined;
@@ -117,7 +116,7 @@ export class Ledger {
   readonly #measured = { chars: 0, tokens: 0 };
 
   /** `price` is what calls cost now; undefined where nobody knows it. */
-  constructor(private readonly price: () => Price | undefined) {}
+  constructor(readonly price: () => Price | undefined) {}
 
   /** Characters a token of prompts, as this run has measured it; four where it has not. */
   get charsAToken(): number {
@@ -130,21 +129,12 @@ export class Ledger {
     return this.price() === undefined ? undefined : this.#usd;
   }
 
-  /** US dollars that a call with so many tokens costs at most, whatever goes into a cache; 0 where no price is known. */
-  mostFor(promptTokens: number, completionTokens: number): number {
-    const price = this.price();
-    if (price === undefined) return 0;
-    const costs = [0, promptTokens].map((writtenTokens) =>
-      costOf({ promptTokens, writtenTokens, completionTokens }, price),
-    );
-    return Math.max(...costs.map((cost = 0) => cost));
-  }
-
   /**
    * Adds what one record, or one try, cost.
    * @param entry `chars` are those that were sent, where the usage is that of one call, and `calls` those that the cost is of, if not 1
+   * @param priceNow of the model that was asked, where the ledger is of several
    */
-  add(entry: CallCost & { readonly chars?: number | undefined; readonly calls?: number }): void {
+  add(entry: CallCost & { readonly chars?: number | undefined; readonly calls?: number }, priceNow = this.price): void {
     const { usage, chars, calls = 1, uncounted = { sent: 0, received: 0 } } = entry;
     const { promptTokens = 0, completionTokens = 0 } = usage;
     if (chars !== undefined && promptTokens > 0) {
@@ -157,8 +147,16 @@ export class Ledger {
     const all = { ...usage, promptTokens: promptTokens + guessed, completionTokens: completionTokens + guessedOutput };
     const tokens = all.promptTokens + all.completionTokens;
     this.tokens += tokens;
-    const price = tokens === 0 ? undefined : this.price();
+    const price = tokens === 0 ? undefined : priceNow();
     // Both counts are there, so the cost is known.
     if (price !== undefined) this.#usd += costOf(all, price, calls) ?? 0;
   }
+}
+
+/** US dollars that a call with so many tokens costs at most, whatever goes into a cache; 0 where no price is known. */
+function mostFor(promptTokens: number, completionTokens: number, price: Price | undefined): number {
+  const costs = [0, promptTokens].map(
+    (writtenTokens) => price && costOf({ promptTokens, writtenTokens, completionTokens }, price),
+  );
+  return Math.max(...costs.map((cost = 0) => cost));
 }

@@ -1,7 +1,7 @@
 // What the commands that ask have in common: a run is opened, its stage is billed or asked, and what came of it is told.
 
 import { resolve } from 'node:path';
-import { EXIT, type ExitCode } from '../core/errors.js';
+import { closing, EXIT, type ExitCode } from '../core/errors.js';
 import { CHARS_A_TOKEN, type Io } from '../core/types.js';
 import { printBill } from './bill-text.js';
 import { reachedIn, spendingOf, spendingText } from './budget.js';
@@ -20,22 +20,14 @@ export async function withTarget<T>(
   io: Io,
   use: (asked: { readonly target: Target; readonly pricing: Pricing }) => Promise<T>,
 ): Promise<T> {
-  const target = await openTarget(addresses, settings, io);
-  try {
-    return await use({ target, pricing: await openPricing(target, settings, io) });
-  } finally {
-    await target.close();
-  }
+  return closing(await openTarget(addresses, settings, io), async (target) =>
+    use({ target, pricing: await openPricing(target, settings, io) }),
+  );
 }
 
 /** Opens the run, and closes it behind what `use` makes of it. @throws UserError as `openRun` */
 export async function withRun<T>(options: Parameters<typeof openRun>[0], use: (run: Run) => Promise<T>): Promise<T> {
-  const run = await openRun(options);
-  try {
-    return await use(run);
-  } finally {
-    await run.close();
-  }
+  return closing(await openRun(options), use);
 }
 
 /** Prints the bill of a stage under --dry-run, which then is all; else asks the stage, and tells what came of it. */

@@ -1,24 +1,21 @@
 // `--events FILE`: what a stage does as JSON lines for programs, as a listener of the stage. docs/events.md lists the lines.
 
-import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readSync, statSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { cannotCreate, codeOf, UserError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
 import { printable } from '../core/printable.js';
 import { keysIn, openRedaction } from '../core/redaction.js';
 import type { BackendStatus, Domain, Io } from '../core/types.js';
 import { placeOf } from '../disk/files.js';
 import { toolVersion } from '../settings/command.js';
 import { reachedIn, spendingOf } from './budget.js';
-import type { BudgetSettings } from './options.js';
+import type { AskingSettings, BudgetSettings } from './options.js';
 import { unreferencedInterval } from './progress.js';
 import type { Beginning, RunName, StageListener } from './stage-contract.js';
 
 const EVENTS_SCHEMA = 'awb.events/1';
 /** Every line begins so: a file that begins otherwise is not ours to write into. */
 const LINE_START = `{"v":"${EVENTS_SCHEMA}"`;
-/** A torn line is looked for in so much of the end. */
-const TAIL_BYTES = 1 << 20;
 const LOOK_EVERY_MS = 200;
 /** A budget is told at each such part of it. */
 const BUDGET_STEPS = 10;
@@ -26,17 +23,13 @@ const BUDGET_STEPS = 10;
 const NOTABLE_PAUSE_MS = 1_000;
 
 /** With the secrets that are taken out of what is written. */
-interface EventsSettings extends BudgetSettings {
-  readonly quiet: boolean;
-  readonly modelApiKey?: string | undefined;
-  readonly judgeApiKey?: string | undefined;
-  readonly extraBody?: JsonObject | undefined;
-}
+type EventsSettings = BudgetSettings &
+  Pick<AskingSettings, 'quiet'> &
+  Partial<Pick<AskingSettings, 'extraBody'> & Record<'modelApiKey' | 'judgeApiKey', string | undefined>>;
 
 /**
  * Writes an event a line. Whatever becomes of the file, the run goes on.
  * @param own what the run itself writes: it would be spoilt
- * @param clocks in tests: milliseconds since the epoch, and what calls `look` again and again until the function it returns is called
  * @throws UserError: 2 for standard output, one of `own`, and a file of something else; 73 where it cannot be opened
  */
 export function eventsListener(
@@ -44,9 +37,7 @@ export function eventsListener(
   settings: EventsSettings,
   { cwd, stderr, env }: Pick<Io, 'cwd' | 'stderr' | 'env'>,
   own: readonly string[],
-  clocks: { date?(): number; every?(ms: number, look: () => void): () => void } = {},
 ): StageListener {
-  const { date = Date.now, every = unreferencedInterval } = clocks;
   const path = resolve(cwd, file);
   if (own.some((each) => placeOf(each) === placeOf(path))) {
     throw new UserError(`--events ${file} is a file that the run itself writes; name another, such as events.jsonl`);
@@ -68,7 +59,7 @@ export function eventsListener(
   const write = (type: string, members: object) => {
     if (run === undefined || fd === undefined) return;
     try {
-      const event = { v: EVENTS_SCHEMA, type, at: new Date(date()).toISOString(), run, ...members };
+      const event = { v: EVENTS_SCHEMA, type, at: new Date().toISOString(), run, ...members };
       appendFileSync(fd, `${JSON.stringify(event)}\n`);
     } catch (error) {
       const code = codeOf(error);
@@ -109,8 +100,8 @@ export function eventsListener(
         totals: domains(totals),
         already: domains(already),
       });
-      look = backendWatch(status, date, write);
-      stopLooking = every(LOOK_EVERY_MS, look);
+      look = backendWatch(status, write);
+      stopLooking = unreferencedInterval(LOOK_EVERY_MS, look);
       tellBudget();
     },
     tried({ id }) {
@@ -182,7 +173,7 @@ function openedFile(path: string, name: string): number {
     if (found?.isFIFO()) {
       throw new UserError(`--events ${name} is a FIFO; name a file, which others can follow with tail -f`);
     }
-    if (found?.isFile() && found.size > 0) cutTornLine(path, name);
+    if (found?.isFile()) cutTornLine(path, name);
     return openSync(path, 'a', 0o666);
   } catch (error) {
     const code = codeOf(error);
@@ -194,36 +185,22 @@ function openedFile(path: string, name: string): number {
 }
 
 /**
- * Cuts off a line that a killed process or a full disk has torn. The file may be large: its head and its tail alone are read.
+ * Cuts off a line that a killed process or a full disk has torn.
  * @throws UserError (2) for a file that holds something else: it would be spoilt
  */
 function cutTornLine(path: string, name: string): void {
-  const file = openSync(path, 'r+');
-  // A character a byte, so that lengths are places in the file.
-  const textAt = (offset: number, length: number) => {
-    const bytes = Buffer.alloc(length);
-    return bytes.toString('latin1', 0, readSync(file, bytes, 0, length, offset));
-  };
-  try {
-    const { size } = fstatSync(file);
-    if (!LINE_START.startsWith(textAt(0, LINE_START.length))) {
-      throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
-    }
-    const from = Math.max(0, size - TAIL_BYTES);
-    const tail = textAt(from, size - from);
-    const end = tail.lastIndexOf('\n') + 1;
-    // Without a line end in it the tail is the middle of a line. Another run that appends to the same file may have written on.
-    const isTorn = end < tail.length && (end > 0 || from === 0);
-    if (isTorn && fstatSync(file).size === size) ftruncateSync(file, from + end);
-  } finally {
-    closeSync(file);
+  const bytes = readFileSync(path);
+  if (!LINE_START.startsWith(bytes.toString('latin1', 0, LINE_START.length))) {
+    throw new UserError(`--events ${name} holds something else than events, and is left as it is; name another file`);
   }
+  const end = bytes.lastIndexOf('\n') + 1;
+  // Another run that appends to the same file may have written on.
+  if (end < bytes.length && statSync(path).size === bytes.length) truncateSync(path, end);
 }
 
 /** Compares the backend with how it was before, and tells what has changed: the limit of calls, pauses of a rate limit, outages. */
 function backendWatch(
   status: () => BackendStatus | undefined,
-  date: () => number,
   tell: (type: 'limit' | 'paused' | 'resumed', members: object) => void,
 ): () => void {
   let limit: number | undefined;
@@ -240,7 +217,7 @@ function backendWatch(
     for (const { host, hasAnswered } of outages) {
       causes.set(host, { cause: hasAnswered ? 'outage' : 'not-ready', host: printable(host) });
     }
-    const wait = { seconds: Math.round(pausedMs / 1000), until: new Date(date() + pausedMs).toISOString() };
+    const wait = { seconds: Math.round(pausedMs / 1000), until: new Date(Date.now() + pausedMs).toISOString() };
     for (const [name, what] of causes) {
       if (!paused.has(name)) tell('paused', name === '' ? { ...what, ...wait } : what);
       paused.set(name, what);

@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { badData, codeOf, EXIT, UserError } from '../core/errors.js';
+import { badData, closing, codeOf, EXIT, UserError } from '../core/errors.js';
 import { isObject, parseObject } from '../core/json.js';
 import { counted } from '../core/printable.js';
 import { syncFolder } from '../disk/files.js';
@@ -61,8 +61,6 @@ type Summarise<S> = (record: JournalRecord, before: S | undefined) => S;
 
 export type Journal<S> = Awaited<ReturnType<typeof openJournal<S>>>;
 
-/** How many damaged lines are named. */
-const MOST_NAMED = 10;
 /** The records of so many bytes are taken in by one turn of the event loop, within some ten milliseconds. */
 const READ_BYTES = 1 << 18;
 
@@ -94,12 +92,7 @@ export async function viewJournal<S>(path: string = devNull, summarise: Summaris
  * @throws UserError: 66 where the file cannot be read, or is not a regular file; 65 for a journal without checksums
  */
 export async function scanJournal(path: string, take: TakeRecord, start = 0) {
-  const handle = await openRegular(path);
-  try {
-    return await scan(path, handle, take, start);
-  } finally {
-    await handle.close();
-  }
+  return closing(await openRegular(path), (handle) => scan(path, handle, take, start));
 }
 
 async function journalIn<S>(path: string, handle: FileHandle, summarise: Summarise<S>, torn?: 'cuts') {
@@ -175,6 +168,9 @@ async function openRegular(path: string, use?: 'writes'): Promise<FileHandle> {
   }
   throw new UserError(`${path} is not a regular file, and a journal has to be one; move it away${remedy}`, exitCode);
 }
+
+/** How many damaged lines are named. */
+const MOST_NAMED = 10;
 
 type TakeRecord = (record: JournalRecord, line: Line) => unknown;
 

@@ -1,13 +1,11 @@
 // How a stage's model is opened, and the rows that are told to be too long for it before the first of them is asked.
 
-import { resolve } from 'node:path';
 import { present } from '../core/errors.js';
-import { charactersOf, type Io, type Question, textsOf } from '../core/types.js';
+import { charactersOf } from '../core/types.js';
 import { type OpenBackend, openEndpoints } from '../model/backend.js';
 import { fitNotice, leastRoom, overlongRows } from '../model/context.js';
-import { openTokenizer, requireTokenizer } from '../model/tokens/tokenizer.js';
 import { Reserve } from './budget.js';
-import { type AskingSettings, type CallSettings, samplingOf } from './options.js';
+import { type CallSettings, samplingOf } from './options.js';
 import { droppedOf, type Stage, type StageJob } from './stage-contract.js';
 
 /** What a session needs of a model that is open. */
@@ -31,7 +29,7 @@ export const openModel: OpenModel = async (stage, notice, onDropped) => {
   const hasBudget = budgetUsd !== undefined || budgetTokens !== undefined;
   // Keeps back the cost of calls in flight.
   const held = hasBudget ? new Reserve(run.ledger, settings) : undefined;
-  const reserve = held && ((chars: number) => held.take(chars, maxTokens, run.ledger));
+  const reserve = held && ((chars: number) => held.take(chars, maxTokens));
   const dropped = droppedOf(run);
   const options = { ...backendOptions(settings), responseFormat, dropped, reserve, onNotice: notice };
   const backend = await (run.batch === undefined ? openEndpoints(target.named, options) : byFiles(run.batch.dir));
@@ -63,65 +61,29 @@ export function backendOptions(settings: CallSettings) {
 }
 
 /**
- * Tells a slip in --tokenizer before anything is read or asked: a server with a large context would never have it opened.
- * @throws UserError (66) for a tokenizer that is not there, (65) for what cannot be one
- */
-export async function requireNamedTokenizer(
-  { tokenizer: file }: Pick<AskingSettings, 'tokenizer'>,
-  { cwd }: Pick<Io, 'cwd'>,
-): Promise<void> {
-  if (file !== undefined) await requireTokenizer(resolve(cwd, file), file);
-}
-
-/**
  * Lists the rows that are too long for a context that is told. They are asked all the same: sizes are estimates.
- * @throws UserError where no row can fit, where the tokenizer cannot be used, or once the user has interrupted; the backend is closed then
+ * @throws UserError where no row can fit or once the user has interrupted; the backend is closed then
  */
 async function sayWhatIsTooLong<J extends StageJob>(
   stage: Stage<J>,
   backend: OpenBackend,
   notice: (text: string, more: string) => void,
 ): Promise<void> {
-  const { settings, io } = stage;
+  const { run, settings, io } = stage;
   const sizable = stage.order.flatMap((job) => {
     const place = stage.asks(job) ? stage.placeOf(job) : undefined;
-    const characters = async () => charactersOf(await firstQuestion(stage, job));
+    // A row that asks the model has a question.
+    const characters = async () => charactersOf(present((await stage.questions(job))[0]));
     return place === undefined ? [] : [{ ...place, domain: job.domain, characters }];
   });
   try {
     const room = leastRoom(await backend.contexts(), settings);
     if (room === undefined) return;
-    const tooLong = await overlongRows(sizable, room, await charsAToken(stage), io.stop);
+    const tooLong = await overlongRows(sizable, room, run.ledger.charsAToken, io.stop);
     const said = fitNotice(tooLong, room, settings);
     if (said !== undefined) notice(said.summary, `:\n${said.lines.join('\n')}`);
   } catch (error) {
     await backend.close();
     throw error;
   }
-}
-
-async function firstQuestion<J extends StageJob>({ questions }: Stage<J>, job: J): Promise<Question> {
-  // A row that asks the model has a question.
-  return present((await questions(job))[0]);
-}
-
-/** So many rows, and so many characters of each, tell the characters a token under a tokenizer: to count whole rows takes seconds. */
-const ROWS_COUNTED = 12;
-const CHARACTERS_COUNTED = 20_000;
-
-/** By the tokenizer that the user named, from the ends of rows all over the order; else as the run has measured. */
-async function charsAToken<J extends StageJob>(stage: Stage<J>): Promise<number> {
-  const { io, run } = stage;
-  const { tokenizer: file } = stage.settings;
-  const asked = stage.order.filter((job) => stage.asks(job));
-  if (file === undefined || asked.length === 0) return run.ledger.charsAToken;
-  const { count } = await openTokenizer(resolve(io.cwd, file), file);
-  const step = Math.ceil(asked.length / ROWS_COUNTED);
-  let sample = '';
-  for (const job of asked.filter((_, place) => place % step === 0)) {
-    sample += textsOf(await firstQuestion(stage, job))
-      .join('\n')
-      .slice(-CHARACTERS_COUNTED);
-  }
-  return sample.length / Math.max(1, count(sample));
 }

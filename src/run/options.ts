@@ -74,6 +74,7 @@ export const ASKING_OPTIONS = {
     tokenizer: option.text(
       'FILE',
       '--dry-run: count prompts by this tokenizer.json of the model, or by the one in this folder',
+      { belongsTo: 'dry-run' },
     ),
     'dry-run': option.flag('show what is still to be asked, its tokens, cost and time; nothing is asked or written'),
     'estimate-from': option.list('RUN', '--dry-run: estimate by these runs (folders or files)', {

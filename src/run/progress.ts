@@ -23,11 +23,6 @@ interface ProgressOptions {
   /** Adds a line for each failed row. */
   readonly verbose: boolean;
   readonly color: boolean;
-  /** Milliseconds of a clock that never goes back, and since the epoch. */
-  readonly now?: () => number;
-  readonly date?: () => number;
-  /** Calls `tick` again and again until the function it returns is called. */
-  readonly every?: (ms: number, tick: () => void) => () => void;
 }
 
 interface SettledRow {
@@ -53,19 +48,19 @@ const LINE_AT_MOST_EVERY_MS = 1_000;
  * below it, so that a process that ends at once leaves a whole screen. Rate and time left count this session's rows only.
  */
 export function openProgress({ stderr, env }: Pick<Io, 'stderr' | 'env'>, options: ProgressOptions) {
-  const { now = () => performance.now(), every = unreferencedInterval, color, verbose } = options;
-  const tally = openTally(options, now());
+  const { color, verbose } = options;
+  const tally = openTally(options, performance.now());
   const look = { color, blocks: hasBlocks(env) };
   const show = options.quiet
     ? { settled() {}, notice(_text: string) {}, tick(_at: number) {}, finish() {} }
     : stderr.isTTY
       ? liveBlock(stderr, tally, look)
-      : plainLines(stderr, tally, now);
+      : plainLines(stderr, tally);
   const tick = () => {
-    tally.observe(now());
-    show.tick(now());
+    tally.observe(performance.now());
+    show.tick(performance.now());
   };
-  const stop = options.quiet ? () => {} : every(TICK_MS, tick);
+  const stop = options.quiet ? () => {} : unreferencedInterval(TICK_MS, tick);
   return {
     settled(domain: Domain, row: SettledRow): void {
       tally.count(domain, row);
@@ -124,23 +119,23 @@ function liveBlock(
 }
 
 /** A line at the beginning, every 5 % or half minute, and at the end. */
-function plainLines(stderr: TextSink, tally: Tally, now: () => number) {
+function plainLines(stderr: TextSink, tally: Tally) {
   const step = () => Math.floor((tally.sums.done / Math.max(1, tally.sums.total)) * LINES_PER_RUN);
   let shown = { at: 0, step: -1, done: -1 };
   const show = () => {
-    tally.observe(now());
+    tally.observe(performance.now());
     const { title } = tally.options;
     const { total, done, failed } = tally.sums;
-    shown = { at: now(), step: step(), done };
+    shown = { at: performance.now(), step: step(), done };
     const failures = failed > 0 ? [`${failed} failed`] : [];
     const summary = [`${title} ${done}/${total} ${tally.unit}`, ...failures, ...paceParts(tally)].join(', ');
     const outages = tally.options.status()?.outages ?? [];
-    stderr.write(`${printable([summary, ...outages.map((outage) => outageText(outage, tally))].join('; '))}\n`);
+    stderr.write(`${printable([summary, ...outages.map(outageText)].join('; '))}\n`);
   };
   show();
   return {
     settled() {
-      if (step() > shown.step && now() - shown.at >= LINE_AT_MOST_EVERY_MS) show();
+      if (step() > shown.step && performance.now() - shown.at >= LINE_AT_MOST_EVERY_MS) show();
     },
     notice: (text: string) => stderr.write(`${printable(text, { multiline: true })}\n`),
     tick(at: number) {
@@ -189,20 +184,17 @@ function backendLines(tally: Tally, columns: number): string[] {
   const paused = pausedMs > 0 ? `, paused by the server for ${duration(pausedMs / 1000)}` : '';
   const states = [
     `${inFlight} in flight${held}, limit ${limit}${paused}`,
-    ...outages.map((outage) => `${outageText(outage, tally)}, next try in ${duration(outage.nextMs / 1000)}`),
+    ...outages.map((outage) => `${outageText(outage)}, next try in ${duration(outage.nextMs / 1000)}`),
   ].flatMap((line) => wrapped(line, columns, 2));
   if (failure === undefined) return states;
   return [...states, `latest failure, ${duration(failure.agoMs / 1000)} ago: ${oneLine(failure.text, 500)}`];
 }
 
 /** `localhost:8000 silent since 14:02:11, given up at 14:12:11` */
-function outageText(
-  { host, hasAnswered, forMs, leftMs }: BackendStatus['outages'][number],
-  { options: { date = Date.now } }: Tally,
-): string {
+function outageText({ host, hasAnswered, forMs, leftMs }: BackendStatus['outages'][number]): string {
   const timeOfDay = (at: number) => new Date(at).toTimeString().slice(0, 8);
-  const until = leftMs > 0 ? `, given up at ${timeOfDay(date() + leftMs)}` : '';
-  return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(date() - forMs)}${until}`;
+  const until = leftMs > 0 ? `, given up at ${timeOfDay(Date.now() + leftMs)}` : '';
+  return `${host} ${hasAnswered ? 'silent' : 'not ready'} since ${timeOfDay(Date.now() - forMs)}${until}`;
 }
 
 /**

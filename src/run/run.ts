@@ -5,7 +5,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callsIn, isUncounted, type Price } from '../core/costs.js';
 import { cannotCreate, codeOf } from '../core/errors.js';
-import { type Identity, requireSameIdentity } from '../core/identity.js';
+import { asksWorldModel, type Identity, requireSameIdentity } from '../core/identity.js';
 import { isObject } from '../core/json.js';
 import type { Usage } from '../core/types.js';
 import { clearRemains, makeFolders, sizeOf } from '../disk/files.js';
@@ -42,15 +42,10 @@ export interface RowSummary extends RowState {
   readonly stamp: string;
 }
 
-/** Under which name a record's log holds its stamp. */
-export const STAMP_KEY = {
-  infer: 'dropped',
-  judge: 'stamp',
-  calibrate: 'stamp',
-  likelihood: 'dropped',
-  scenarios: 'dropped',
-  simulate: 'dropped',
-} as const satisfies Record<Manifest['kind'], string>;
+/** Under which name a record's log holds its stamp: a world model's answers depend on the parameters that were dropped, and on little else. */
+export function stampKeyOf(kind: Manifest['kind']) {
+  return asksWorldModel(kind) ? 'dropped' : 'stamp';
+}
 
 export type Run = Awaited<ReturnType<typeof openRun>>;
 
@@ -96,7 +91,7 @@ export async function openRun(options: {
     ledger.add(unrecorded);
     let isOpen = false;
     const summarise = (record: JournalRecord, earlier: RowSummary | undefined) => {
-      const summary = summaryOf(stateOf(record), record.log, STAMP_KEY[kind]);
+      const summary = summaryOf(stateOf(record), record.log, stampKeyOf(kind));
       if (!isOpen) ledger.add(entryOf(summary, record.log));
       // What the record took whose place this one takes is kept.
       return earlier === undefined ? summary : { ...summary, taken: [...earlier.taken, ...summary.taken] };
@@ -162,23 +157,19 @@ export function summaryOf(state: RowState, log: JournalRecord['log'], stampKey: 
     throw new TypeError('a record of this kind is never written');
   }
   const calls = callsIn(tries);
-  // Field by field, and nothing empty twice: one is kept for each row, and a spread takes twice the memory.
   return {
     status,
     class: failure,
     reason,
-    flags: flags.length === 0 ? NO_FLAGS : flags,
+    flags,
     usage,
     chars: typeof chars === 'number' ? chars : undefined,
     attempts,
     calls,
-    taken: attempts === 0 ? NOTHING_TAKEN : [{ usage, calls }],
+    taken: attempts === 0 ? [] : [{ usage, calls }],
     stamp,
   };
 }
-
-const NO_FLAGS: RowSummary['flags'] = [];
-const NOTHING_TAKEN: RowSummary['taken'] = [];
 
 /** A count of null adds nothing. */
 function isUsage(value: unknown): value is Usage {

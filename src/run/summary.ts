@@ -1,7 +1,7 @@
 // The last words of infer and judge: counts, flags, tokens, time and what to type next.
 
 import { join } from 'node:path';
-import { bytesText, counted, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
+import { counted, grouped, printable, shellLine, shownPath, withShownPaths } from '../core/printable.js';
 import type { BatchReport, Io, Usage } from '../core/types.js';
 import { programName } from '../settings/command.js';
 import { type Spending, spendingOf, spendingText } from './budget.js';
@@ -129,29 +129,19 @@ function tokensText(tokens: Usage): string | undefined {
 
 // What a run says at its end of its batch files: what has come, what is left, and who can answer it.
 
-/** How many files are listed: the latest. */
-const MOST_PARTS = 10;
-
-/** The state of each file, and what is odd about the results. */
+/** How far the files are, each of which `awb batch status` lists, and what is odd about the results. */
 function batchLines({ dir, parts, awaited, written, isLive, notes }: BatchReport, io: Io): string[] {
   if (parts.length === 0) return [];
   const requests = parts.reduce((sum, part) => sum + part.requests, 0);
   const late = requests - parts.reduce((sum, part) => sum + part.answered, 0);
   const fresh = written === 0 ? '' : `, ${grouped(written)} of them written now`;
-  const earlier = parts.length - MOST_PARTS;
   return [
     `batch: ${grouped(awaited)} of ${counted(requests, 'result', 'results', grouped)} awaited in ${shownPath(dir, io)}${fresh}`,
-    ...(earlier > 0 ? [`  ${counted(earlier, 'earlier file')}, and`] : []),
-    ...parts.slice(-MOST_PARTS).map(partLine),
     ...notes.map((note) => `  ${printable(note)}`),
     ...(isLive && late > 0
       ? [`  without a result, so that rows were asked live and later ones are ignored: ${grouped(late)}`]
       : []),
   ];
-}
-
-function partLine({ file, requests, bytes, answered, awaited }: BatchReport['parts'][number]): string {
-  return `  ${file}: ${counted(requests, 'request', 'requests', grouped)} (${bytesText(bytes)}), ${grouped(answered)} answered, ${grouped(awaited)} awaited`;
 }
 
 /** Who can answer what is awaited. `same` is the command that reads it. */

@@ -43,13 +43,13 @@ export function namesTarget({ local }: Pick<AskingSettings, 'local'>): boolean {
  */
 export async function openTarget(
   addresses: Addresses,
-  settings: Pick<AskingSettings, 'local'> & { readonly dryRun: boolean } & Parameters<typeof startLocal>[2] &
-    Parameters<typeof requirePriceOfOwn>[0],
+  settings: Pick<AskingSettings, 'local' | 'dryRun' | 'budgetUsd' | 'prices'> & Parameters<typeof startLocal>[2],
   io: Io,
 ): Promise<Target> {
-  const { local, dryRun } = settings;
+  const { local, dryRun, budgetUsd, prices } = settings;
   if (local === undefined) return targetAt(addresses, io);
-  requirePriceOfOwn(settings);
+  // A model that is served here has no price but that of a file; the run is refused before the model is loaded.
+  requirePriced({ budgetUsd }, prices !== undefined, { model: local, hosts: ['local'] });
   if (!dryRun) return localTarget(addresses.prefix, local, settings, io);
   const nobody = targetAt({ ...addresses, baseUrls: [], model: local }, io);
   return { ...nobody, identity: undefined, hosts: ['local'] };
@@ -80,14 +80,6 @@ export function targetAt({ prefix, baseUrls, model = '', apiKey }: Addresses, { 
     hosts: baseUrls.map((url) => new URL(url).host),
     async close() {},
   };
-}
-
-/** @throws UserError (2) for a budget in dollars where a model is to be served here, and no file says what that costs. */
-export function requirePriceOfOwn({ budgetUsd, prices }: BudgetSettings & { readonly prices?: string | undefined }) {
-  if (budgetUsd === undefined || prices !== undefined) return;
-  throw new UserError(
-    '--budget-usd needs a price, and a model that is served here (--local) has none: bound the tokens with --budget-tokens, or give a price of your own with --prices FILE (docs/costs.md)',
-  );
 }
 
 /**

@@ -66,9 +66,9 @@ export async function resolveSettings(
   if (settings.quiet && settings.verbose) problems.push('--quiet and --verbose exclude each other');
   for (const flag of flags.keys()) {
     const whole = table[flag]?.belongsTo;
+    const isWhole = whole === undefined || (found.get(whole)?.value ?? false) !== false;
     // A variable and a configuration file stand for many commands, and may say what this one does not need.
-    const given = whole === undefined || found.get(whole)?.value;
-    if (given === undefined || given === false) problems.push(`--${flag} belongs to --${whole}; add it`);
+    if (!isWhole) problems.push(`--${flag} belongs to --${whole}; add it`);
   }
   return { settings, shown: shownSettings(table, found), found, problems, warnings };
 }

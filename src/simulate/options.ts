@@ -115,6 +115,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
   mcp: option.flag('serve the tool act by MCP: over standard input and output, or with --listen over HTTP at /mcp'),
   'listen-key': option.text('KEY', 'key that agents have to send; needed on any address but loopback', {
     secret: true,
+    belongsTo: 'listen',
   }),
   record: option.text('DIR', 'keep every episode there as a row of the benchmark, step by step'),
   sessions: option.integer('most sessions at once', { min: 1, max: 100_000, default: 256 }),
@@ -125,8 +126,7 @@ export const ENVIRONMENT_OPTIONS = under('Environment', {
 export type EnvironmentSettings = Settings<typeof ENVIRONMENT_OPTIONS>;
 
 /** Whether agents elsewhere are to be served. @throws UserError (2) for a flag that says something of that where they are not */
-export function servesAgents({ listen, mcp, listenKey, record }: Partial<EnvironmentSettings>): boolean {
-  if (listenKey !== undefined && listen === undefined) throw new UserError('--listen-key belongs to --listen; add it');
+export function servesAgents({ listen, mcp, record }: Partial<EnvironmentSettings>): boolean {
   if (listen !== undefined || mcp === true) return true;
   if (record !== undefined) throw new UserError('--record belongs to --listen or --mcp; add one');
   return false;

@@ -1,14 +1,15 @@
 // A simulation: a world model that is asked live, where its worlds start (an empty world of a domain, or the place of a row of the data), and what
 // it may spend. All ways to act in a world use it.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Dataset, openDataset, type RowRef } from '../benchmark/dataset.js';
-import { addUsage, callsCounted } from '../core/costs.js';
+import { addUsage, callsCounted, type Price } from '../core/costs.js';
 import { badData, codeOf, inputMissing, messageOf, nearest, UserError } from '../core/errors.js';
 import { oneLine } from '../core/printable.js';
 import { unknownName } from '../core/schema.js';
 import { type CallLog, charactersOf, type Io, type ModelRequest, type Usage } from '../core/types.js';
+import { replaceFile } from '../disk/files.js';
 import { requireData } from '../infer/chosen-rows.js';
 import { openFreshPrompts, openSystemPrompts, type SystemPrompts } from '../infer/messages.js';
 import { afterReply, freshWorld, requestOf, type World, worldAt } from '../infer/world.js';
@@ -16,9 +17,9 @@ import type { Measured, Room } from '../model/context.js';
 import { type LiveHooks, type LiveModel, measuredBy, openLive } from '../model/live.js';
 import { Ledger, Reserve, reachedIn, spendingOf } from '../run/budget.js';
 import { backendOptions } from '../run/model.js';
-import type { BudgetSettings } from '../run/options.js';
+import type { BudgetSettings, CallSettings } from '../run/options.js';
 import type { Pricing } from '../run/run.js';
-import { namesTarget, openPricing, openTarget, requirePriced } from '../run/target.js';
+import { namesTarget, openPricing, openTarget, requirePriced, type Target } from '../run/target.js';
 import type { SimulationSettings } from './options.js';
 
 /** What is done in a world. */
@@ -61,11 +62,8 @@ export async function openSimulation(
   };
   try {
     const pricing = await openPricing(target, settings, io);
-    requirePriced(settings, pricing(new Set()) !== undefined, target);
-    const asking = { ...backendOptions({ ...settings, fitMaxTokens: true, keepGoing: true }), dropped: [], onNotice };
-    const live = await openLive(target.named, asking, settings.context);
-    closers.push(() => live.close());
-    const asked = new PaidModel(live, pricing, settings.maxTokens, budget);
+    const asked = await openPaid(target, pricing, { ...settings, ...LIVE }, budget, onNotice);
+    closers.push(() => asked.close());
     const starts = openStarts(settings, io);
     closers.push(() => starts.close());
     /** What the request measured that a world came from. Worlds never change, so one that is gone back to is known still. */
@@ -96,7 +94,7 @@ export async function openSimulation(
       },
       /** What an action would take of the context; undefined where nobody knows its size. */
       roomFor: ({ world, action, instruction }: Step): Room | undefined =>
-        live.roomFor(requestOf(world, action, instruction), measured.get(world)),
+        asked.roomFor(requestOf(world, action, instruction), measured.get(world)),
       budget,
       close,
     };
@@ -108,44 +106,52 @@ export async function openSimulation(
 
 /** What the calls of one model or of several may cost, and have cost, together. */
 export class Budget {
-  readonly ledgers: Ledger[] = [];
+  /** What a call of each of the models costs now. */
+  readonly prices: (() => Price | undefined)[] = [];
+  /** Dollars are known where the price of every model is. */
+  readonly ledger = new Ledger(() => {
+    const prices = this.prices.map((price) => price());
+    return prices.includes(undefined) ? undefined : prices[0];
+  });
   readonly reserve: Reserve;
 
   constructor(private readonly settings: BudgetSettings) {
-    this.reserve = new Reserve(this, settings);
-  }
-
-  get tokens(): number {
-    return this.ledgers.reduce((sum, { tokens }) => sum + tokens, 0);
-  }
-
-  get estimated(): number {
-    return this.ledgers.reduce((sum, { estimated }) => sum + estimated, 0);
-  }
-
-  /** US dollars; undefined where the price of any model is not known. */
-  get usd(): number | undefined {
-    return sumOfAll(this.ledgers.map(({ usd }) => usd));
+    this.reserve = new Reserve(this.ledger, settings);
   }
 
   /** Why nothing more may be asked; undefined while something is left. */
   get reached(): string | undefined {
-    return reachedIn(this, this.settings);
+    return reachedIn(this.ledger, this.settings);
   }
 
   get spending() {
-    return spendingOf(this, this.settings);
+    return spendingOf(this.ledger, this.settings);
   }
-}
-
-/** Undefined where any of them is. */
-export function sumOfAll(parts: readonly (number | undefined)[]): number | undefined {
-  return parts.reduce((sum, part) => (sum === undefined || part === undefined ? undefined : sum + part), 0);
 }
 
 interface PaidHooks extends LiveHooks {
   /** Whether nothing more is to be asked; a call then waits no longer for the budget. */
   readonly isOff?: () => boolean;
+}
+
+/** Of a long dialogue's context a reply uses what is left, and no failure of one world is that of another. */
+export const LIVE = { fitMaxTokens: true, keepGoing: true };
+
+/**
+ * Opens a model to be asked live, each call at the model's own price and within a budget.
+ * @throws UserError (2) for a budget in dollars without a price, and what opening endpoints throws
+ */
+export async function openPaid(
+  target: Target,
+  pricing: Pricing,
+  settings: CallSettings & { readonly context?: number | undefined },
+  budget: Budget,
+  onNotice: (text: string) => void,
+) {
+  requirePriced(settings, pricing(new Set()) !== undefined, target);
+  const options = { ...backendOptions(settings), dropped: [], onNotice };
+  const live = await openLive(target.named, options, settings.context);
+  return new PaidModel(live, pricing, settings.maxTokens, budget);
 }
 
 /** A model that is asked live, each call at the model's own price and within a budget. */
@@ -154,7 +160,9 @@ export class PaidModel {
   readonly usage: Usage = {};
   /** The models that have answered. */
   readonly served = new Set<string>();
-  readonly #ledger: Ledger;
+  readonly roomFor: LiveModel['roomFor'];
+  readonly close: LiveModel['close'];
+  readonly #price: () => Price | undefined;
 
   constructor(
     private readonly live: LiveModel,
@@ -162,8 +170,10 @@ export class PaidModel {
     private readonly maxTokens: number,
     private readonly budget: Budget,
   ) {
-    this.#ledger = new Ledger(() => pricing(this.served));
-    budget.ledgers.push(this.#ledger);
+    this.roomFor = live.roomFor;
+    this.close = live.close;
+    this.#price = () => pricing(this.served);
+    budget.prices.push(this.#price);
   }
 
   /** Counts a call: of this session, or by its record of an earlier one. */
@@ -171,7 +181,7 @@ export class PaidModel {
     if (model !== undefined) this.served.add(model);
     addUsage(this.usage, log.usage);
     this.calls += log.attempts;
-    this.#ledger.add({ ...log, calls: callsCounted(log), chars });
+    this.budget.ledger.add({ ...log, calls: callsCounted(log), chars }, this.#price);
   }
 
   /**
@@ -182,12 +192,12 @@ export class PaidModel {
     const { budget, maxTokens } = this;
     const whyNot = () => budget.reached ?? (hooks.isOff?.() ? 'nothing more is asked' : undefined);
     const isOver = () => hooks.signal.aborted || whyNot() !== undefined;
-    const release = await budget.reserve.turn(isOver, charactersOf(request), maxTokens, this.#ledger);
+    const release = await budget.reserve.turn(isOver, charactersOf(request), maxTokens, this.#price);
     let counted: Usage = {};
     try {
       const reason = whyNot();
       if (reason !== undefined) return { status: 'spent' as const, reason };
-      const room = this.live.roomFor(request, before);
+      const room = this.roomFor(request, before);
       if (room?.state === 'full') return { status: 'full' as const, room };
       // A larger budget would be refused by some servers, and asked for again at the cost of a call.
       const isLess = room !== undefined && room.replyTokens < maxTokens;
@@ -326,4 +336,30 @@ function rowNamed(name: string, { rows, find }: Dataset, isForeign = false): Row
   const names = rows.flatMap((row) => [nameOf(row), row.key, row.id]);
   const near = nearest(name, names);
   throw inputMissing(`${flag}there is no row "${shown}"${near === undefined ? '' : `; did you mean "${near}"?`}${way}`);
+}
+
+// A trajectory as a file of the benchmark, by which nothing that is there is lost.
+
+/** How the name of a file ends that `awb infer --data-dir` reads. */
+export const ENDING = '_test.jsonl';
+
+/**
+ * Writes a row as a file of its own, whole or not at all.
+ * @param path absolute
+ * @param words its name for the user, and what to do where it cannot be written
+ * @throws EEXIST where there is such a file, unless it is to be replaced; UserError (74) where it cannot be written
+ */
+export async function writeRow(
+  path: string,
+  row: object,
+  words: { readonly name: string; readonly remedy: string },
+  mayReplace: boolean,
+): Promise<void> {
+  // Its own name is taken first, so that no file is written over.
+  if (!mayReplace) await writeFile(path, '', { flag: 'wx' });
+  await replaceFile(path, [`${JSON.stringify(row)}\n`], words).catch(async (error: unknown) => {
+    // What a full disk left would keep its name from the next try, and be data to infer.
+    if (!mayReplace) await rm(path, { force: true });
+    throw error;
+  });
 }

@@ -1,10 +1,12 @@
 // Runs and calibrations in the SQLite file: what is held of them, written whole, read back, renamed and removed.
 
+import { z } from 'zod';
 import type { RowSpent, RunCosts, Spending, Spent } from '../core/costs.js';
+import { keyed } from '../core/document.js';
 import { inTableOrder } from '../core/domains.js';
 import type { EquivalenceCard } from '../core/equivalence.js';
 import { UserError } from '../core/errors.js';
-import { isNumber, isObject, isText, type JsonObject } from '../core/json.js';
+import { isObject } from '../core/json.js';
 import { type Excerpt, isExcerpt } from '../core/judged-row.js';
 import { rowId } from '../core/row-id.js';
 import type { JudgedRow, ScoreCard, Usage } from '../core/types.js';
@@ -61,7 +63,7 @@ export interface StoredRun extends RunRecord {
 
 /**
  * Writes a run with its judgements and scores in one transaction: all of it is stored, or the file stays as it was.
- * @param labelOver the label under which it replaces an earlier one
+ * @param labelOver the label under which it replaces an earlier one; its own if nothing else is said
  * @returns the run's id, which it keeps when it is replaced.
  */
 export function saveRun(
@@ -69,7 +71,7 @@ export function saveRun(
   run: RunRecord,
   judgements: readonly StoredJudgement[],
   card: ScoreCard,
-  labelOver: (before: StoredName) => string | undefined,
+  labelOver: (before: StoredName) => string | undefined = () => run.label,
 ): { id: number; replaced: boolean } {
   return database.immediate(() => {
     const before = replacedIn(database, 'runs', run.identity);
@@ -159,50 +161,35 @@ function costsIn(document: CostsDocument): RunCosts {
   return Object.fromEntries(sides);
 }
 
-/** Whether a value is an object with such a list of such items and such an object: what a document of ours has at the least. */
-function holding<T>(list: string, isItem: (item: unknown) => boolean, object: string) {
-  return (value: unknown): value is T =>
-    isObject(value) && Array.isArray(value[list]) && value[list].every(isItem) && isObject(value[object]);
-}
+// What a document has at the least: files are edited, and disks fail.
 
 /** Figures by name, which hold nothing but numbers. */
-function isFigures(value: unknown): boolean {
-  const isFigure = (figure: unknown) =>
-    isObject(figure) && isNumber(figure.value) && Object.values(figure).every(isNumber);
-  return isObject(value) && Object.values(value).every(isFigure);
-}
+const FIGURES = z.record(z.string(), z.object({ value: z.number() }).catchall(z.number()));
+const OBJECT = z.looseObject({});
+const COUNTED = { chosen: z.number(), valid: z.number(), failed: z.number(), coverage: z.number() };
+const DOMAIN_SCORE = z.object({
+  ...{ ...COUNTED, domain: z.string(), failures: OBJECT, flags: OBJECT },
+  ...keyed(FIGURES, 'scores', 'withFailures', 'measures'),
+});
+const CARD = z.object({
+  ...{ ...COUNTED, domains: z.array(DOMAIN_SCORE) },
+  ...keyed(FIGURES, 'overall', 'overallMicro', 'overallWithFailures', 'overallMeasures'),
+});
+const COSTS = z.record(z.string(), z.object({ total: OBJECT, domains: z.record(z.string(), OBJECT) }));
+const EQUIVALENCE = z.object({ domains: z.array(OBJECT), overall: OBJECT });
+const ROW = z.object({ flags: z.array(z.string()), ratings: OBJECT });
 
-function isCounted({ chosen, valid, failed, coverage }: JsonObject): boolean {
-  return [chosen, valid, failed, coverage].every(isNumber);
-}
-
-function isDomainScore(value: unknown): boolean {
-  if (!isObject(value) || !isCounted(value)) return false;
-  const { domain, scores, withFailures, measures, failures, flags } = value;
-  return isText(domain) && [scores, withFailures, measures].every(isFigures) && [failures, flags].every(isObject);
-}
-
-function isCard(value: unknown): value is ScoreCard {
-  if (!isObject(value) || !isCounted(value)) return false;
-  const { domains, overall, overallMicro, overallWithFailures, overallMeasures } = value;
-  const isWhole = Array.isArray(domains) && domains.every(isDomainScore);
-  return isWhole && [overall, overallMicro, overallWithFailures, overallMeasures].every(isFigures);
-}
-
-const isEquivalence = holding<EquivalenceCard>('domains', isObject, 'overall');
-const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>('flags', isText, 'ratings');
 const STORED_CALIBRATION = CALIBRATION.partial({ run: true });
-const isCalibration = (value: unknown): value is CalibrationDocument => STORED_CALIBRATION.safeParse(value).success;
-const isTrust = (value: unknown): value is JudgeTrust => TRUST.safeParse(value).success;
 
-function isCosts(value: unknown): value is CostsDocument {
-  return isObject(value) && Object.values(value).every(isSpending);
-}
+const isCard = holding<ScoreCard>(CARD);
+const isCosts = holding<CostsDocument>(COSTS);
+const isEquivalence = holding<EquivalenceCard>(EQUIVALENCE);
+const isRow = holding<Omit<JudgedRow, 'key' | 'repeat' | 'index'>>(ROW);
+const isCalibration = holding<CalibrationDocument>(STORED_CALIBRATION);
+const isTrust = holding<JudgeTrust>(TRUST);
 
-function isSpending(value: unknown): boolean {
-  return (
-    isObject(value) && isObject(value.total) && isObject(value.domains) && Object.values(value.domains).every(isObject)
-  );
+function holding<T>(least: z.ZodType) {
+  return (value: unknown): value is T => least.safeParse(value).success;
 }
 
 /** A run's judged rows by key, repeat and index; none for an id that is not there. @throws DamagedValue */
@@ -256,7 +243,7 @@ function idIn(row: Row): string {
 }
 
 /** A run as it was found. Its number alone does not name it: once a run is removed, another may get its number. */
-export type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
+type FoundRun = Pick<StoredRun, 'id' | 'identity'>;
 
 /** Gives a run another label. @throws UserError (2) where it is not there any more. */
 export function renameRun(database: Sqlite, run: FoundRun, label: string): void {

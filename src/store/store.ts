@@ -2,13 +2,9 @@
 
 import { statSync } from 'node:fs';
 import { badData, cannotWrite, codeOf, EXIT, inputMissing, UserError } from '../core/errors.js';
-import type { ScoreCard } from '../core/types.js';
 import { DamagedValue, openSqlite, type Sqlite, sqliteCode } from '../disk/sqlite.js';
 import {
   bytesByRun,
-  type CalibrationRecord,
-  type FoundRun,
-  type RunRecord,
   readCalibration,
   readCalibrations,
   readExcerpts,
@@ -17,8 +13,6 @@ import {
   readSpent,
   removeRuns,
   renameRun,
-  type StoredJudgement,
-  type StoredName,
   saveCalibration,
   saveRun,
 } from './runs.js';
@@ -38,19 +32,13 @@ const BUSY_MS = 5000;
  * @throws UserError: 74 where it cannot be written, 65 where it is not a database of this program and this version of the schema.
  */
 export function openStore(path: string, busyMs = BUSY_MS) {
-  const { database, explained } = opened(path, busyMs, 'write', makeSchema);
+  const { database, bound } = opened(path, busyMs, 'write', makeSchema);
   return {
-    ...reader(database, explained),
-    /** See `saveRun` in runs.ts; without `labelOver` a run that is replaced gets its own label. */
-    saveRun: (
-      run: RunRecord,
-      judgements: readonly StoredJudgement[],
-      card: ScoreCard,
-      labelOver: (before: StoredName) => string | undefined = () => run.label,
-    ) => explained(() => saveRun(database, run, judgements, card, labelOver)),
-    saveCalibration: (record: CalibrationRecord) => explained(() => saveCalibration(database, record)),
-    renameRun: (run: FoundRun, label: string) => explained(() => renameRun(database, run, label)),
-    removeRuns: (runs: readonly FoundRun[]) => explained(() => removeRuns(database, runs)),
+    ...reader(database, bound),
+    saveRun: bound(saveRun),
+    saveCalibration: bound(saveCalibration),
+    renameRun: bound(renameRun),
+    removeRuns: bound(removeRuns),
   };
 }
 
@@ -79,34 +67,35 @@ export function openExistingStore(path: string, busyMs = BUSY_MS): StoreReader {
   requireFile(path);
   let isEmpty = false;
   // Not `readonly`: where a writer was killed, SQLite has to roll back what it left half written before anything can be read.
-  const { database, explained } = opened(path, busyMs, 'read', (found) => {
+  const { database, bound } = opened(path, busyMs, 'read', (found) => {
     found.exec('PRAGMA query_only = ON');
     isEmpty = !hasSchema(found, path);
   });
-  if (!isEmpty) return reader(database, explained);
+  if (!isEmpty) return reader(database, bound);
   database.close();
   return openStore(':memory:');
 }
 
-function reader(database: Sqlite, explained: Explained) {
+function reader(database: Sqlite, bound: Bound) {
   return {
-    runs: () => explained(() => readRuns(database)),
-    judgements: (runId: number) => explained(() => readJudgements(database, runId)),
-    excerpts: (runId: number) => explained(() => readExcerpts(database, runId)),
-    spent: (runId: number) => explained(() => readSpent(database, runId)),
-    calibrations: () => explained(() => readCalibrations(database)),
-    calibration: (judgeKey: string) => explained(() => readCalibration(database, judgeKey)),
-    bytesByRun: () => explained(() => bytesByRun(database)),
-    close: () => database.close(),
+    runs: bound(readRuns),
+    judgements: bound(readJudgements),
+    excerpts: bound(readExcerpts),
+    spent: bound(readSpent),
+    calibrations: bound(readCalibrations),
+    calibration: bound(readCalibration),
+    bytesByRun: bound(bytesByRun),
+    close: database.close,
   };
 }
 
-type Explained = <T>(action: () => T) => T;
+/** Gives a function of a database as one of the file that is open, whose failures are explained. */
+type Bound = <Given extends unknown[], T>(action: (database: Sqlite, ...given: Given) => T) => (...given: Given) => T;
 type Use = 'read' | 'write';
 
 /** Opens a regular file and makes it ready; it is closed where that throws. */
 function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite, path: string) => void) {
-  const explained: Explained = (action) => {
+  const explained = <T>(action: () => T): T => {
     try {
       return action();
     } catch (error) {
@@ -119,7 +108,11 @@ function opened(path: string, busyMs: number, use: Use, ready: (database: Sqlite
   });
   try {
     explained(() => ready(database, path));
-    return { database, explained };
+    const bound: Bound =
+      (action) =>
+      (...given) =>
+        explained(() => action(database, ...given));
+    return { database, bound };
   } catch (error) {
     database.close();
     throw error;

@@ -229,7 +229,7 @@ describe('a budget in dollars', () => {
       .filter((_, index) => index < 3 || index > 6);
     const { code, stderr } = await awb(local);
     expect(code).toBe(EXIT.usage);
-    expect(stderr).toMatch(/--local.*--budget-tokens/);
+    expect(stderr).toMatch(/none is known for "no-such-model\.gguf".*--prices FILE.*--budget-tokens/);
   });
 
   test('asks for no price where nobody is asked', async () => {

@@ -1,6 +1,5 @@
 // Rows that are too long for the served context: listed before the first call, asked all the same.
 
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
@@ -71,33 +70,6 @@ test('nothing is said where every row fits, or where the server does not tell it
     expect(stdout + stderr).not.toContain('hardly fit');
     await server?.close();
   }
-});
-
-test('a tokenizer that the user names tells the size, and one that cannot be used is refused before anything is asked', async () => {
-  const { infer, asked } = await setUp(VLLM);
-  // Every character that it knows is a token.
-  const vocab = {
-    '[UNK]': 0,
-    x: 1,
-    ...Object.fromEntries([...'abcdefghijklmnopqrstuvwyz'].map((c, at) => [c, at + 2])),
-  };
-  const model = { type: 'BPE', vocab, merges: [], unk_token: '[UNK]', fuse_unk: false, byte_fallback: false };
-  const file = join(await temporaryFolder(), 'tokenizer.json');
-  const rest = {
-    version: '1.0',
-    added_tokens: [],
-    normalizer: null,
-    pre_tokenizer: null,
-    post_processor: null,
-    decoder: null,
-  };
-  await writeFile(file, JSON.stringify({ ...rest, model }));
-  const { code, stderr } = await infer('--tokenizer', file);
-  expect(code).toBe(EXIT.done);
-  expect(stderr).toMatch(/mcp_test\.jsonl:5 \(mcp\): about 400,\d{3} tokens/);
-  asked.length = 0;
-  const refused = await infer('--fresh', '--tokenizer', 'no-such-file.json');
-  expect([refused.code, asked.length]).toEqual([EXIT.inputMissing, 0]);
 });
 
 test("the judge's context is looked at as well", async () => {

@@ -323,7 +323,10 @@ describe('bad input', () => {
       const { players, run } = await setUp();
       const world = ['--model-base-url', players.url, '--model-name', 'world'];
       const refused = await run('simulate', ...world, ...TERMINAL, ...flags);
-      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`${flags[0]} is for an agent`)]);
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringContaining(`${flags[0]} belongs to --agent-model; add it`),
+      ]);
     },
   );
 

@@ -9,7 +9,7 @@ import { Ledger, Reserve, reachedIn } from '../../src/run/budget.js';
 import { budgetListener } from '../../src/run/command.js';
 import type { BudgetSettings } from '../../src/run/options.js';
 import type { StageListener } from '../../src/run/stage-contract.js';
-import { requirePriced, requirePriceOfOwn } from '../../src/run/target.js';
+import { requirePriced } from '../../src/run/target.js';
 import { temporaryFolder } from '../support/cli.js';
 import { type MadeUp, recordOf, runMadeUp } from '../support/made-up-stage.js';
 import { randomFrom } from '../support/random.js';
@@ -169,12 +169,6 @@ describe('a budget in dollars', () => {
   test('is taken where a price is known, and a budget in tokens anywhere', () => {
     expect(() => requirePriced({ budgetUsd: 5 }, true, at)).not.toThrow();
     expect(() => requirePriced({ budgetTokens: 5 }, false, at)).not.toThrow();
-    expect(() => requirePriceOfOwn({ budgetTokens: 5 })).not.toThrow();
-    expect(() => requirePriceOfOwn({ budgetUsd: 5, prices: 'prices.yaml' })).not.toThrow();
-  });
-
-  test('is refused for a model that is served here, unless a file says what that costs', () => {
-    expect(() => requirePriceOfOwn({ budgetUsd: 5 })).toThrow(/--local.*--budget-tokens.*--prices FILE/);
   });
 });
 
@@ -204,7 +198,7 @@ describe('calls in flight', () => {
     let next = call();
     for (let calls = 0; calls < 20_000; ) {
       const isOver = reachedIn(ledger, settings) !== undefined;
-      const release = isOver || flying.length === concurrency ? undefined : reserve.take(next.chars, maxTokens, ledger);
+      const release = isOver || flying.length === concurrency ? undefined : reserve.take(next.chars, maxTokens);
       if (release !== undefined) {
         const usage = usageOf(next);
         const finish = () => {

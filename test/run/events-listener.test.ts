@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { appendFile, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { EXIT } from '../../src/core/errors.js';
 import type { BackendStatus } from '../../src/core/types.js';
 import { eventsListener } from '../../src/run/events.js';
@@ -19,6 +19,8 @@ import { madeUpRows, writeDataset } from '../support/run-folder.js';
 
 const servers: LoopbackServer[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
   for (const server of servers.splice(0)) await server.close();
 });
 
@@ -218,19 +220,15 @@ test('limits, pauses and outages are told where they change', async () => {
     { ...calm, limit: 12 },
   ];
   let now = calm;
-  let look = () => {};
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  vi.spyOn(Date, 'now').mockReturnValue(0);
   const file = join(dir, 'events.jsonl');
   const io = { cwd: dir, stderr: { write() {} }, env: {} } as never;
-  const every = (_: number, tick: () => void) => {
-    look = tick;
-    return () => {};
-  };
-  const listener = eventsListener(file, { quiet: false }, io, [], { date: () => 0, every });
+  const listener = eventsListener(file, { quiet: false }, io, []);
   const answer = () => {
     for (const state of states) {
       now = state;
-      look();
-      look();
+      vi.advanceTimersByTime(400);
     }
     return fine();
   };

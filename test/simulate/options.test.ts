@@ -21,10 +21,9 @@ test.each(['7860', ':7860', '127.0.0.1', '::1:80', '[localhost]:80', 'a:65536', 
 );
 
 test('agents are served where a flag says how, and what says something of that alone is refused', () => {
-  const none = { listen: undefined, mcp: false, listenKey: undefined, record: undefined };
+  const none = { listen: undefined, mcp: false, record: undefined };
   expect(servesAgents(none)).toBe(false);
   expect(servesAgents({ ...none, mcp: true, record: 'episodes' })).toBe(true);
-  expect(servesAgents({ ...none, listen: 'localhost:1', listenKey: 'k' })).toBe(true);
+  expect(servesAgents({ ...none, listen: 'localhost:1' })).toBe(true);
   expect(() => servesAgents({ ...none, record: 'episodes' })).toThrow(/--record belongs to --listen or --mcp/);
-  expect(() => servesAgents({ ...none, mcp: true, listenKey: 'k' })).toThrow(/--listen-key belongs to --listen/);
 });

@@ -25,7 +25,7 @@ import { asSeen } from '../../judge/opening.js';
 import type { JournalRecord } from '../../run/journal.js';
 import { madeWith } from '../../run/made-with.js';
 import { type Manifest, readManifest, writeManifest } from '../../run/manifest.js';
-import { lockRun, openRun, pathsOf, type RowState, type Run, STAMP_KEY } from '../../run/run.js';
+import { lockRun, openRun, pathsOf, type RowState, type Run, stampKeyOf } from '../../run/run.js';
 import { concludeRun } from '../../run/stage.js';
 import { type StageJob, type StageOutput, summaryOf } from '../../run/stage-contract.js';
 import { type OptionTable, option, type Settings } from '../../settings/command.js';
@@ -314,7 +314,7 @@ function mergedRows(manifest: Manifest, rows: MergedRows): MergedKind<InferJob> 
     manifest.kind === 'likelihood' ? [judgementState, likelihoodOutput] : [predictionState, inferOutput];
   return {
     stateOf,
-    isDone: (record) => stateOf(record).status === 'ok' && (record.log[STAMP_KEY.infer] ?? '') === mark,
+    isDone: (record) => stateOf(record).status === 'ok' && (record.log[stampKeyOf('infer')] ?? '') === mark,
     outputOf: async (run) => outputOf(rows, run.journal),
   };
 }
@@ -361,7 +361,7 @@ function mergedJudging(
     stateOf: judgementState,
     isDone(record) {
       const state = judgementState(record);
-      const { [STAMP_KEY.judge]: stamp } = record.log;
+      const { [stampKeyOf('judge')]: stamp } = record.log;
       return (
         isDone(state) && typeof stamp === 'string' && holds(stamp, stamps.get(predictionOf(record.id)), state.class)
       );

@@ -56,7 +56,7 @@ const WITHOUT = 'without --tokenizer, tokens are estimated from characters';
  * @returns the file's
  * @throws UserError: 66 for a file that cannot be read, 65 for one that is too large for a tokenizer
  */
-export async function requireTokenizer(path: string, shown: string): Promise<string> {
+async function requireTokenizer(path: string, shown: string): Promise<string> {
   try {
     const isFolder = (await stat(path)).isDirectory();
     const file = isFolder ? join(path, FILE) : path;

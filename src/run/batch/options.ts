@@ -13,6 +13,7 @@ export const BATCH_OPTIONS = {
     ),
     'assume-params': option.flag(
       '--batch-dir: no live call first, which would show what the server takes; needs no address',
+      { belongsTo: 'batch-dir' },
     ),
     'finish-online': option.flag(
       'ask live what the batch of this run has not answered; its later results of those rows are ignored',
@@ -42,7 +43,6 @@ export function requireBatchFlags(
 ): void {
   const { batchDir, assumeParams, finishOnline, local } = settings;
   for (const name of keysOf(APART)) if (settings[name]) requireNoBatch(settings, `--${name}`, APART[name]);
-  if (assumeParams && batchDir === undefined) throw new UserError('--assume-params belongs to --batch-dir; add it');
   if (assumeParams && finishOnline) {
     throw new UserError('--assume-params tries no parameter live, and --finish-online asks live; give one of them');
   }

@@ -2,12 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable, type Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { CallToolRequest, CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
 import { codeOf, unavailable } from '../../core/errors.js';
-import { splitLines } from '../../disk/lines.js';
 import { ApiError } from '../../serve/http/wire.js';
 import { ACT_SCHEMA, invalid, readAct } from './protocol.js';
 import type { Answer, Session, Sessions } from './sessions.js';
@@ -52,33 +51,19 @@ export async function serveStdio(
   stop: AbortSignal,
 ): Promise<void> {
   const { server, answered } = actServer(sdk, grounds, grounds.sessions.open());
-  const messages = Readable.from(boundedMessages(input, output, grounds.messageBytes));
-  const transport = new sdk.stdio.StdioServerTransport(messages, output, { maxBufferSize: grounds.messageBytes + 1 });
+  // Whoever started this process may send what it likes: the cap on messages is for those that come over the net.
+  const transport = new sdk.stdio.StdioServerTransport(input, output, { maxBufferSize: Number.POSITIVE_INFINITY });
   const ended = new Promise<void>((resolve) => {
     transport.onclose = resolve;
     // What came with the end is handed on before.
-    messages.once('end', () => setImmediate(() => void answered().then(() => resolve())));
+    input.once('end', () => setImmediate(() => void answered().then(() => resolve())));
     stop.addEventListener('abort', () => resolve(), { once: true });
     if (stop.aborted) resolve();
   });
   await server.connect(transport);
   await ended;
   // Standard input that nobody reads any more must not keep the process alive.
-  messages.destroy();
   input.destroy();
-}
-
-/** The lines of the input. One that is too long is answered here: the SDK would end with it, without a word. */
-async function* boundedMessages(input: Readable, output: Writable, mostBytes: number): AsyncGenerator<Buffer> {
-  for await (const { bytes, tooLong } of splitLines(input, mostBytes)) {
-    if (!tooLong) {
-      yield Buffer.concat([bytes, Buffer.from('\n')]);
-      continue;
-    }
-    const message = `the message is longer than ${mostBytes / 1_024} KiB; raise --message-kib, or send less`;
-    // JSON-RPC's "invalid request", of which nothing was read that could name it.
-    output.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_600, message } })}\n`);
-  }
 }
 
 export type McpRoute = ReturnType<typeof mcpRoute>;

@@ -2,17 +2,15 @@
 // be, and the end of those that nobody uses; and `--record DIR`: every episode as a row of the benchmark in a file of its own, whole after
 // each step. Under them, a simulation for others to act in: worlds begin as an agent asks, and answer one action after the other.
 
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { exists } from '../../benchmark/prompts.js';
-import { cannotCreate, codeOf, messageOf, UserError } from '../../core/errors.js';
+import { basename, join } from 'node:path';
+import { cannotCreate, codeOf, messageOf, present, UserError } from '../../core/errors.js';
 import { LONGEST_TIMER_MS } from '../../core/timers.js';
 import { DOMAINS, type FailureClass, type Io } from '../../core/types.js';
-import { makeFolders, openAnew } from '../../disk/files.js';
+import { makeFolders } from '../../disk/files.js';
 import { trajectoryRow, type World } from '../../infer/world.js';
 import { ApiError } from '../../serve/http/wire.js';
 import type { SimulationSettings } from '../options.js';
-import { type Simulation, type Start, startOfFlags } from '../simulation.js';
+import { ENDING, type Simulation, type Start, startOfFlags, writeRow } from '../simulation.js';
 import { invalid, type WorldStart } from './protocol.js';
 
 /** What sessions stand on. */
@@ -265,12 +263,10 @@ function timerOf(ms: number): number {
   return Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
 }
 
-/** What `awb infer --data-dir` reads. */
-const ENDING = '_test.jsonl';
 const LONGEST_NAME = 80;
 
 /**
- * Opens the folder of records. An episode's file is named by its first step. It is written beside its place and moved there, so that a
+ * Opens the folder of records. An episode's file is named by its first step, and replaced as a whole by each further one, so that a
  * process that is killed leaves the last step that it finished.
  * @returns for an episode what writes it, and resolves when it is on the disk
  * @throws UserError (73) where there can be no such folder
@@ -282,40 +278,22 @@ export async function openRecords(directory: string) {
   return (episodeId: string) => {
     let place: string | undefined;
     return async (world: World) => {
-      const { at, part } =
-        place === undefined
-          ? await claimed(directory, `${world.domain}-${episodeId}`)
-          : { at: place, part: await openAnew(`${place}.part`) };
-      try {
-        await part.writeFile(`${JSON.stringify(trajectoryRow(world, episodeId))}\n`).finally(() => part.close());
-        await rename(`${at}.part`, at);
-      } catch (error) {
-        await rm(`${at}.part`, { force: true });
-        throw error;
+      const row = present(trajectoryRow(world, episodeId));
+      const base = `${world.domain}-${episodeId}`.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
+      const write = (path: string, mayReplace: boolean) =>
+        writeRow(path, row, { name: basename(path), remedy: 'make room for it' }, mayReplace);
+      if (place !== undefined) return write(place, true);
+      for (let number = 1; place === undefined; number++) {
+        const path = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
+        try {
+          await write(path, false);
+          place = path;
+        } catch (error) {
+          if (codeOf(error) !== 'EEXIST') throw error;
+        }
       }
-      place = at;
     };
   };
-}
-
-/** A place that no other file has, nor any other process is about to write: its part is there from now on. */
-async function claimed(directory: string, named: string): Promise<{ readonly at: string; readonly part: FileHandle }> {
-  const base = named.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);
-  for (let number = 1; ; number++) {
-    const place = join(directory, `${number === 1 ? base : `${base}-${number}`}${ENDING}`);
-    if (await exists(place)) continue;
-    let part: FileHandle;
-    try {
-      part = await open(`${place}.part`, 'wx');
-    } catch (error) {
-      if (codeOf(error) === 'EEXIST') continue;
-      throw error;
-    }
-    // Another process may have moved its part there in between.
-    if (!(await exists(place))) return { at: place, part };
-    await part.close();
-    await rm(`${place}.part`);
-  }
 }
 
 // A simulation for others to act in: worlds that begin as an agent asks, and answer one action after the other.

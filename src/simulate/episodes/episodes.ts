@@ -21,7 +21,7 @@ import { openRun } from '../../run/run.js';
 import { drainOnInterrupt, sameCommand, wayOn } from '../../run/session.js';
 import { programName, type ShownSettings, toolVersion } from '../../settings/command.js';
 import type { EpisodeSettings } from '../options.js';
-import { Budget, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
+import { Budget, LIVE, openRowPrompts, openSimulation, openStarts } from '../simulation.js';
 import { beginningsOf, type Episode, episodesOf, openAgent, printEpisodeBill } from './plan.js';
 import { ENDS, endingOf, episodeState, PLAYERS, playAll, standingOf, type Work } from './playing.js';
 
@@ -48,8 +48,8 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
     const budget = new Budget(settings);
     const simulation = await openSimulation(settings, io, note, budget);
     closers.push(simulation.close);
-    const { asked, close } = await agent.live(budget, note);
-    closers.push(close);
+    const asked = await agent.live(budget, note);
+    closers.push(asked.close);
     const isFresh = beginnings.every(({ start }) => 'domain' in start);
     const prompts = await (isFresh ? openFreshPrompts(settings, io) : openRowPrompts(settings, io));
     const run = await openRun({
@@ -60,7 +60,7 @@ export async function playEpisodes(settings: EpisodeSettings, io: Io, shown: Sho
       // What the episodes depend on, and nothing else: how many there are, addresses, keys and speed may change.
       identity: () => ({
         model: simulation.identity,
-        sampling: hideKeys(samplingOf({ ...settings, fitMaxTokens: true, keepGoing: true })),
+        sampling: hideKeys(samplingOf({ ...settings, ...LIVE })),
         system_prompt: prompts.identity,
         agent: agent.identity,
         starts: fingerprintOf({ starts: beginnings.map(({ start }) => start) }),

@@ -18,13 +18,11 @@ import { withoutThought } from '../../core/reply.js';
 import { wrapped } from '../../core/terminal.js';
 import { CHARS_A_TOKEN, charactersOf, type Domain, type Io, type Question } from '../../core/types.js';
 import { requestOf, type World } from '../../infer/world.js';
-import { openLive } from '../../model/live.js';
-import { backendOptions } from '../../run/model.js';
 import { samplingOf } from '../../run/options.js';
 import type { Pricing } from '../../run/run.js';
-import { openPricing, requirePriced, targetAt } from '../../run/target.js';
+import { openPricing, targetAt } from '../../run/target.js';
 import { type EpisodeSettings, MOST_EPISODES } from '../options.js';
-import { type Budget, fileOrText, type NamedRow, PaidModel, type Start, type Starts, sumOfAll } from '../simulation.js';
+import { type Budget, fileOrText, LIVE, type NamedRow, openPaid, type Start, type Starts } from '../simulation.js';
 
 /** A place to start, and the domain that it lies in. */
 interface Beginning {
@@ -132,7 +130,8 @@ export async function printEpisodeBill(
     const price = pricing(new Set());
     return price && costOf(usage, price, calls);
   };
-  const usd = sumOfAll([usdOf(bounds.agent, agent.pricing), usdOf(bounds.world, worldPricing)]);
+  const [ofAgent, ofWorld] = [usdOf(bounds.agent, agent.pricing), usdOf(bounds.world, worldPricing)];
+  const usd = ofAgent === undefined || ofWorld === undefined ? undefined : ofAgent + ofWorld;
   if (settings.json) {
     const at_most = { ...bounds, usd: usd ?? null };
     const document = { schema: 'awb.simulate.bill/1', episodes: episodes.length, steps, at_most };
@@ -173,13 +172,13 @@ export async function openAgent(settings: EpisodeSettings, domains: readonly str
   const { agentBaseUrl: baseUrls, agentModel: model, agentApiKey: apiKey } = settings;
   const target = targetAt({ prefix: 'agent', baseUrls, model, apiKey }, io);
   const pricing = await openPricing(target, settings, io);
-  // Its sampling is its own, its clocks and retries are those of the run. Of a long episode's context, it uses what is left.
+  // Its sampling is its own, its clocks and retries are those of the run.
   const asked = {
     ...settings,
     ...{ maxTokens: settings.agentMaxTokens, temperature: settings.agentTemperature },
     ...{ extraBody: settings.agentExtraBody, reasoningEffort: undefined, preset: undefined },
     ...{ topP: undefined, topK: undefined, minP: undefined, presencePenalty: undefined },
-    ...{ fitMaxTokens: true, keepGoing: true },
+    ...{ ...LIVE, context: undefined, local: undefined },
   };
   return {
     model: target.model,
@@ -195,11 +194,7 @@ export async function openAgent(settings: EpisodeSettings, domains: readonly str
     /** What it is told of its part in a world. */
     briefing: (world: World) => agentBriefing(prompts.get(world.domain) ?? '', world),
     /** @throws UserError (2) for a budget in dollars where nobody knows its price */
-    async live(budget: Budget, onNotice: (text: string) => void) {
-      requirePriced({ ...settings, local: undefined }, pricing(new Set()) !== undefined, target);
-      const live = await openLive(target.named, { ...backendOptions(asked), dropped: [], onNotice });
-      return { asked: new PaidModel(live, pricing, asked.maxTokens, budget), close: () => live.close() };
-    },
+    live: (budget: Budget, onNotice: (text: string) => void) => openPaid(target, pricing, asked, budget, onNotice),
   };
 }
 

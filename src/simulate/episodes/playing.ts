@@ -1,6 +1,7 @@
 // Episodes are played side by side: in each the agent acts and the world answers, until one of them ends it. Every reply is in the journal
 // before the next call, so that a kill loses none, and so is each episode's end.
 
+import pLimit from 'p-limit';
 import type { CallLog, Io, ModelReply } from '../../core/types.js';
 import { afterObservation, type World } from '../../infer/world.js';
 import type { LiveFailure, LiveHooks } from '../../model/live.js';
@@ -96,18 +97,13 @@ export async function playAll(
     }
     onPlayed(episode, played, tokens);
   };
-  const todo = episodes.filter(({ number }) => endingOf(run.journal, number) === undefined).values();
-  const worker = async () => {
-    for (const episode of todo) {
-      if (isOver()) return;
-      await play(episode).catch((failure: unknown) => {
-        error ??= failure;
-      });
-    }
+  const note = (failure: unknown) => {
+    error ??= failure;
   };
   const { concurrency } = settings;
-  const workers = typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE;
-  await Promise.all(Array.from({ length: Math.min(episodes.length, workers) }, worker));
+  const slots = pLimit(typeof concurrency === 'number' ? concurrency : SIDE_BY_SIDE);
+  const todo = episodes.filter(({ number }) => endingOf(run.journal, number) === undefined);
+  await slots.map(todo, (episode) => (isOver() ? undefined : play(episode).catch(note)));
   /** `spent` is the budget that is used up, in words. */
   return { failures, spent: budget.reached, error };
 }

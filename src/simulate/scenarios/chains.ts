@@ -2,10 +2,10 @@
 // the messages of each step; and the line of each in scenarios.jsonl. Of every domain the same few rows are taken as far as they fit, so that twins
 // are shared and prefix caches hit, as many as the calls allow, every scenario alike.
 
-import { createHash } from 'node:crypto';
 import type { Dataset, RowRef } from '../../benchmark/dataset.js';
 import { present, throwIfStopped, UserError } from '../../core/errors.js';
 import { groupBy } from '../../core/groups.js';
+import { inHashOrder } from '../../core/identity.js';
 import type { JsonObject } from '../../core/json.js';
 import { judgementMembers } from '../../core/judged-row.js';
 import { measured, unmeasured, withoutPrediction } from '../../core/judgement.js';
@@ -193,14 +193,10 @@ function inOrder(rows: readonly RowRef[], scenarios: readonly Scenario[], taken:
  * seed gives the same order, whatever else is chosen, so that more rows are those rows and others.
  */
 function inTakingOrder(members: readonly RowRef[], seed: number): RowRef[] {
-  const rank = (text: string) => createHash('sha256').update(`scenarios ${seed} ${text}`).digest('hex');
-  const ranked = <T>(items: readonly (readonly [string, T])[]): T[] =>
-    items
-      .map(([text, item]) => [rank(text), item] as const)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, item]) => item);
-  const trajectories = ranked([...groupBy(members, (row) => row.trajectory)]).map((own) =>
-    ranked(own.map((row) => [row.key, row])),
+  const ranked = <T>(items: readonly T[], nameOf: (item: T) => string) =>
+    inHashOrder(items, (item) => `scenarios ${seed} ${nameOf(item)}`);
+  const trajectories = ranked([...groupBy(members, (row) => row.trajectory)], ([trajectory]) => trajectory).map(
+    ([, own]) => ranked(own, ({ key }) => key),
   );
   const most = Math.max(0, ...trajectories.map((own) => own.length));
   return Array.from({ length: most }, (_, round) => trajectories.flatMap((own) => own[round] ?? [])).flat();

@@ -358,18 +358,9 @@ export const worldForm = mapping('"world"', {
   ),
 });
 
-function framing(put: Put) {
-  return text
-    .refine((value) => slotsIn(value).join() === 'instruction', {
-      error: `the framing "${put}" has to hold the slot {instruction}, and no other`,
-    })
-    .exactOptional();
-}
-
 /** A whole file; its scenarios and its world are read one by one, so that a fault in one hides none of another. */
 export const fileForm = mapping('a suite', {
   domains: texts().exactOptional(),
-  framing: mapping('"framing"', { system: framing('system'), 'before-action': framing('before-action') }).default({}),
   never: never.exactOptional(),
   scenarios: list(z.unknown()).default([]),
   world: z.unknown().exactOptional(),

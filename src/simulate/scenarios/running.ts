@@ -1,10 +1,9 @@
 // `awb infer --scenarios` from the suite to the file: rows are planned, asked and verified; and `--list-scenarios`: what a suite holds.
 
-import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { holdsRows } from '../../benchmark/hub/client.js';
-import { listFolder } from '../../benchmark/prompts.js';
+import { fingerprintOf, listFolder } from '../../benchmark/prompts.js';
 import { domainName } from '../../core/domains.js';
 import { present, UserError } from '../../core/errors.js';
 import { isModelCaused } from '../../core/points.js';
@@ -197,7 +196,7 @@ function scenarioStage(work: Instructing, run: Run): Stage<ScenarioJob> {
 const FINGERPRINT_DIGITS = 12;
 
 function hashOf(texts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);
+  return fingerprintOf(texts).slice(0, 16);
 }
 
 /** @param fit how many rows each scenario is fit for, by its name; undefined without data. One at a start of its own needs no row. */

@@ -1,6 +1,7 @@
 // Scenarios: what a world model is instructed to let happen, at which rows, with the slots of its texts, such as `{path}`, filled by what the row's
 // conditions caught; and verifiers: whether predictions show what was instructed and give nothing away, each verdict with a sentence that says why.
 
+import { common } from '../../core/groups.js';
 import { canonicalJson } from '../../core/json.js';
 import { oneLine } from '../../core/printable.js';
 import { withoutMarker } from '../../core/reply.js';
@@ -268,17 +269,6 @@ export function keptLines({ prediction, truth, twin }: Predicted, except?: Patte
 
 function linesOf(text: string): string[] {
   return text.split(/\n|\\n/).flatMap((line) => line.trim() || []);
-}
-
-/** The lines that both have, as often as both have them, in the order of the first. */
-function common(lines: readonly string[], others: readonly string[]): string[] {
-  const left = new Map<string, number>();
-  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
-  return lines.filter((line) => {
-    const count = left.get(line) ?? 0;
-    left.set(line, count - 1);
-    return count > 0;
-  });
 }
 
 /**

@@ -1,7 +1,6 @@
 // `awb simulate` for a person at a terminal, and for a script behind a pipe: a session in worlds, the one that is acted in and its branches; what
 // can be typed beside actions, as a table of commands; and a trajectory as a file of the benchmark, by which nothing that is there is lost.
 
-import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import {
   cannotCreate,
@@ -17,11 +16,11 @@ import {
 import { counted, grouped, oneLine, printable } from '../../core/printable.js';
 import { wrapped } from '../../core/terminal.js';
 import type { Io } from '../../core/types.js';
-import { makeFolders, replaceFile } from '../../disk/files.js';
-import { actionFlaw, afterReply, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
+import { makeFolders } from '../../disk/files.js';
+import { actionFlaw, isUnfinished, rewound, trajectoryRow, undone, type World } from '../../infer/world.js';
 import { spendingText } from '../../run/budget.js';
 import type { SimulationSettings } from '../options.js';
-import { type Simulation, startOfFlags } from '../simulation.js';
+import { ENDING, type Simulation, startOfFlags, writeRow } from '../simulation.js';
 import {
   faultOf,
   type Lines,
@@ -63,7 +62,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     },
   },
   retry: { help: 'ask the last action anew, under another seed', run: (session) => session.retry() },
-  keep: { help: 'add a turn whose reply you stopped, with what had come of it', run: (session) => session.keep() },
   fork: {
     operand: '[NAME]',
     help: 'go on in a branch of this name, made of this world or gone back to; alone, list them',
@@ -127,13 +125,6 @@ async function runCommand(name: string, operand: string, session: Session, io: I
   }
 }
 
-/** What a line that has begun may become, for the Tab key. */
-function completions(line: string, branches: Iterable<string>): string[] {
-  const names = Object.keys(COMMANDS).map((name) => `/${name}`);
-  const forks = [...branches].map((name) => `/fork ${name}`);
-  return line.startsWith('/') ? [...names, ...forks].filter((one) => one.startsWith(line)) : [];
-}
-
 async function save(session: Session, operand: string, io: Io): Promise<string> {
   const replace = operand.endsWith('!');
   const named = replace ? operand.slice(0, -1).trimEnd() : operand;
@@ -158,25 +149,19 @@ export async function saveTrajectory(
 ): Promise<string> {
   const row = trajectoryRow(world, id);
   if (row === undefined) throw new UserError('there is nothing to save yet: no turn has happened');
-  const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}_test.jsonl`;
+  const shown = `${named.replace(/(?:_test)?(?:\.jsonl)?$/, '')}${ENDING}`;
   const path = resolve(cwd, shown);
   const remedy = 'make room, or give another place';
+  const refusal = (error: unknown) => cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
   await makeFolders(dirname(path)).catch((error: unknown) => {
-    throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
+    throw refusal(error);
   });
-  try {
-    // Its own name is taken first, so that no file is written over.
-    if (!replace) await writeFile(path, '', { flag: 'wx' });
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw cannotCreate(`cannot write ${shown}: ${messageOf(error)}; ${remedy}`);
+  await writeRow(path, row, { name: shown, remedy }, replace).catch((error: unknown) => {
+    if (error instanceof UserError) throw error;
+    if (codeOf(error) !== 'EEXIST') throw refusal(error);
     throw new UserError(
       `${shown} is there already, and was left as it is: give another name, or replace it with /save ${shown}!`,
     );
-  }
-  await replaceFile(path, [`${JSON.stringify(row)}\n`], { name: shown, remedy }).catch(async (error: unknown) => {
-    // What a full disk left would keep its name from the next /save, and be data to infer.
-    if (!replace) await rm(path, { force: true });
-    throw error;
   });
   return shown;
 }
@@ -250,8 +235,6 @@ interface Asked {
   readonly instruction: string;
   /** How often it was asked. */
   readonly times: number;
-  /** What had come of the reply where it was stopped. */
-  readonly partial?: string;
 }
 
 class Session {
@@ -298,18 +281,7 @@ class Session {
   async retry(): Promise<undefined> {
     const asked = this.#asked ?? this.#lastTurn();
     if (asked === undefined) throw new UserError('there is no action to ask anew');
-    const { partial: _, ...again } = asked;
-    await this.#ask({ ...again, instruction: this.instruction || again.instruction });
-  }
-
-  /** Adds the turn whose reply was stopped, with what had come. @throws UserError where there is no such turn or nothing had come */
-  keep(): string {
-    const { world, action = '', instruction, partial } = this.#asked ?? {};
-    const kept = world && partial !== undefined ? afterReply(world, action, partial, instruction) : undefined;
-    if (kept === undefined) throw new UserError('there is no stopped reply of which any observation had come');
-    this.enter(kept, 'kept');
-    this.fault = undefined;
-    return `turn ${kept.turns.length} was added as it had come`;
+    await this.#ask({ ...asked, instruction: this.instruction || asked.instruction });
   }
 
   /** Goes on in another world. @returns where that is, behind the words given */
@@ -341,10 +313,9 @@ class Session {
     const ms = Math.round(performance.now() - startedAt);
     const turn = world.turns.length + 1;
     screen.show({ type: 'turn', turn, branch: this.branch, action, instruction, outcome, ms });
-    const again = { ...asked, times: seedOffset + 1 };
+    this.#asked = { ...asked, times: seedOffset + 1 };
     if (outcome.status === 'ok') {
       this.world = outcome.world;
-      this.#asked = again;
       this.fault = undefined;
       const room = this.simulation.roomFor({ world: this.world, action: '' });
       if (room !== undefined && room.state !== 'open') screen.show({ type: 'note', text: roomText(room) });
@@ -352,7 +323,6 @@ class Session {
     }
     // A turn that is asked anew and fails is gone: its action has another outcome now, and nobody knows it.
     this.world = world;
-    this.#asked = outcome.status === 'interrupted' ? { ...again, partial: outcome.content } : again;
     this.fault = faultOf(outcome).exitCode;
   }
 }
@@ -374,8 +344,7 @@ export async function actInTerminal(simulation: Simulation, settings: Simulation
   const start = await simulation.world(place);
   const isTyped = input.isTTY === true && io.stdout.isTTY && !settings.json;
   const screen = isTyped ? liveScreen(io, settings) : scriptScreen(io, settings);
-  const complete = (line: string) => completions(line, session.branches.keys());
-  const lines = isTyped ? typedLines(input, io, complete) : pipedLines(input, io.stop);
+  const lines = isTyped ? typedLines(input, io) : pipedLines(input, io.stop);
   const session = new Session(simulation, screen, lines, start);
   try {
     if (isTyped) {

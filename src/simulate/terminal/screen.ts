@@ -176,7 +176,7 @@ export function faultOf(outcome: Failed): { readonly text: string; readonly exit
       return { text, exitCode: isModels ? EXIT.incomplete : EXIT.unavailable };
     }
     case 'interrupted': {
-      const text = 'stopped: the turn was not added; /keep adds it with what had come, /retry asks anew';
+      const text = 'stopped: the turn was not added; /retry asks anew';
       return { text, exitCode: EXIT.interrupted };
     }
     case 'full': {
@@ -263,11 +263,8 @@ type Input = NonNullable<ReturnType<NonNullable<Io['input']>>>;
 
 const HISTORY = 1_000;
 
-/**
- * Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt.
- * @param complete what a line that has begun may become
- */
-export function typedLines(input: Input, { stdout: screen, stop }: Io, complete: (line: string) => string[]): Lines {
+/** Lines that a person types. What is typed ahead while a reply comes is kept, and unseen until the next prompt. */
+export function typedLines(input: Input, { stdout: screen, stop }: Io): Lines {
   /** The prompt and what is typed are hidden while a reply comes. */
   let isMuted = false;
   // The terminal as readline writes to it: through the sink, which takes secrets out.
@@ -299,7 +296,6 @@ export function typedLines(input: Input, { stdout: screen, stop }: Io, complete:
       history: [...history],
       historySize: HISTORY,
       removeHistoryDuplicates: true,
-      completer: (line: string): [string[], string] => [complete(line), line],
     });
     opened.on('history', (lines) => history.splice(0, history.length, ...lines));
     opened.on('line', (line) => give({ line }));

@@ -1,6 +1,6 @@
 // Progress on stderr: what a person at a terminal sees, and what a log file holds.
 
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { BackendStatus } from '../../../src/core/types.js';
 import { openProgress, type Progress } from '../../../src/run/progress.js';
 import { holdText } from '../../support/messages.js';
@@ -45,6 +45,13 @@ class Screen {
   }
 }
 
+const NOON = new Date(2026, 10, 2, 12, 0, 0).getTime();
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
 interface Bench {
   readonly progress: Progress;
   /** From now on this is how the backend does. */
@@ -58,9 +65,9 @@ function open(
   options: Partial<Parameters<typeof openProgress>[1]> = {},
   env: Parameters<typeof openProgress>[0]['env'] = { LANG: 'C' },
 ): Bench {
-  let clock = 0;
   let backend: BackendStatus | undefined;
-  let timer: { readonly ms: number; readonly tick: () => void } | undefined;
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  vi.spyOn(Date, 'now').mockReturnValue(NOON);
   const progress = openProgress(
     { stderr, env },
     {
@@ -71,13 +78,6 @@ function open(
       quiet: false,
       verbose: false,
       color: false,
-      now: () => clock,
-      every: (ms, tick) => {
-        timer = { ms, tick };
-        return () => {
-          timer = undefined;
-        };
-      },
       ...options,
     },
   );
@@ -86,13 +86,8 @@ function open(
     watch(status) {
       backend = status;
     },
-    pass(ms) {
-      for (const end = clock + ms; timer !== undefined && clock + timer.ms <= end; ) {
-        clock += timer.ms;
-        timer.tick();
-      }
-    },
-    running: () => timer !== undefined,
+    pass: (ms) => void vi.advanceTimersByTime(ms),
+    running: () => vi.getTimerCount() > 0,
   };
 }
 
@@ -136,7 +131,6 @@ describe('on a terminal', () => {
   });
 
   test.each([80, 60])('what stands on a screen of %d columns', async (columns) => {
-    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
     const totals = new Map(Object.entries({ terminal: 354, mcp: 286, swe: 300, 'my-own': 9, web: 1_200 }));
     let text = '';
     for (const [color, LANG] of [
@@ -152,7 +146,7 @@ describe('on a terminal', () => {
       };
       const sink = { isTTY: true, columns, rows: 24, write };
       const spending = () => '$4.10 of $5.00';
-      const { progress, pass, watch } = open(sink, { totals, color, spending, date: () => noon }, { LANG });
+      const { progress, pass, watch } = open(sink, { totals, color, spending }, { LANG });
       const show = (state: string) => {
         text += `${state}\n${color ? JSON.stringify(raw).replace(/\\n/g, '$&\n') : screen.text}\n`;
       };
@@ -221,8 +215,7 @@ describe('on a terminal', () => {
 
   test('an outage is shown with its times of day, and the latest failure in one line that harms no terminal', () => {
     const screen = new Screen();
-    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { pass, watch } = open(screen, { date: () => noon });
+    const { pass, watch } = open(screen);
     const outage = { host: '127.0.0.1:8000', hasAnswered: true, forMs: 20_000, nextMs: 4_200, leftMs: 580_000 };
     const failure = { text: '127.0.0.1:8000: oops\x1b[2J\nsecond \x07line', agoMs: 3_100 };
     watch({ inFlight: 1, limit: 8, pausedMs: 0, failure, outages: [outage] });
@@ -240,8 +233,7 @@ describe('on a terminal', () => {
 
   test('an engine that is waited for is not ready yet', () => {
     const screen = new Screen();
-    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { pass, watch } = open(screen, { date: () => noon });
+    const { pass, watch } = open(screen);
     const outage = { host: 'gpu:8000', hasAnswered: false, forMs: 60_000, nextMs: 9_000, leftMs: 840_000 };
     watch({ inFlight: 0, limit: 8, pausedMs: 0, outages: [outage] });
     pass(1000);
@@ -292,8 +284,7 @@ describe('on a terminal', () => {
 describe('without a terminal', () => {
   test('a line every half minute says that an endpoint is silent, since when and until when', () => {
     const out = log();
-    const noon = new Date(2026, 10, 2, 12, 0, 0).getTime();
-    const { pass, watch } = open(out, { date: () => noon });
+    const { pass, watch } = open(out);
     const outage = { host: 'a:8000', hasAnswered: true, forMs: 60_000, nextMs: 4_000, leftMs: 540_000 };
     watch({ inFlight: 1, limit: 8, pausedMs: 0, outages: [outage] });
     pass(30_000);

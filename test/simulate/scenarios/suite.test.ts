@@ -118,12 +118,9 @@ describe('a suite', () => {
     expect(scenarios[0]?.steps[0]).not.toHaveProperty('action');
   });
 
-  test('has words of its own to put instructions in', async () => {
-    const own = `framing: { before-action: 'Told: {instruction}' }\nnever: [hey ho]\n${SCENARIO}`;
-    const { scenarios } = await load({ 'a.yaml': own });
-    expect(scenarios[0]?.framing).toBe('Told: {instruction}');
+  test('has words of its own that no prediction may say', async () => {
+    const { scenarios } = await load({ 'a.yaml': `never: [hey ho]\n${SCENARIO}` });
     expect(scenarios[0]?.never.phrases.at(-1)).toBe('hey ho');
-    expect(scenarios[0]?.never.own).toContain('Told: ');
   });
 
   test('takes a domain that the user knows', async () => {
@@ -174,11 +171,6 @@ describe('a fault is named by file and line, with its remedy', () => {
       'an unknown slot',
       changed('{path} is full', '{pth} is full'),
       '6: nothing fills the slot {pth} in "instruction"; name a group (?<pth>...) in "applies"',
-    ],
-    [
-      'a group that nothing uses',
-      changed('{path} is full', 'it is full'),
-      '4: no text uses the group "path"; write {path}',
     ],
     [
       'a slot that nothing fills',
@@ -244,11 +236,6 @@ describe('a fault is named by file and line, with its remedy', () => {
       '8: the domain web shows no exit status; use "contains" or "matches"',
     ],
     [
-      'a framing without its slot',
-      `framing: { system: Told }\n${SCENARIO}`,
-      '1: the framing "system" has to hold the slot {instruction}',
-    ],
-    [
       'a verifier that wants what counts as a leak',
       changed('contains: No space left', "contains: 'the disk that holds your data'").replace(
         'The disk that holds {path} is full.',
@@ -257,7 +244,7 @@ describe('a fault is named by file and line, with its remedy', () => {
       '7: what "contains" wants counts as a leak, since it repeats the instruction: "the disk that holds your"',
     ],
     ['neither scenarios nor a world', 'domains: [web]\n', '1: the file has neither "scenarios" nor "world"'],
-    ['a list', '- a\n', '1: a suite has to be a mapping with domains, framing'],
+    ['a list', '- a\n', '1: a suite has to be a mapping with domains, never'],
   ])('%s', async (_, text, fault) => {
     const faults = await faultsOf(text);
     expect(faults).toHaveLength(1);
@@ -367,11 +354,6 @@ describe('a world', () => {
       'a fact told twice',
       altered('  questions', '    - { subject: light, relation: keeper, object: Ines }\n  questions'),
       '11: the keeper of light is told twice (line 9)',
-    ],
-    [
-      'a fact that nobody asks for',
-      altered('  questions', '    - { subject: Ines, relation: dog, object: Tom }\n  questions'),
-      '11: no question asks for the dog of Ines; ask for it, or leave it out',
     ],
     ['a question beside the facts', altered('[Ines, boat]', '[Ines, dog]'), '17: there is no fact of the dog of Ines'],
     [
