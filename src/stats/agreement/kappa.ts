@@ -22,6 +22,16 @@ export interface RatedByPeople {
   readonly cluster: string;
 }
 
+type People = RatedByPeople['people'];
+
+/** What two gave one prediction; `sides` names the two. */
+interface Pair {
+  readonly sides: string;
+  readonly a: number;
+  readonly b: number;
+  readonly cluster: string;
+}
+
 /**
  * Cohen's kappa with quadratic weights (Cohen, Psychological Bulletin 70(4), 1968) of a judge against each single person, with the
  * 95 % percentile interval of a bootstrap that draws whole trajectories: 1 minus the observed over the expected disagreement, where
@@ -33,137 +43,71 @@ export function kappaOfJudge(
   predictions: readonly (RatedByPeople & { readonly judge: number })[],
   resampling: Resampling,
 ): Kappa | null {
-  const sums = clusterSums();
-  const groupsIn = groupsOver(predictions);
-  let rows = 0;
-  for (const { judge, people, cluster } of predictions) {
-    rows += people.length;
-    sums.addSquares(cluster, squaresOf(people) + people.length * judge ** 2, judge * sumOf(people));
-    for (const [group, members] of groupsIn(people)) sums.add(cluster, group, judge, sumOf(members));
-  }
-  return kappaIn(sums, rows, resampling);
+  return kappaOf(
+    predictions.flatMap(({ judge, people, cluster }) =>
+      people.map(({ rater, rating }) => ({ sides: rater, a: judge, b: rating, cluster })),
+    ),
+    resampling,
+  );
 }
 
-/**
- * The same of every two people who rated the same prediction. Pairs grow with the square of the raters, so those who rated the same
- * predictions are reckoned together: chance takes the product of two raters' sums over the number of predictions that both rated, and
- * such products add up to the product of the sums of both groups; within one group to half of `(Σ a)² - Σ a²`.
- */
+/** The same of every two people who rated the same prediction. */
 export function kappaOfPeople(predictions: readonly RatedByPeople[], resampling: Resampling): Kappa | null {
-  const sums = clusterSums();
-  const shared = predictions.filter(({ people }) => people.length > 1);
-  const groupsIn = groupsOver(shared);
-  let rows = 0;
-  for (const { people, cluster } of shared) {
-    rows += (people.length * (people.length - 1)) / 2;
-    const squares = squaresOf(people);
-    sums.addSquares(cluster, (people.length - 1) * squares, (sumOf(people) ** 2 - squares) / 2);
-    const groups = groupsIn(people);
-    for (const [at, [group, members]] of groups.entries()) {
-      const sum = sumOf(members);
-      for (const [other, others] of groups.slice(at + 1)) sums.add(cluster, `${group} ${other}`, sum, sumOf(others));
-      if (members.length === 1) continue;
-      sums.add(cluster, group, sum, sum / 2);
-      for (const { rater, rating } of members) sums.add(cluster, `rater ${rater}`, rating, -rating / 2);
-    }
-  }
-  return kappaIn(sums, rows, resampling);
+  return kappaOf(
+    predictions.flatMap(({ people, cluster }) => pairsOf(people).map((pair) => ({ ...pair, cluster }))),
+    resampling,
+  );
 }
 
-type People = RatedByPeople['people'];
-
-/** Groups the people of a prediction by which of the predictions they rated, in the same order everywhere. */
-function groupsOver(predictions: readonly RatedByPeople[]): (people: People) => (readonly [string, People])[] {
-  /** In which predictions each rater stands. */
-  const rated = new Map<string, string>();
-  for (const [at, { people }] of predictions.entries()) {
-    for (const { rater } of people) rated.set(rater, `${rated.get(rater) ?? ''} ${at}`);
-  }
-  const alike = [...groupBy(rated, ([, places]) => places).values()];
-  const groupOf = new Map(alike.flatMap((group, at) => group.map(([rater]) => [rater, at])));
-  return (people) =>
-    [...groupBy(people, ({ rater }) => groupOf.get(rater) ?? 0)]
-      .sort(([one], [other]) => one - other)
-      .map(([group, members]) => [String(group), members]);
+/** Every two of them, in the same order wherever they stand. */
+function pairsOf(people: People) {
+  const sorted = people.toSorted((one, other) => (one.rater < other.rater ? -1 : 1));
+  return sorted.flatMap((one, at) =>
+    sorted.slice(at + 1).map((other) => {
+      return { sides: JSON.stringify([one.rater, other.rater]), a: one.rating, b: other.rating };
+    }),
+  );
 }
 
-function sumOf(people: People): number {
-  return people.reduce((sum, { rating }) => sum + rating, 0);
-}
-
-function squaresOf(people: People): number {
-  return people.reduce((sum, { rating }) => sum + rating ** 2, 0);
-}
-
-function kappaIn(sums: ReturnType<typeof clusterSums>, rows: number, resampling: Resampling): Kappa | null {
-  const clusters = sums.clusters();
-  const whole = new Float64Array(sums.places.size * 3);
-  const kappa = kappaOver(clusters, whole);
+function kappaOf(pairs: readonly Pair[], resampling: Resampling): Kappa | null {
+  const clusters = [...groupBy(pairs, ({ cluster }) => cluster).values()].map(tallyOf);
+  const kappa = kappaOver(clusters);
   if (kappa === undefined) return null;
-  const ends = resampledEnds(clusters, resampling, (drawn) => kappaOver(drawn, whole));
-  return { kappa, ...ends, rows, clusters: clusters.length };
+  return { kappa, ...resampledEnds(clusters, resampling, kappaOver), rows: pairs.length, clusters: clusters.length };
 }
 
-/** What one trajectory adds. */
-interface ClusterTally {
-  /** The squares of both ratings of each pair, and their products. */
-  squares: number;
-  products: number;
-  /** By the place of two sides among all: that place, how many predictions both rated, and the sums of either. */
-  readonly sides: Map<number, [place: number, count: number, a: number, b: number]>;
-}
+/** What one trajectory adds: the squares of both ratings of each pair, their products, and for each two the sums of either. */
+type Tally = ReturnType<typeof tallyOf>;
 
-function clusterSums() {
-  const places = new Map<string, number>();
-  const tallies = new Map<string, ClusterTally>();
-  const tallyOf = (cluster: string) => heldIn(tallies, cluster, () => ({ squares: 0, products: 0, sides: new Map() }));
+function tallyOf(pairs: readonly Pair[]) {
+  const sum = (own: readonly Pair[], of: (pair: Pair) => number) => own.reduce((total, pair) => total + of(pair), 0);
   return {
-    places,
-    /** Adds the pairs of one prediction. */
-    addSquares(cluster: string, squares: number, products: number): void {
-      const tally = tallyOf(cluster);
-      tally.squares += squares;
-      tally.products += products;
-    },
-    /** Adds one prediction that two sides have rated, with the sum of either's ratings. */
-    add(cluster: string, sides: string, a: number, b: number): void {
-      const place = places.get(sides) ?? places.size;
-      places.set(sides, place);
-      const own = tallyOf(cluster).sides;
-      const [, count, first, second] = own.get(place) ?? [place, 0, 0, 0];
-      own.set(place, [place, count + 1, first + a, second + b]);
-    },
-    clusters: () =>
-      Array.from(tallies.values(), ({ squares, products, sides }) => {
-        return { squares, products, sides: Float64Array.from([...sides.values()].flat()) };
-      }),
+    squares: sum(pairs, ({ a, b }) => a ** 2 + b ** 2),
+    products: sum(pairs, ({ a, b }) => a * b),
+    sides: Array.from(
+      groupBy(pairs, ({ sides }) => sides),
+      ([name, own]) => {
+        return { name, count: own.length, a: sum(own, ({ a }) => a), b: sum(own, ({ b }) => b) };
+      },
+    ),
   };
 }
 
-/** Computes kappa over trajectories, which may be many and often: it makes no objects. @param whole room for three numbers of each place */
-function kappaOver(
-  clusters: readonly { readonly squares: number; readonly products: number; readonly sides: Float64Array }[],
-  whole: Float64Array,
-): number | undefined {
-  whole.fill(0);
-  let [all, products] = [0, 0];
-  // Each place has its room, and each side the numbers that are read.
+function kappaOver(clusters: readonly Tally[]): number | undefined {
+  let [squares, products] = [0, 0];
+  const whole = new Map<string, { count: number; a: number; b: number }>();
   for (const cluster of clusters) {
-    all += cluster.squares;
+    squares += cluster.squares;
     products += cluster.products;
-    const { sides } = cluster;
-    for (let from = 0; from < sides.length; from += 4) {
-      const to = (sides[from] as number) * 3; // as above
-      for (let at = 0; at < 3; at++) whole[to + at] = (whole[to + at] as number) + (sides[from + 1 + at] as number); // as above
+    for (const { name, count, a, b } of cluster.sides) {
+      const sums = heldIn(whole, name, () => ({ count: 0, a: 0, b: 0 }));
+      sums.count += count;
+      sums.a += a;
+      sums.b += b;
     }
   }
-  let chance = 0;
-  for (let at = 0; at < whole.length; at += 3) {
-    const count = whole[at] as number; // as above
-    // A draw may hold nothing of two sides.
-    if (count > 0) chance += ((whole[at + 1] as number) * (whole[at + 2] as number)) / count; // as above
-  }
-  const expected = all - 2 * chance;
+  const chance = [...whole.values()].reduce((sum, { count, a, b }) => sum + (a * b) / count, 0);
+  const expected = squares - 2 * chance;
   // What rounding leaves of nothing is nothing.
-  return expected > 1e-12 * all ? 1 - (all - 2 * products) / expected : undefined;
+  return expected > 1e-12 * squares ? 1 - (squares - 2 * products) / expected : undefined;
 }
