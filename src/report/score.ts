@@ -16,7 +16,6 @@ import {
   equivalenceTable,
   leastText,
   measureTable,
-  officialTable,
   rolloutDocument,
   rolloutTables,
   scenarioDomainTable,
@@ -207,7 +206,8 @@ export function cardTables(
   const figures =
     scenarios === undefined
       ? [
-          ...[scoreTable(card), officialTable(card), measureTable(card, measureOf)],
+          scoreTable(card),
+          measureTable(card, measureOf),
           equivalence && equivalenceTable(equivalence),
           ...(rollout === undefined ? [] : rolloutTables(rollout, byDomain)),
         ]
