@@ -10,9 +10,8 @@ import {
   type PredictionFile,
   type PredictionRef,
 } from '../benchmark/predictions.js';
-import { loadAgentPrompts, loadJudgePrompt } from '../benchmark/prompts.js';
 import { loadRubricPack } from '../benchmark/rubric-pack.js';
-import { badData, inputMissing, present, UserError } from '../core/errors.js';
+import { badData, inputMissing, UserError } from '../core/errors.js';
 import { groupBy, keysOf } from '../core/groups.js';
 import { MOST_JUDGEMENTS } from '../core/judgement.js';
 import { counted } from '../core/printable.js';
@@ -137,11 +136,9 @@ export async function openJudging(
   );
   return openMode(mode, settings, io, {
     sees: judgeSees,
-    prompt: loadJudgePrompt,
     // A folder of the user's prompts keeps those of agents in a folder of its own.
-    agentPrompts: () =>
-      loadAgentPrompts(domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent')),
-    reference: () => referenceIdentity(present(reference)),
+    agentFolder: domainPrompts === undefined ? undefined : join(resolve(io.cwd, domainPrompts), 'agent'),
+    reference: reference === undefined ? undefined : await referenceIdentity(reference),
   });
 }
 
