@@ -68,7 +68,7 @@ export const command = defineCommand({
       };
       io.stdout.write(`${JSON.stringify(document)}\n`);
     } else {
-      io.stdout.write(agreementText(found, lookOf(settings, io)));
+      io.stdout.write(agreementText(agreementOfPeople(found), lookOf(settings, io)));
     }
     return EXIT.done;
   },

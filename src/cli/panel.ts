@@ -6,7 +6,7 @@ import { keysOf } from '../core/groups.js';
 import { shellLine, shownPath } from '../core/printable.js';
 import { lookOf } from '../core/terminal.js';
 import { joinMembers, readMembers, writePanel } from '../judge/panel.js';
-import { panelText } from '../report/agreement.js';
+import { agreementOfPanel, agreementText } from '../report/agreement.js';
 import { defineCommand, option, programName } from '../settings/command.js';
 import { COMBINATIONS } from '../stats/agreement/panel.js';
 
@@ -44,7 +44,7 @@ export const command = defineCommand({
       return exitCode;
     }
     const next = shellLine(['score', '--predictions', shownPath(path, io)]);
-    io.stdout.write(panelText(joined.panel, lookOf(settings, io)));
+    io.stdout.write(agreementText(agreementOfPanel(joined.panel), lookOf(settings, io)));
     io.stdout.write(`\nwritten: ${shownPath(path, io)}\nnext: ${programName(io)} ${next}\n`);
     return exitCode;
   },

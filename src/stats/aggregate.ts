@@ -202,12 +202,9 @@ function isValid(row: JudgedRow): boolean {
 /** Whether anything is known of the row: the official script also calls valid what has no rating, or one that cannot be. */
 function isCovered(row: JudgedRow): boolean {
   if (isRated(row)) return countedRating(row, 'total') !== undefined;
-  return isValid(row) || hasFailureCounted(row);
-}
-
-/** Whether a failure that the model caused counts: as the lowest rating where rows are rated, else only where it was measured. */
-function hasFailureCounted({ failed, failure, measures }: JudgedRow): boolean {
-  return isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined);
+  // A failure that the model caused counts as the lowest rating where rows are rated, else only where it was measured.
+  const { failed, failure, measures } = row;
+  return isValid(row) || (isModelCaused(failure?.class) && (failed !== undefined || measures !== undefined));
 }
 
 /** Why nothing, or too little, is known of a prediction; none where it has a rating. Of several failures the model's own counts. */
@@ -244,8 +241,7 @@ type FigureOf = (row: JudgedRow) => number | undefined;
 
 /** A prediction's figure: the mean over its judgements that have it; undefined where none has. */
 export function meanFigure(judgements: Judgements, figureOf: FigureOf): number | undefined {
-  const [first, ...more] = judgements;
-  return more.length === 0 ? figureOf(first) : meanOfKnown(judgements.map(figureOf));
+  return meanOfKnown(judgements.map(figureOf));
 }
 
 /** One observation for each sample that has the figure in any of its repeats: their mean, in the cluster of its trajectory. */

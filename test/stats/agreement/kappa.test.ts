@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { randomOf } from '../../../src/core/random.js';
-import { kappaOfJudge, kappaOfPeople, type RatedByPeople } from '../../../src/stats/agreement/kappa.js';
+import { kappaOfJudge, kappaOfPeople, type RatedByPeople } from '../../../src/stats/agreement/coefficients.js';
 
 interface Case {
   readonly a: number[];
