@@ -304,19 +304,20 @@ function samplingIn(rows: readonly Judgings[]) {
   const judged = pooledVariance(rows.flat());
   const overRows = (of: (row: Judgings) => number) => rows.reduce((sum, row) => sum + of(row), 0);
   const inverse = (row: Judgings) => row.reduce((sum, { length }) => sum + 1 / length, 0);
-  const repeated = overRows(({ length }) => 1 / length) / rows.length ** 2;
-  const judge = judged && (judged.value * overRows((row) => inverse(row) / row.length ** 2)) / rows.length ** 2;
+  const repeats = overRows(({ length }) => 1 / length);
+  const cells = rows.length ** 2;
+  const judge = judged && (judged.value * overRows((row) => inverse(row) / row.length ** 2)) / cells;
   if (generated === undefined) return { judge };
   const { value, df } = generated;
   const share = overRows((row) => (1 - 1 / row.length) * inverse(row)) / df;
-  const variance = value * repeated;
+  const variance = (value * repeats) / cells;
   return {
     judge,
     variance,
     spread: variance ** 2 / df,
     freedom: df,
     perRepeat: value / rows.length,
-    generation: Math.max(0, value - share * (judged?.value ?? 0)) * repeated,
+    generation: (Math.max(0, value - share * (judged?.value ?? 0)) * repeats) / cells,
   };
 }
 
