@@ -119,21 +119,17 @@ export async function openJudging(
     '--recheck draws its rows itself, and --ids names some; to have these judged once more, leave --recheck out and name a new --output-dir',
   );
   refuseIf(
-    !comparesFiles && reference !== undefined,
-    `--reference belongs to --mode reference, and ${name} has no use for it; leave one out`,
-  );
-  refuseIf(
     comparesFiles && reference === predictions,
     '--reference names the very file of --predictions; name the predictions of another world model',
   );
-  refuseIf(
-    judgeSees !== 'history' && !mode.judgesWithoutTruth,
-    `--judge-sees rollout shows a judge no truth, and ${name} needs one; leave --judge-sees out, or take --mode rubric`,
-  );
-  refuseIf(
-    domainPrompts !== undefined && mode.asksAgent !== true,
-    `--domain-prompts says how an agent acts, and ${name} asks none; leave it out, or give --mode decision`,
-  );
+  const ofOneMode = [
+    ['--reference', 'reference', reference !== undefined && !comparesFiles],
+    ['--judge-sees rollout', 'rubric', judgeSees !== 'history' && !mode.judgesWithoutTruth],
+    ['--domain-prompts', 'decision', domainPrompts !== undefined && !mode.asksAgent],
+  ] as const;
+  for (const [flag, home, isAstray] of ofOneMode) {
+    refuseIf(isAstray, `${flag} belongs to --mode ${home}, and ${name} has no use for it; leave one out`);
+  }
   return openMode(mode, settings, io, {
     sees: judgeSees,
     // A folder of the user's prompts keeps those of agents in a folder of its own.
