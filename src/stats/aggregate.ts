@@ -233,7 +233,7 @@ export function samplesOf(predictions: readonly Judgements[]): Repeats[] {
 }
 
 /** Whether any of these rows is a further judgement of its prediction. */
-export function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
+function isJudgedAgain(rows: readonly JudgedRow[]): boolean {
   return rows.some(({ index }) => index > 0);
 }
 
