@@ -85,6 +85,23 @@ export function scoreTable(card: ScoreCard): Table | undefined {
   };
 }
 
+/** What the official script counts otherwise: the domains in which a failure of the model changed a figure, and the means. */
+export function officialTable(card: ScoreCard): Table | undefined {
+  const differing = card.domains.filter(({ scores, withFailures }) =>
+    [...DIMENSIONS, 'total' as const].some((name) => figure(scores[name]) !== figure(withFailures[name])),
+  );
+  if (differing.length === 0) return undefined;
+  const row = (name: string, predictions: string, scores: ScoreSet) => scoreRow(name, predictions, scores).slice(0, -1);
+  const mean = row(overallName(card, 'scores'), counts(card, besideMean(card)), card.overall);
+  return {
+    columns: [...columnsOf('<Official'), ...SCORE_COLUMNS.slice(1, -1)],
+    groups: [
+      differing.map((score) => row(domainName(score.domain), counts(score), score.scores)),
+      [mean, row('micro', counts(card), card.overallMicro)],
+    ],
+  };
+}
+
 /** The table of measures: a column per measure. Undefined where nothing was measured. */
 export function measureTable(card: ScoreCard, measureOf: MeasureLookup): Table | undefined {
   const names = measureNames(card);
@@ -358,7 +375,6 @@ function driftTable(drift: DriftCard, measure: string | undefined): Table {
     ...(hasOnScript ? [signedCells(onScript?.slope)[0]] : []),
     ...signedCells(all?.difference),
   ];
-  const having = drift.domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
   const slopes = [...drift.domains, drift.overall].map(({ all }) => all?.slope);
   return {
     columns: columnsOf(
@@ -366,7 +382,7 @@ function driftTable(drift: DriftCard, measure: string | undefined): Table {
     ),
     groups: [
       drift.domains.map(({ domain, ...drifts }) => row(domainName(domain), drifts)),
-      [row(meanName(having, domainsOfMean(having).length), drift.overall)],
+      [row(overallDriftName(drift), drift.overall)],
     ],
     footnotes:
       drift.unpaired === 0
@@ -383,6 +399,12 @@ function driftTable(drift: DriftCard, measure: string | undefined): Table {
 function signedCells(estimate: Estimate | undefined): [string, string] {
   if (estimate === undefined) return [NONE, NONE];
   return [signed(estimate.value), intervalText(estimate, signed) ?? NONE];
+}
+
+/** What the mean over the domains that have a drift is called. */
+function overallDriftName({ domains }: DriftCard): string {
+  const having = domains.filter(({ all }) => all?.slope !== undefined).map(({ domain }) => domain);
+  return meanName(having, domainsOfMean(having).length);
 }
 
 /** The member `rollout` of a scored run's document. */

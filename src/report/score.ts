@@ -16,6 +16,7 @@ import {
   equivalenceTable,
   leastText,
   measureTable,
+  officialTable,
   rolloutDocument,
   rolloutTables,
   scenarioDomainTable,
@@ -206,8 +207,7 @@ export function cardTables(
   const figures =
     scenarios === undefined
       ? [
-          scoreTable(card),
-          measureTable(card, measureOf),
+          ...[scoreTable(card), officialTable(card), measureTable(card, measureOf)],
           equivalence && equivalenceTable(equivalence),
           ...(rollout === undefined ? [] : rolloutTables(rollout, byDomain)),
         ]
