@@ -9,15 +9,8 @@ import { stretchToPoints } from '../../core/points.js';
 import { DIMENSIONS, type Domain, LEAST_CLUSTERS } from '../../core/types.js';
 import { pairedShift } from '../clusters.js';
 import type { Resampling } from '../resampling.js';
-import {
-  ALPHA,
-  agreementOf,
-  KAPPA,
-  kappaOfJudge,
-  kappaOfPeople,
-  type RatedByPeople,
-  type RatedUnit,
-} from './coefficients.js';
+import { ALPHA, agreementOf, type RatedUnit } from './coefficients.js';
+import { KAPPA, kappaOfJudge, kappaOfPeople, type RatedByPeople } from './kappa.js';
 
 /** What one person gave a prediction: a rating in each dimension, and their mean. */
 export interface PersonFigures {
